@@ -5,13 +5,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: demo test mutate validate evidence cluster lint bench docs readme fuzz lock lowest dist clean
+.PHONY: demo test tools mutate validate evidence cluster lint bench docs readme fuzz lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
 test: .venv/test.stamp .venv/system.stamp
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+# The eval tools whose files are read, in an environment of their own: the tests run them with mock judges. promptfoo
+# (needs Node.js 20.20 or newer) without what it asks for optionally, its own dependencies as of a day.
+NPM := --no-audit --no-fund --silent --omit=optional --ignore-scripts --before=2026-08-08
+tools: .venv-tools/stamp
 
 # Known answers, and people's answers: ARGS="--full --page docs/validation.md", ARGS="--page docs/evidence.md".
 validate: .venv/test.stamp
@@ -57,6 +62,8 @@ LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universa
 lock:
 	$(LOCK) --extra test -o requirements/test.txt
 	$(LOCK) -c requirements/test.txt -o requirements/run.txt
+	$(BIN)/uv pip compile -q requirements/tools.in --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --no-header -o requirements/tools.txt
 
 # The lower bounds of pyproject.toml, in an environment of their own: a page, the help, and the tests of what meets
 # other packages most. (An older rich draws the progress bar at other moments.)
@@ -78,7 +85,7 @@ dist: .venv/bin/python
 	@ls dist/*
 
 clean:
-	rm -rf .venv .venv-lowest dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-tools dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamps: dependencies are the pinned and hashed lists, the package itself is installed in place.
 .venv/bin/python:
@@ -102,3 +109,14 @@ clean:
 	$(PIP) install --require-hashes -r requirements/test.txt
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ .venv/demo.stamp
+
+.venv-tools/stamp: requirements/tools.txt requirements/node/package.json | .venv/test.stamp
+	@echo "Setting up .venv-tools with the eval tools (once)"
+	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-tools
+	$(BIN)/uv pip sync -q --compile-bytecode --require-hashes --python .venv-tools/bin/python requirements/tools.txt
+	mkdir -p .venv-tools/node && cp requirements/node/package.json .venv-tools/node/
+	cd .venv-tools/node && npm install $(NPM)
+	cd .venv-tools/node && npm install $(NPM) --no-save $$(node -p 'const v = \
+	  require("./node_modules/libsql/package.json").optionalDependencies; Object.keys(v).filter((n) => \
+	  n.includes(process.platform + "-" + process.arch) && !n.endsWith("musl")).map((n) => n + "@" + v[n]).join(" ")')
+	@touch $@

@@ -44,6 +44,18 @@ def need(component: str) -> str:
     return path
 
 
+def need_tools() -> tuple[Path, Path]:
+    """The Python with the eval tools, and promptfoo. Tests that need them skip where `make tools` was not run."""
+    found = (
+        ROOT / ".venv-tools" / "bin" / "python",
+        ROOT / ".venv-tools" / "node" / "node_modules" / ".bin" / "promptfoo",
+    )
+    for path in found:
+        if not path.exists():
+            pytest.skip(f"needs the eval tools ({path.name} in .venv-tools): make tools")
+    return found
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The tests of a file share a worker and so its fixtures; files with slow tests begin, so that no worker waits."""

@@ -107,6 +107,26 @@ def test_bad_input(filled: str) -> None:
         pj.read_panel(f"{filled}::doubled", duplicates="first")
 
 
+def test_numbers_as_labels_are_the_same_everywhere(filled: str, long: pd.DataFrame) -> None:
+    import psycopg
+
+    with psycopg.connect(filled) as con, con.cursor() as cursor:
+        for kind in ("float8", "float4", "numeric(12, 2)"):
+            name = kind[:7].replace("(", "")
+            cursor.execute(
+                f"CREATE TABLE by_{name} AS SELECT substr(task, 5)::{kind} AS task, language, judge, replicate, score "
+                "FROM scores"
+            )
+        cursor.execute(
+            "CREATE TABLE lost AS SELECT task + 9007199254740992 AS task, language, judge, score FROM by_float8"
+        )
+    want = sorted(str(int(task[4:])) for task in set(long["task"]))
+    for name in ("float8", "float4", "numeric"):
+        assert sorted(pj.read_panel(f"{filled}::by_{name}").tasks) == want
+    with refused(PanelError, "task", "2^53"):
+        pj.read_panel(f"{filled}::lost")
+
+
 def test_the_password_is_not_shown() -> None:
     with pytest.raises(PanelError) as caught:
         pj.read_panel("postgresql://me:secret-word@127.0.0.1:1/db::scores")

@@ -14,6 +14,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
+from polyjudge.panel.reading import Unclear
 from refusals import refused
 from user_files import long
 
@@ -61,6 +62,27 @@ def test_bad_input_is_the_same_error(spark: Any, scores: Path) -> None:
         pj.read_panel(spark.createDataFrame(pd.concat([frame, frame.head(1)])), max_units=50)
     with refused(PanelError, "task001", "Infinity"):
         pj.read_panel(spark.createDataFrame(frame.assign(score=frame["score"].where(frame.index != 3, np.inf))))
+
+
+def test_numbers_as_labels_are_the_same_everywhere(spark: Any, scores: Path) -> None:
+    """Whole numbers have no decimal point, digits that are lost are refused, and so is one that is none."""
+    frame = pd.read_parquet(scores).assign(task=lambda f: f["task"].str[4:].astype(float))
+    assert sorted(pj.read_panel(spark.createDataFrame(frame)).tasks) == sorted(pj.read_panel(frame).tasks)
+    with refused(PanelError, "task", "2^53"):
+        pj.read_panel(spark.createDataFrame(frame.assign(task=frame["task"] + 2.0**53)))
+    frame.loc[3, "task"] = np.nan
+    with refused(PanelError, "task"):
+        pj.read_panel(spark.createDataFrame(frame))
+
+
+def test_tasks_in_two_spellings_are_asked_about_by_hash_too(spark: Any, scores: Path) -> None:
+    frame = pd.read_parquet(scores)
+    frame.loc[(frame["task"] == "task005") & (frame["language"] == "fr"), "task"] = "task005\u200b"
+    for source in (spark.createDataFrame(frame), frame):
+        with refused(Unclear, "--alike", "task005"):
+            pj.read_panel(source, max_units=50)
+        whole = pj.read_panel(source, max_units=50, alike="same")
+        assert whole.n_scores == pj.read_panel(scores, max_units=50).n_scores
 
 
 def test_files_and_folders_through_spark(spark: Any, scores: Path, tmp_path: Path) -> None:

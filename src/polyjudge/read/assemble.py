@@ -28,6 +28,8 @@ MOST_LABELS = 10_000
 OTHER_SCALE, SURELY_OTHER, FEW_SCORES = 1.6, 5.0, 10
 """Judges are asked about whose scores reach and spread so many times further than the others' (or less far); with fewer
 scores than `FEW_SCORES` of any judge only a much larger factor is a sign."""
+MOST_ODD = 1_000_000
+"""Tasks with unusual signs in their names whose spellings are compared."""
 FAR = 5.0
 """A number so many times larger than all others may stand for "no score"."""
 
@@ -105,6 +107,9 @@ def _grouped(
     """Tasks, or units of them, the scores of each, and the number of tasks."""
     n = engine.count_tasks()
     if n > max_units:
+        if twins := _twins_of_many(engine, notes):
+            _settle_twins(engine, "task", twins, alike, reading)
+            n = engine.count_tasks()
         return *_hashed(engine, labels, duplicates, max_units, incomplete, notes, n), n
     units = engine.tasks(labels)
     if twins := _twins(units.labels, "task"):
@@ -245,13 +250,28 @@ INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 """Characters that change a label and cannot be seen."""
 
 
+def _seen_as(label: str) -> str:
+    """What a label looks like."""
+    return label if label.isascii() else INVISIBLE.sub("", unicodedata.normalize("NFKC", label))
+
+
+def _twins_of_many(engine: Engine, notes: list[Words]) -> dict[str, str]:
+    """Twins of more tasks than are looked at one by one: only those with unusual signs can be some."""
+    odd = engine.odd_tasks(MOST_ODD)
+    if len(odd) == MOST_ODD:
+        notes.append(say("panel.spellings", count=MOST_ODD))
+    others = {look for task in odd if (look := _seen_as(task)) != task}
+    plain = engine.odd_tasks(MOST_ODD, sorted(others)) if others else []
+    return _twins(list(dict.fromkeys([*sorted(plain), *sorted(odd)])), "task")
+
+
 def _twins(labels: Sequence[str], axis: str) -> dict[str, str]:
     """Labels that are most likely another one in another spelling -> that one. Of tasks only what looks the same:
     identifiers may differ in case."""
     seen: dict[str, str] = {}
     out = {}
     for label in labels:
-        key = label if label.isascii() else INVISIBLE.sub("", unicodedata.normalize("NFKC", label))
+        key = _seen_as(label)
         if axis != "task":
             key = re.sub(r"[\s_-]+", "", key).casefold()
         if seen.setdefault(key, label) != label:

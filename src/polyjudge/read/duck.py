@@ -55,7 +55,7 @@ FILE = "polyjudge_file"
 NO_HIVE = "hive_partitioning = false"
 """For every reader of files: the engine would take a folder called score=7 for a column."""
 CHUNK = 50_000
-EXACT = 2**53
+EXACT = {"DOUBLE": 2**53, "FLOAT": 2**24}
 """Whole numbers up to here are exact as floating point numbers: beyond, two identifiers may become one."""
 MOST_ABOVE = 20
 """Lines above a CSV header that are looked at."""
@@ -286,7 +286,7 @@ def explain(message: str, where: str) -> str:
 
 EXPLAINED = {
     'polyjudge: (.*?) holds ([^\\s"]+)': "Column {0!r} of {where} holds identifiers as floating point numbers beyond "
-    "2^53 ({1}), whose last digits are lost. Write them as text, or as whole numbers.",
+    "2^53, or 2^24 in single precision ({1}), whose last digits are lost. Write them as text, or as whole numbers.",
     "not utf-8|nvalid unicode|nvalid UTF": "{at} is not UTF-8 text. Save the file as UTF-8 (files in several "
     "encodings each on their own) and retry.",
     r"Expected Number of Columns: (\d+) Found: (\d+)": "{at} has {1} fields where the header has {0}. Put quotes "
@@ -605,14 +605,15 @@ def _pick(tables: list[str], wanted: str | None, where: str) -> str:
 
 def label_sql(column: str, kind: str) -> str:
     """SQL of a label as text. A whole number has no decimal point, as a spreadsheet or a gap in a column leaves it."""
-    text = f"CAST({name(column)} AS VARCHAR)"
-    if kind not in ("DOUBLE", "FLOAT"):
+    value, text = name(column), f"CAST({name(column)} AS VARCHAR)"
+    if kind.startswith("DECIMAL"):
+        return f"CASE WHEN {value} = floor({value}) THEN CAST(CAST({value} AS HUGEINT) AS VARCHAR) ELSE {text} END"
+    if kind not in EXACT:
         return text
     lost = f"error('polyjudge: ' || {quote(clean(column))} || ' holds ' || {text})"
-    whole = f"CAST(CAST({name(column)} AS BIGINT) AS VARCHAR)"
     return (
-        f"CASE WHEN abs({name(column)}) >= {EXACT} THEN {lost} WHEN {name(column)} = floor({name(column)}) THEN "
-        f"{whole} ELSE {text} END"
+        f"CASE WHEN {text} = 'nan' THEN NULL WHEN abs({value}) >= {EXACT[kind]} THEN {lost} "
+        f"WHEN {value} = floor({value}) THEN CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR) ELSE {text} END"
     )
 
 
@@ -749,7 +750,7 @@ def _column(series: Any) -> Any:
         _check_characters(series)
     if kinds <= {str} or kinds <= {bool}:
         return series
-    if kinds <= {int, float} and any(isinstance(v, float) and abs(v) >= EXACT for v in series):
+    if kinds <= {int, float} and any(isinstance(v, float) and abs(v) >= EXACT["DOUBLE"] for v in series):
         return series.astype("float64")  # a label among these is refused: its last digits are lost
     texts = [None if gone else _object_text(v) for v, gone in zip(series, missing, strict=True)]
     import pandas as pd

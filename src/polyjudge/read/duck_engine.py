@@ -6,7 +6,7 @@ its unit), so the one heavy GROUP BY works on integers and only integers and sum
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,11 @@ class DuckEngine:
 
     def count_tasks(self) -> int:
         return int(self._rows_of(f"SELECT count(DISTINCT task) FROM {self._rows}")[0][0])
+
+    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
+        self._label_table("asked_tasks", list(among))
+        test = "task IN (SELECT label FROM asked_tasks)" if among else "regexp_matches(task, '[^ -~]')"
+        return [task for (task,) in self._rows_of(f"SELECT DISTINCT task FROM {self._rows} WHERE {test} LIMIT {most}")]
 
     def tasks(self, labels: Labels) -> Units:
         self._enumerate(labels)

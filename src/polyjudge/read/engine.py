@@ -135,6 +135,9 @@ class Engine(Protocol):
     def count_tasks(self) -> int:
         """Number of different tasks."""
 
+    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
+        """Tasks whose names have other signs than those of ASCII, or that are among these; at most so many."""
+
     def tasks(self, labels: Labels) -> Units:
         """One unit per task."""
 

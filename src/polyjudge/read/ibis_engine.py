@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ibis
@@ -43,11 +43,18 @@ class IbisEngine:
 
     def _type(self, t: Any, c: Columns) -> Any:
         def label(column: str) -> Any:
-            plain = t[column].cast("string").nullif("")
-            if not t[column].type().is_floating():
-                return plain
-            whole = (t[column] == t[column].floor()) & (t[column].abs() < 2**53)
-            return whole.ifelse(t[column].cast("int64").cast("string"), plain)
+            value, kind = t[column], t[column].type()
+            if not (kind.is_floating() or kind.is_decimal()):
+                return value.cast("string").nullif("")
+            if kind.is_decimal():
+                return (value == value.floor()).ifelse(
+                    value.cast("decimal(38, 0)").cast("string"), value.cast("string")
+                )
+            exact = 2**24 if kind.is_float32() else 2**53
+            text = value.cast("string").nullif("nan").nullif("NaN")  # `isnan` of a Parquet file is wrong in DuckDB
+            number = ibis.least(value, float(exact))  # NaN is above all numbers, and no engine makes it a whole one
+            self._check_digits(text.isnull().ifelse(0.0, number), column, exact)
+            return ((number == number.floor()) & text.notnull()).ifelse(number.cast("int64").cast("string"), text)
 
         score = t[c.score]
         kind = score.type()
@@ -77,6 +84,15 @@ class IbisEngine:
         if self.ordered:
             columns["first"] = t.rowid()
         return t.select(**columns)
+
+    def _check_digits(self, values: Any, column: str, exact: int) -> None:
+        """Refuse identifiers that floating point numbers do not hold: two of them may have become one."""
+        top = self._fetch(values.abs().max()).as_py()
+        if top is not None and top >= exact:
+            raise PanelError(
+                f"The column {clean(column)!r} of {self.where} holds numbers beyond 2^{exact.bit_length() - 1} "
+                f"(at least {top:.0f}), whose last digits are lost. Write them as text, or as whole numbers."
+            )
 
     def keep(self, axis: str, wanted: list[str]) -> None:
         self.rows = self.rows.filter(self.rows[axis].isin(wanted))
@@ -125,6 +141,11 @@ class IbisEngine:
 
     def count_tasks(self) -> int:
         return int(self._fetch(self.rows.task.nunique()).as_py())
+
+    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
+        task = self.rows.task
+        found = self.rows.filter(task.isin(list(among)) if among else task.re_search("[^ -~]"))
+        return list(self._frame(found.select("task").distinct().limit(most))["task"])
 
     def tasks(self, labels: Labels) -> Units:
         t = self.rows

@@ -72,7 +72,7 @@ def _frame(rows: list[list[Any]], where: str) -> pd.DataFrame:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT["DOUBLE"]:
         return int(value)
     return None if value == "" else value
 

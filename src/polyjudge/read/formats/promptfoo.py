@@ -8,18 +8,32 @@ from typing import Any
 
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
-from polyjudge.read.formats.base import Format, Peek, document, flat, number_or_word, pick
+from polyjudge.read.formats.base import Format, Peek, document, flat, number_or_word, pick, records
+from polyjudge.read.limits import named
+
+TABLE = {"Named Scores", "Grader Reason"}
+"""Columns of the CSV output, which joins the graders of an answer into one score."""
 
 
 def fits(peek: Peek) -> bool:
-    """A document with a list of results inside `results`."""
-    found = peek.record
-    inner = found.get("results") if isinstance(found, dict) else None
-    return isinstance(inner, dict) and isinstance(inner.get("results"), list) and "version" in inner
+    """A document with a list of results inside `results`, a result in each line, or the CSV output."""
+    found = peek.record if isinstance(peek.record, dict) else {}
+    inner = found.get("results")
+    whole = isinstance(inner, dict) and isinstance(inner.get("results"), list) and "version" in inner
+    return whole or {"gradingResult", "promptIdx", "testCase"} <= found.keys() or set(peek.header) >= TABLE
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """One row for each assertion of each output. The judge is the grading provider, else the metric or assertion."""
+    if named(path, "csv"):
+        raise PanelError(
+            f"{clean(path, 200)} is promptfoo's CSV, which holds one score for all graders of an answer. Save the "
+            "results with every grader's score: promptfoo eval -o results.json (or promptfoo export eval ID)."
+        )
+    if Peek([path]).in_lines:
+        for place, result in enumerate(records(path)):
+            yield from _rows(result, place)
+        return
     whole = document(path)
     version = whole["results"].get("version")
     if version not in (2, 3):
@@ -30,7 +44,10 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def _rows(result: Mapping[str, Any], place: int) -> Iterator[dict[str, Any]]:
     given, about = result.get("vars") or {}, (result.get("testCase") or {}).get("metadata") or {}
-    graded = result.get("gradingResult") or {}
+    graded = result.get("gradingResult")
+    if not graded and result.get("error"):
+        return  # the answer or its grading failed: promptfoo writes 0, and there is no score
+    graded = graded or {}
     parts = [p for p in graded.get("componentResults") or [] if p and (p.get("assertion") or {}).get("type")] or [
         graded
     ]
@@ -43,6 +60,7 @@ def _rows(result: Mapping[str, Any], place: int) -> Iterator[dict[str, Any]]:
     }
     for part in parts:
         assertion = part.get("assertion") or {}
+        failed = (part.get("metadata") or {}).get("graderError")  # its score is 0, and stands for none
         provider = assertion.get("provider")
         if isinstance(provider, dict):
             provider = provider.get("label") or provider.get("id")
@@ -51,14 +69,14 @@ def _rows(result: Mapping[str, Any], place: int) -> Iterator[dict[str, Any]]:
             "judge": provider or assertion.get("metric") or assertion.get("type"),
             "metric": assertion.get("metric"),
             "assertion": assertion.get("type"),
-            "score": number_or_word(part.get("score")),
+            "score": None if failed else number_or_word(part.get("score")),
         }
 
 
 FORMAT = Format(
     name="promptfoo",
     title="promptfoo results",
-    files="results.json of `promptfoo eval -o results.json` (versions 2 and 3)",
+    files="results.json or .jsonl of `promptfoo eval -o results.json` (versions 2 and 3)",
     reads="judge: the grading provider, else the metric; task and language: the test's vars or metadata; "
     "system: provider",
     needs="a var for the language (language, lang or locale), or --language vars.NAME",

@@ -216,13 +216,15 @@ def _join_tasks(draft: _Draft, frame: Any) -> None:
     task, language = (frame[found[r][0].column].astype(str) for r in ("task", "language"))
     if bool((language.groupby(task).nunique() > 1).any()) or language.nunique() < 2:
         return
-    tests = len(set(zip(task, language, strict=True)))
+    system = frame["system"].astype(str) if "system" in frame else language
+    tests = len(set(zip(task, language, system, strict=True)))
     keys: dict[tuple[Any, ...], str] = {}
     for column in (c for c in frame if "." in str(c) and c != found["language"][0].column and frame[c].notna().all()):
         values = frame[column].astype(str)
         joined = values.groupby(values).ngroup()
         each = language.groupby(values).nunique()
-        if len(set(zip(values, language, strict=True))) == tests and (each > 1).mean() > 0.5 and len(each) > 1:
+        apart = len(set(zip(values, language, system, strict=True))) == tests  # no two tests of one language
+        if apart and (each > 1).mean() > 0.5 and len(each) > 1 and ".mlflow." not in str(column):
             keys.setdefault(tuple(joined), str(column))
     if len(keys) == 1:
         column = next(iter(keys.values()))
@@ -300,7 +302,7 @@ def _reading(draft: _Draft, shown: str) -> Reading:
         format=draft.format,
         shape="wide" if draft.spread else "pairs" if draft.pair else "long",
         roles=tuple(p for p in parts if p.role != "system" or p.column not in asked),
-        unused=tuple(n for n in table.names if n not in used and n not in tops),
+        unused=tuple(n for n in table.names if n not in (*used, *tops, FILE)),
         doubts=tuple(d for d in roles.doubts if d.code != "read.far_column" or draft.asked.wide is not None),
         questions=tuple(questions),
         options=options,

@@ -182,9 +182,20 @@ def candidates(table: Table, roles: Roles, role: str, most: int = 4) -> list[str
         fits = {
             "score": numbers and not OTHER.match(n),
             "language": all_languages(texts),
-            "judge": 1 < len(texts) <= 50 and not numbers and not all_languages(texts),
+            "judge": 1 < len(texts) <= 50 and not (numbers or all_languages(texts)) and _of_many(table, roles, n),
             "task": len(texts) > 1 and (len(texts) > 20 or len(texts) >= len(values) / 20) and "." not in texts[0][:8],
         }
         if fits.get(role):
             out.append(n)
     return sorted(out, key=lambda n: -len(table.distinct(n)) if role == "task" else 0)[:most]
+
+
+def _of_many(table: Table, roles: Roles, column: str) -> bool:
+    """Whether what a column holds goes with several tasks, as judges do; the text of a question goes with one."""
+    task = roles.found["task"][0].column if "task" in roles.found else ""
+    if not {task, column} <= table.columns.keys():
+        return True
+    tasks: dict[str, set[str]] = {}
+    for label, one in zip(table.columns[column], table.columns[task], strict=True):
+        tasks.setdefault(str(label), set()).add(str(one))
+    return max(map(len, tasks.values())) > 1 or len(set(map(str, table.columns[task]))) == 1
