@@ -258,16 +258,22 @@ def unequal(scenario: Scenario, seed: int) -> Found:
 
 
 def gated(scenario: Scenario, seed: int) -> Found:
-    """A pass rate near 1: the contrast of one language with the others."""
+    """Pass rates: the contrast of one language with the others, and how far the best and the worst are apart."""
     rng = np.random.default_rng(seed)
     n, k, m = scenario.tasks, scenario.languages, scenario.judges
-    rate = np.full((k, m), scenario.ask["rate"])
+    rate = scenario.ask["rate"] + scenario.ask.get("apart", 0.0) * np.linspace(-0.5, 0.5, k)
     luck = 0.5 * rng.normal(size=(n, 1, 1)) + np.sqrt(0.75) * rng.normal(size=(n, k, m))
-    scores = (luck < ndtri(rate)).astype(float)
+    scores = (luck < ndtri(rate)[:, None]).astype(float)
     found = gates(Panel.from_array(scores), 0.5, base="language1", resamples=BOOTSTRAPS, seed=seed, level=LEVEL)
-    table = found.contrast
+    table, sweep = found.contrast, found.sweep.iloc[0]
     assert table is not None
-    return {"gate contrast, coverage": ((table["raw_low"] <= 0) & (table["raw_high"] >= 0)).mean()}
+    true = 100 * (rate[0] - rate[1:].mean())
+    low, high = sweep["spread_raw_low"], sweep["spread_raw_high"]
+    return {
+        "gate contrast, coverage": ((table["raw_low"] <= true) & (table["raw_high"] >= true)).mean(),
+        "gate spread, coverage": low <= 100 * np.ptp(rate) <= high,
+        "gate spread, width": high - low,
+    }
 
 
 def skewed_labels(scenario: Scenario, seed: int) -> Found:

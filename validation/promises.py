@@ -96,6 +96,8 @@ PROMISES: dict[str, Promise] = {
     "explained though nothing is off": AT_MOST,
     "interval coverage, unequal clusters": COVERS,
     "gate contrast, coverage": COVERS,
+    "gate spread, coverage": COVERS,
+    "gate spread, width": Promise(),
     "PPI interval of skewed labels, coverage": COVERS,
     "planned labels meet the target": Promise(low=0.8),
     "anchored shift, coverage": COVERS,

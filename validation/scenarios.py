@@ -273,6 +273,10 @@ CLAIMS: tuple[Scenario, ...] = (
              ask={"mean": 3.0, "cuts": (0,)}),
     Scenario("gate, 93% pass", "no language differs", "gates", 100, 4, 3, ask={"rate": 0.93}),
     *(
+        Scenario(f"gate, languages {apart:.0%} apart", "70% pass", "gates", 60, 4, 3, ask={"rate": 0.7, "apart": apart})
+        for apart in (0.12, 0.4)
+    ),
+    *(
         Scenario(f"{n} lognormal labels", "and a panel that follows them", "skewed_labels", 400, ask={"labels": n},
                  known={"PPI interval of skewed labels, coverage": "humans.skewed: such intervals are too short"})
         for n in (5, 10, 30)

@@ -220,3 +220,15 @@ def test_rates_with_holes_are_those_of_comparing_every_score(dense: bool, monkey
     monkeypatch.setattr(module, "_by_moves", compared)
     slow = gates(holed, 50, sweep=[40, 60], resamples=100)
     pd.testing.assert_frame_equal(fast.sweep, slow.sweep, rtol=1e-9)
+
+
+def test_a_spread_that_chance_makes_has_0_in_its_interval() -> None:
+    """The largest of eight rates less the smallest is never 0; no language differs, or all do."""
+    rng = np.random.default_rng(3)
+    alike = (rng.random((60, 8, 3)) < 0.6).astype(float)
+    none = gates(pj.Panel.from_array(alike), 0.5, resamples=200).sweep.iloc[0]
+    assert none["spread_raw"] > 10
+    assert none["spread_raw_low"] == 0
+    differ = (rng.random((60, 8, 3)) < np.linspace(0.2, 0.9, 8)[:, None]).astype(float)
+    some = gates(pj.Panel.from_array(differ), 0.5, resamples=200).sweep.iloc[0]
+    assert 45 < some["spread_raw_low"] < 65 < some["spread_raw"] < some["spread_raw_high"]

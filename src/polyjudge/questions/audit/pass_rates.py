@@ -34,6 +34,8 @@ MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
+SHRUNK = np.linspace(0.0, 1.0, 11)
+"""Parts of the differences between languages at which spreads are resampled, for the lower limit of a spread."""
 HERE = (
     "spread_raw",
     "spread_calibrated",
@@ -125,7 +127,8 @@ def gates(
     before, after = raw > edges[at], calibrated > edges[at]
     del calibrated  # as large as the panel
     wanted = None if base is None else (at, panel.languages.index(base))
-    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed, wanted)
+    found = np.stack([[rate for rate, _ in row] for row in table], axis=1)  # (2, edges, k, m)
+    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed, wanted, found)
     tails = [(1 - level) / 2, (1 + level) / 2]
     frame = pd.DataFrame([_sweep_row(q, table[i], draws, i, tails) for i, q in enumerate(inside)])
     here: dict[str, Any] = {name: float(frame[name].iloc[at]) for name in HERE}
@@ -197,14 +200,25 @@ def _sweep_row(
     out |= {f"pass_{name}": 100 * rate.mean() for name, rate in of.items()}
     out |= {f"spread_{name}": float(spread(rate)) for name, rate in of.items()}
     for name in of:
-        ends = np.quantile(draws[f"drawn_{name}"][:, index], tails)
-        out |= {f"spread_{name}_low": ends[0], f"spread_{name}_high": ends[1]}
+        high = np.quantile(draws[f"drawn_{name}"][:, index], tails[1])
+        low = _least(out[f"spread_{name}"], np.quantile(draws[f"shrunk_{name}"][:, index], tails[1], axis=0))
+        out |= {f"spread_{name}_low": low, f"spread_{name}_high": high}
     out["reduction"] = out["spread_raw"] - out["spread_calibrated"]
     held = {name: draws[f"held_{name}"][:, index] for name in of}
     out |= {f"held_out_{name}": values.mean() for name, values in held.items()}
     reduction = held["raw"] - held["calibrated"]
     low, high = np.quantile(reduction, tails)
     return out | {"held_out_reduction": reduction.mean(), "held_out_low": low, "held_out_high": high}
+
+
+def _least(found: float, largest: Array) -> float:
+    """The least spread that may be behind the one found: it is that of the rates drawn together to a part (`SHRUNK`).
+
+    The largest of several rates less the smallest is above 0 by noise alone, and a resample adds its own. So rates are
+    drawn together until the one found is `largest`, what resamples then seldom exceed.
+    """
+    reach = np.maximum.accumulate(largest)
+    return found * float(np.interp(found, reach, SHRUNK)) if found > reach[0] else 0.0
 
 
 def _divides(threshold: float, low: float, high: float, at_least: bool) -> bool:
@@ -280,9 +294,10 @@ def _draws(panel: Panel, resamples: int, seed: int, width: int = 4) -> tuple[NDA
 
 
 def _resampled(
-    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None, found: Array
 ) -> dict[str, Array]:
-    """Spreads (resamples, edges) of drawn and of left-out tasks, raw and calibrated by drawn ones.
+    """Spreads (resamples, edges) of drawn and of left-out tasks, raw and calibrated by drawn ones; and of drawn ones
+    that are drawn together (resamples, edges, `SHRUNK`), given the rates `found` (2, edges, k, m) of all tasks.
 
     `wanted`: the edge whose contrast (resamples, m + 1) of a base language is kept as well.
     """
@@ -306,7 +321,7 @@ def _resampled(
             times = block[:, start : start + step]
             # The calibrated score passes q where the raw one passes q plus the cell's interaction.
             passed = passing(_thresholds(beta[start : start + step], edges), times)
-            _keep(out, passed / (times @ total)[..., None, None], k, m, wanted)
+            _keep(out, passed / (times @ total)[..., None, None], found, wanted)
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
 
@@ -316,13 +331,18 @@ def _thresholds(beta: Array, edges: Array) -> Array:
     return np.concatenate([raw, beta.reshape(len(beta), 1, -1) + edges[:, None]], axis=1)
 
 
-def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int, wanted: tuple[int, int] | None) -> None:
+def _keep(out: dict[str, list[Array]], rates: Array, found: Array, wanted: tuple[int, int] | None) -> None:
     """Adds the spreads of rates (sides, R, 2 edges, km), and the contrast at an edge, to what is there."""
     for side, both in zip(("drawn", "held"), rates, strict=True):
-        for name, part in zip(("raw", "calibrated"), np.split(both, 2, axis=1), strict=True):
-            cells = part.reshape(*part.shape[:2], k, m)
+        for name, part, whole in zip(("raw", "calibrated"), np.split(both, 2, axis=1), found, strict=True):
+            cells = part.reshape(len(part), *whole.shape)
             out.setdefault(f"{side}_{name}", []).append(spread(cells))
-            if wanted is not None and side == "drawn":
+            if side == "held":
+                continue
+            apart = whole - whole.mean(axis=-2, keepdims=True)
+            less = [spread(cells - (1 - kept) * apart) for kept in SHRUNK]
+            out.setdefault(f"shrunk_{name}", []).append(np.stack(less, axis=-1))
+            if wanted is not None:
                 at, base = wanted
                 out.setdefault(f"contrast_{name}", []).append(_apart(cells[:, at], base))
 
@@ -338,7 +358,7 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
 
 
 def _resampled_with_holes(
-    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None, found: Array
 ) -> dict[str, Array]:
     """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
@@ -352,12 +372,12 @@ def _resampled_with_holes(
     moved = Moved(flat)
     out: dict[str, list[Array]] = {}
     for times in blocks:
-        found = [estimate.resample(side[:, column])[1] for side in times]
-        known = np.isfinite(found[0]).all(axis=(1, 2)) & np.isfinite(found[1]).all(axis=(1, 2))
+        betas = [estimate.resample(side[:, column])[1] for side in times]
+        known = np.isfinite(betas[0]).all(axis=(1, 2)) & np.isfinite(betas[1]).all(axis=(1, 2))
         if known.any():
             fits = [CellRates(holes, side[known][:, column]) for side in times]
-            rates = _by_moves(fits, moved, _thresholds(found[0][known], edges))
-            _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m, wanted)
+            rates = _by_moves(fits, moved, _thresholds(betas[0][known], edges))
+            _keep(out, np.clip(np.stack(rates), 0.0, 1.0), found, wanted)
     if not out:
         raise PanelError(
             "In no resampling do the left-out tasks identify the interaction, so held-out gates cannot be had. Score "
