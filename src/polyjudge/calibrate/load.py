@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyjudge.calibrate.base import FORMAT, Calibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.criteria import CriteriaCalibrator
 from polyjudge.panel.errors import CalibratorError
 from polyjudge.panel.labels import clean
+
+if TYPE_CHECKING:
+    from polyjudge.calibrate.criteria import CriteriaCalibrator
 
 LARGEST = 1 << 29
 """Bytes of the largest file that may be a calibrator."""
@@ -38,7 +40,9 @@ def load_calibrator(path: str | Path) -> Calibrator | CriteriaCalibrator:
         raise
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, nested too deep, a number of 5,000 digits
         raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
-    if isinstance(data, dict) and data.get("kind") == CriteriaCalibrator.kind:
+    if isinstance(data, dict) and data.get("kind") == "criteria":
+        from polyjudge.calibrate.criteria import CriteriaCalibrator
+
         return CriteriaCalibrator.from_dict(data, where, _part)
     return _part(data, where)
 
@@ -53,7 +57,7 @@ def _part(data: Any, where: str) -> Calibrator:
 def load_consensus(path: str | Path) -> ConsensusCalibrator:
     """A saved consensus calibrator, anchored or not: the kinds that can be extended and watched for drift."""
     cal = load_calibrator(path)
-    if isinstance(cal, CriteriaCalibrator):
+    if not isinstance(cal, Calibrator):
         raise CalibratorError(
             f"{clean(str(path), 200)} has a calibrator for each of {len(cal.parts)} criteria. Take one of them: "
             "load_calibrator(FILE).parts[CRITERION].save(OTHER)."

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,9 @@ from polyjudge.panel.labels import clean, some
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import long_table
 from polyjudge.panel.say import LANGUAGE, Words
-from polyjudge.panel.shown import Shown
+
+if TYPE_CHECKING:
+    from polyjudge.panel.shown import Shown
 
 Labels = tuple[str, ...]
 

@@ -7,7 +7,7 @@ its unit), so the one heavy GROUP BY works on integers and only integers and sum
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,12 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
-from polyjudge.panel.shown import Shown
 from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
 from polyjudge.read.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
+
+if TYPE_CHECKING:
+    from polyjudge.panel.shown import Shown
 
 
 class DuckEngine:
@@ -238,6 +240,8 @@ class DuckEngine:
     def shown(self) -> Shown | None:
         if not self.source.shown:
             return None
+        from polyjudge.panel.shown import Shown
+
         first, second, sign = duck.SHOWN
         rows = self._arrays(
             f"SELECT t.u::BIGINT AS unit, enum_code(language::language_codes)::BIGINT AS language, "

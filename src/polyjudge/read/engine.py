@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.labels import clean
-from polyjudge.panel.shown import Shown
+
+if TYPE_CHECKING:
+    from polyjudge.panel.shown import Shown
 
 Duplicates = Literal["error", "mean", "first"]
 Codes = NDArray[np.int64]

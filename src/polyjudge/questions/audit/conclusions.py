@@ -14,7 +14,6 @@ from polyjudge.questions.audit.orders import RankReversals, TiedSets
 from polyjudge.questions.audit.robustness import Sensitivity
 from polyjudge.questions.audit.variation import Variance
 from polyjudge.questions.compare.held_out import Comparison
-from polyjudge.questions.systems.position import Position
 from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.report.sections import SEVERITIES, Finding, Matter, Severity, find, ranked
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from polyjudge.questions.audit.audit import Audit, Inside
     from polyjudge.questions.audit.missing import Missingness
     from polyjudge.questions.audit.pass_rates import Gates
+    from polyjudge.questions.systems.position import Position
     from polyjudge.questions.systems.systems import Systems
 
 
