@@ -16,6 +16,7 @@ from polyjudge.panel.gold import Gold, align_gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import Record
 from polyjudge.panel.say import LANGUAGE
+from polyjudge.panel.scale import scale_of
 
 if TYPE_CHECKING:
     from polyjudge.questions.check.check import Check
@@ -58,8 +59,10 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
         work = function if name in AHEAD else functools.partial(run, function)
         result = work(*bound.args, **bound.kwargs)
         judged = values.get("panel")
-        if isinstance(judged, Panel) and judged.condition != LANGUAGE and isinstance(result, Record):
-            vars(result)["condition_"] = judged.condition  # its words use it
+        if isinstance(judged, Panel) and isinstance(result, Record):  # its words use both
+            vars(result)["scale_"] = scale_of(judged)
+            if judged.condition != LANGUAGE:
+                vars(result)["condition_"] = judged.condition
         return result
 
     return edge

@@ -123,7 +123,7 @@ def test_output_in_ascii_does_not_fail(
         sys.stdout.flush()
         return out.getvalue().decode("utf-8" if "--json" in more else "ascii")  # JSON is UTF-8 whatever the terminal is
 
-    assert "</script><img" in run()
+    assert "</script><img" in run("--full")
     assert json.loads(run("--json"))["summary"]["judges"] == list(NAMES[:4])
 
 

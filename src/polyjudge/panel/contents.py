@@ -11,7 +11,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import Record
 from polyjudge.panel.say import Words
-from polyjudge.panel.scale import ScaleKind, scale_of
+from polyjudge.panel.scale import Scale, ScaleKind, scale_of
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -48,6 +48,11 @@ class Summary(Record):
     whole: bool = True
     """Whether every judge scored every answer."""
     reading: Reading | None = None
+
+    @property
+    def shown(self) -> Scale:
+        """The scale, in which pass or fail is shown in percent."""
+        return Scale(self.scale, self.low, self.high, 100 / (self.high - self.low) if self.scale == "binary" else 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in super().to_dict().items() if name != "reading"}

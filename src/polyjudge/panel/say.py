@@ -24,7 +24,8 @@ Values = Mapping[str, Any]
 Template = str | Callable[[Values], str]
 
 
-LANGUAGE = "language"
+LANGUAGE, POINTS = "language", "points"
+_POINTS = re.compile(r"\{[^{}]*\}|[Pp]ercentage points|\b(points|Points)\b")
 _PARTS = re.compile(r"\{[^{}]*\}|\b(?:([Aa]n?) )?([Ll])anguage(s?)\b")
 
 
@@ -48,6 +49,19 @@ def called(text: str, noun: str) -> str:
     return _PARTS.sub(other, text)
 
 
+def measured(text: str, unit: str) -> str:
+    """A text of ours with another unit of score differences; fields in braces stay.
+
+    >>> measured("{points} points, 3 percentage points", "percentage points")
+    '{points} percentage points, 3 percentage points'
+    """
+    return text if unit == POINTS else _POINTS.sub(lambda found: _unit(found, unit), text)
+
+
+def _unit(found: re.Match[str], unit: str) -> str:
+    return found[0] if found[1] is None else unit.capitalize() if found[1][0] == "P" else unit
+
+
 def _plural(noun: str) -> str:
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
@@ -62,6 +76,8 @@ class Say:
     values: Mapping[str, Any] = field(default_factory=dict)
     noun: str = field(default=LANGUAGE, compare=False, kw_only=True)
     """What the condition is called, by which judges are compared."""
+    unit: str = field(default=POINTS, compare=False, kw_only=True)
+    """Of score differences."""
 
     def __str__(self) -> str:
         return word(self)
@@ -115,6 +131,7 @@ def word(what: Words) -> str:
     template = _template(what.code)
     if callable(template):
         template = template(what.values)
+    template = measured(template, what.unit)
     if what.noun != LANGUAGE:
         template = called(template, what.noun)
         kinds = {k: what.noun for k in ("axis", "kind", "what") if what.values.get(k) == LANGUAGE}

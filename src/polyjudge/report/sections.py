@@ -49,7 +49,7 @@ class Finding(Say):
     def to_plain(self, fields: Callable[[Any], dict[str, Any]]) -> Any:
         """Data and words."""
         found = {**fields(self), "text": str(self)}
-        return {name: value for name, value in found.items() if name != "noun"}
+        return {name: value for name, value in found.items() if name not in ("noun", "unit")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +121,8 @@ class Chart:
     """What text renderers show instead; the page folds it under the picture."""
     noun: str = "language"
     """What the condition is called."""
+    unit: str = "points"
+    """Of score differences."""
     scopes: tuple[str, ...] = ()
     """Values of the chart's own choice (languages of the rank probabilities)."""
     scope: str = ""
@@ -183,6 +185,8 @@ class Report:
     """Makes the result's JSON."""
     judges: tuple[str, ...] = ()
     """Judges that the page can highlight."""
+    unit: str = "points"
+    """Of its score differences: all its words use it."""
 
     @property
     def charts(self) -> list[Chart]:

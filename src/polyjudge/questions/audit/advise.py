@@ -27,8 +27,6 @@ State = Literal["blind", "calm", "open", "culprit", "diffuse", "ends", "constant
 Method = Literal["cbc", "sparse"]
 PILED = 0.2
 """A culprit's share at an end of the scale, or missing, is said when it is this much above its judge's elsewhere."""
-SURE = 0.8
-"""A cell that fewer resamples name is off "perhaps"."""
 WORTH = 10
 """More than so many times the tasks are no plan: then what can be ruled out is said, and no number of tasks."""
 SCORES = "SCORES"
@@ -91,7 +89,9 @@ def advise(a: Audit) -> Advice:
     fault = fault_of(a)
     blind = a.signal is not None and a.signal.verdict == DISAGREE
     state: State = "blind" if blind else fault
-    method: Method | None = {"culprit": "sparse", "diffuse": "cbc"}.get(fault)  # type: ignore[assignment]
+    method: Method | None = (
+        "cbc" if fault == "diffuse" else "sparse" if fault == "culprit" and a.explanation.sure else None
+    )
     verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_placed(a)]
     uses = _uses(a, state, fault)
     if a.probes is not None:
@@ -137,7 +137,8 @@ def fault_of(a: Audit) -> State:
     if e.latent and e.kind == "none" and c.status != "certified":
         return "ends" if material else "open"
     if material:
-        return "culprit" if e.named else "diffuse"
+        # Of many cells that are off a few stand out only if resamples agree about them.
+        return "culprit" if e.named and (e.sure or e.kind != "diffuse") else "diffuse"
     turned = a.reversals is not None and a.reversals.count_selected > 0
     return "calm" if c.status == "certified" and not turned else "open"
 
@@ -185,12 +186,13 @@ def _found(a: Audit, fault: State) -> list[Finding]:
     if fault == "diffuse" or (fault == "culprit" and e.kind == "diffuse"):
         judges = c.cells.loc[c.cells["matter"] == "material", "judge"].drop_duplicates().tolist()
         # With a culprit its traces in other cells are no faults of theirs.
-        count = e.material_without if e.named else c.counts["material"]
-        values = {**common, "count": count, "judges": judges, "panel": len(a.summary.judges), "also": bool(e.named)}
-        if not count and not e.named:
+        also = fault == "culprit"
+        count = e.material_without if also else c.counts["material"]
+        values = {**common, "count": count, "judges": judges, "panel": len(a.summary.judges), "also": also}
+        if not count and not also:
             out.append(Finding("verdict.gap", {**common, **_gap(a)}, "serious", "material"))
         elif count:
-            out.append(Finding("verdict.diffuse", values, "warning" if e.named else "serious", "material"))
+            out.append(Finding("verdict.diffuse", values, "warning" if also else "serious", "material"))
     if len(a.summary.judges) == 2 and fault in ("culprit", "diffuse"):
         out.append(find("notice", "verdict.two-judges", judges=list(a.summary.judges)))
     swap = next((f for f in a.concluded if f.code == "reversal"), None)
@@ -216,7 +218,7 @@ def _culprit(e: Any) -> dict[str, Any]:
     first = e.named_cells.iloc[0]
     out: dict[str, Any] = {name: first[name] for name in ("language", "judge")}
     out |= {name: float(first[name]) * e.factor for name in ("excess", "low", "high")}
-    out |= {"named": e.named, "unit": e.unit, "share": float(first["share"]), "sure": bool(first["share"] >= SURE)}
+    out |= {"named": e.named, "unit": e.unit, "share": float(e.named_cells["share"].min()), "sure": e.sure}
     rows: list[dict[str, Any]] = cells.to_dict("records")
     for side, row in (("lowest", min(rows, key=_excess)), ("highest", max(rows, key=_excess))):
         out[side] = {"language": row["language"], "judge": row["judge"], "excess": row["excess"] * e.factor}
@@ -238,7 +240,7 @@ def _uses(a: Audit, state: State, fault: State) -> dict[str, Say]:
     """What follows for each use of the panel."""
     e, c = a.explanation, a.certificate
     few = fault == "diffuse" and a.summary.tasks < FEW_TASKS
-    said: dict[str, Any] = {"tasks": a.summary.tasks, "delta": c.delta * e.factor, "unit": e.unit}
+    said: dict[str, Any] = {"tasks": a.summary.tasks, "delta": c.delta * e.factor, "unit": e.unit, "sure": e.sure}
     said["matters"] = c.matters * e.factor
     if fault == "diffuse" and a.held_out.advice is not None:
         gain = a.held_out.advice
@@ -282,7 +284,7 @@ def _gate(a: Audit, state: State, fault: State) -> Say:
         return say("use.gate.none")
     values: dict[str, Any] = {"flips": g.flips, "decisions": g.decisions, "share": g.flip_share, "low": g.flip_low}
     values |= {"high": g.flip_high, "narrows": bool(g.held_out_low > 0), "mark": g.threshold, "at_least": g.at_least}
-    values["levels"] = a.explanation.scale.kind in ("binary", "likert")
+    values |= {"levels": a.explanation.scale.kind in ("binary", "likert"), "sure": a.explanation.sure}
     return say(f"use.gate.{'blind' if state == 'blind' else fault}", **values)
 
 
@@ -292,7 +294,8 @@ def _mean(a: Audit, state: State, fault: State) -> Say:
     if fault == "culprit" and e.kind not in ("judge", "language"):
         first = e.named_cells.iloc[0]
         pull = {n: float(first[n]) * e.factor / len(a.summary.judges) for n in ("excess", "low", "high")}
-        return say("use.mean.culprit", language=first["language"], judge=first["judge"], unit=e.unit, **pull)
+        place = {"language": first["language"], "judge": first["judge"], "sure": e.sure}
+        return say("use.mean.culprit", unit=e.unit, **place, **pull)
     if state == "blind":
         return say("use.mean.blind", by_task=a.signal is None or bool(a.signal.by_task))
     return Finding("use.mean.nothing", {}, "info", None, arithmetic=True)
@@ -322,7 +325,7 @@ def _steps(a: Audit, state: State, fault: State) -> tuple[Advised, ...]:
 
 
 def _culprit_steps(a: Audit) -> list[Advised]:
-    """Look at the worst answers; leave the cells out; or correct them alone."""
+    """Look at the worst answers; leave the cells out; or correct them alone, if resamples agree about them."""
     e = a.explanation
     language, judge = e.named[0]
     out = [_step("step.read-worst", "audit", SCORES, "--cell", f"{language},{judge}")]
@@ -333,7 +336,8 @@ def _culprit_steps(a: Audit) -> list[Advised]:
     else:
         drops = [word for cell in e.named for word in ("--drop", ",".join(cell))]
         out.append(_step("step.without", "audit", SCORES, *drops))
-    return [*out, _step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv")]
+    alone = _step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv")
+    return [*out, alone] if e.sure else out
 
 
 def _step(code: str, *command: str, **values: Any) -> Advised:

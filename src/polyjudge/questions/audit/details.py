@@ -55,7 +55,7 @@ def sections(a: Audit) -> tuple[Section, ...]:
         _probabilities(a),
         _variance(a),
         *([] if a.gates is None else [gate_section(a.gates)]),
-        held_out_section(a.held_out, unit=a.explanation.unit),
+        held_out_section(a.held_out),
         _sensitivity(a),
         *([] if a.bounded is None else [bounded_section(a.bounded)]),
         Section(name="limits", title="What this does not show", says=(*a.caveats, *limits)),

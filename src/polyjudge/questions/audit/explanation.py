@@ -47,6 +47,8 @@ SMALL = 100
 """Panels of up to this many cells get all the resamples asked for; larger ones four in ten of them ..."""
 LARGE = 10_000
 """... and still larger ones two in ten."""
+SURE = 0.8
+"""A cell that fewer resamples name is off "perhaps"."""
 STEPS = 10
 MOST_CELLS = 150
 """Panels with more cells show only those that are asked for."""
@@ -100,6 +102,11 @@ class Explanation(Result):
     def factor(self) -> float:
         """What differences are multiplied by to be printed."""
         return self.scale.factor
+
+    @property
+    def sure(self) -> bool:
+        """Whether resamples agree about every named cell; else they are off perhaps, and nothing is to be corrected."""
+        return bool((self.named_cells["share"] >= SURE).all())
 
     @property
     def named(self) -> list[tuple[str, str]]:

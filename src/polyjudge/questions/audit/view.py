@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 from polyjudge.panel.labels import shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, Words, say
+from polyjudge.panel.scale import Scale
 from polyjudge.questions.audit.advise import SCORES, Advised
 from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.details import cell_says, judged, sections
@@ -22,11 +22,12 @@ from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid
 from polyjudge.report.charts.grids import ROOMY
 from polyjudge.report.charts.lines import BEFORE
 from polyjudge.report.sections import Block, Chart, Report, Section, Step
+from polyjudge.report.unit import less, scaled, times
 
 if TYPE_CHECKING:
     from polyjudge.questions.audit.by_criterion import Criteria
+    from polyjudge.questions.audit.variation import Variance
     from polyjudge.questions.compare.recovery import Recovery
-    from polyjudge.questions.systems.systems import Systems
 
 COUNTED = ("panel.missing", "panel.system-holes")
 """Notes whose numbers stand in the first line already."""
@@ -44,6 +45,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     todo = tuple(x for x in advice.steps if not (asked and x.why.code == "step.read-worst"))
     return Report(
         **frame | {"judges": s.judges},
+        unit=result.explanation.unit,
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
         verdict=cell_says(shown) if asked else advice.verdict,
         picture=() if advice.state == "constant" else corrections(result),
@@ -56,83 +58,43 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     )
 
 
-IN_POINTS = frozenset(
-    {"interaction", "se", "low", "high", "band_low", "band_high", "excess", "effect", "median", "median_low"}
-    | {"median_high", "gap_a", "gap_b", "gap_a_se", "gap_b_se", "mean", "score", "others", "expected", "gap"}
-    | {"max_interaction", "sensitivity_low", "sensitivity_high", "sigma", "radius", "largest", "largest_without"}
-    | {"matters", "delta", "change", "beyond", "beyond_low", "beyond_high", "difference", "gap_higher", "gap_lower"}
-    | {"without", "without_low", "without_high", "slope", "equal", "equal_low", "equal_high"}
-)
-"""Columns and fields that are score differences (or scores) of a panel."""
-
-
 def in_percent(a: Audit) -> Audit:
     """The audit of pass or fail in percent, for whoever reads it; others as they are. JSON keeps the scores."""
-    factor = a.explanation.factor
+    scale, factor = a.explanation.scale, a.explanation.factor
     if factor == 1.0:
         return a
-    scale = replace(a.explanation.scale, factor=1.0)
-    parts: dict[str, Any] = {
-        "uncertainty": _times(a.uncertainty, factor),
-        "systems": None if a.systems is None else _of_systems(a.systems, factor),
-        "held_out": in_unit(a.held_out, factor, a.explanation.unit),
-        "explanation": replace(_times(a.explanation, factor), scale=scale),
-        "certificate": _times(a.certificate, factor),
-        "sensitivity": _times(a.sensitivity, factor, but=("links", "pile_up")),
-        "reversals": None if a.reversals is None else _times(a.reversals, factor, but=("rank_probabilities", "top")),
-        "ranks": None if a.ranks is None else _times(a.ranks, factor),
-        "missingness": None if a.missingness is None else _times(a.missingness, factor),
-        **{name: _scaled(getattr(a, name), factor) for name in ("language_effect", "judge_effect", "answers")},
-    }
-    lowest = a.explanation.scale.low * factor  # a score of 1 or 2 is read as 0% or 100%
-    if lowest:
-        e, answers = parts["explanation"], parts["answers"]
-        parts["explanation"] = replace(e, worst=_less(e.worst, lowest, SCORED))
-        parts["answers"] = None if answers is None else _less(answers, lowest, SCORED)
-        if a.systems is not None:
-            board = parts["systems"].leaderboard
-            board = replace(board, systems=_less(board.systems, lowest, ("mean", "low", "high")))
-            parts["systems"] = replace(parts["systems"], leaderboard=board)
-    return replace(a, **parts)
+    lowest = scale.low * factor
+    explained = replace(times(a.explanation, factor), scale=replace(scale, factor=1.0))
+    return replace(
+        a,
+        uncertainty=times(a.uncertainty, factor),
+        systems=None if a.systems is None else systems.in_unit(a.systems, scale),
+        held_out=in_unit(a.held_out, scale),
+        explanation=replace(explained, worst=less(explained.worst, lowest)),
+        certificate=times(a.certificate, factor),
+        sensitivity=times(a.sensitivity, factor, but=("links", "pile_up")),
+        reversals=times(a.reversals, factor, but=("rank_probabilities", "top")),
+        ranks=times(a.ranks, factor),
+        missingness=times(a.missingness, factor),
+        bounded=times(a.bounded, factor, names=frozenset({"linear"})),
+        probes=None if a.probes is None else probe.in_unit(a.probes, scale),
+        variance=None if a.variance is None else _squared(a.variance, factor),
+        language_effect=scaled(a.language_effect, factor),
+        judge_effect=scaled(a.judge_effect, factor),
+        answers=None if a.answers is None else less(scaled(a.answers, factor), lowest),
+    )
 
 
-SCORED = ("score", "others", "expected")
-
-
-def _less(frame: pd.DataFrame, lowest: float, names: tuple[str, ...]) -> pd.DataFrame:
-    return frame.assign(**{name: frame[name] - lowest for name in names if name in frame})
-
-
-def _of_systems(s: Systems, factor: float) -> Systems:
-    favour = s.favour
-    if favour is not None:
-        own = favour.self_preference
-        favour = replace(_times(favour, factor), self_preference=None if own is None else _times(own, factor))
-    length = None if s.length is None else _times(s.length, factor)
-    return replace(s, leaderboard=_times(s.leaderboard, factor), favour=favour, length=length)
-
-
-def _times(part: Any, factor: float, but: tuple[str, ...] = ()) -> Any:
-    """A result with what is in points multiplied."""
-    own = {f.name: getattr(part, f.name) for f in dataclass_fields(part) if f.name not in but}
-    frames = {n: _scaled(x, factor) for n, x in own.items() if isinstance(x, pd.DataFrame)}
-    sizes: dict[str, Any] = {n: x * factor for n, x in own.items() if n in IN_POINTS and isinstance(x, float)}
-    if isinstance(own.get("change"), dict):
-        sizes["change"] = {n: x * factor if n in IN_POINTS else x for n, x in own["change"].items()}
-    return replace(part, **frames, **sizes)
-
-
-def _scaled(frame: pd.DataFrame | None, factor: float) -> pd.DataFrame | None:
-    if frame is None:
-        return None
-    columns = [c for c in frame if c in IN_POINTS and frame[c].dtype.kind == "f"]
-    return frame.assign(**{str(c): frame[c] * factor for c in columns})
+def _squared(v: Variance, factor: float) -> Variance:
+    parts = v.components.assign(variance=v.components["variance"] * factor**2)
+    return replace(v, components=parts, replicate_sd=None if v.replicate_sd is None else v.replicate_sd * factor)
 
 
 def build_inside(result: Inside, panel: Panel | None = None) -> Report:
     """The same where nothing can be compared between languages: agreement, leaderboard, labels."""
+    frame, scale = frame_of("audit", result, panel), result.summary.shown
+    result = _inside_in(result, scale)
     s, advice = result.summary, result.advice
-    frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     frame["read"] = _read(result)
     board: tuple[Block, ...] = ()
@@ -140,6 +102,7 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
         board = (replace(systems.board(result.systems.leaderboard), most=5),)
     return Report(
         **frame | {"judges": s.judges},
+        unit=scale.unit,
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
         verdict=(*advice.verdict, *_passes(result)),
         picture=board,
@@ -153,6 +116,15 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
             Section(name="limits", title="What this does not show", says=result.caveats),
         ),
     )
+
+
+def _inside_in(a: Inside, scale: Scale) -> Inside:
+    """The same of panels that cannot be compared between languages."""
+    if scale.factor == 1.0:
+        return a
+    found = None if a.systems is None else systems.in_unit(a.systems, scale)
+    means = None if a.means is None else scaled(a.means, scale.factor)
+    return replace(a, systems=found, means=less(means, scale.low * scale.factor, ("mean", "low", "high")))
 
 
 def _means(a: Inside) -> tuple[Section, ...]:
@@ -234,7 +206,7 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
     if audit.probes is not None:
         return (probe.sight(audit.probes),)
     if audit.systems is not None and audit.systems.signal.verdict != DISAGREE:
-        return (systems.board(audit.systems.leaderboard, audit.explanation.scale.kind == "binary"),)
+        return (systems.board(audit.systems.leaderboard),)
     if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()
     ranks = audit.ranks.table

@@ -49,8 +49,9 @@ def _count(v: Values) -> str:
 
 
 def _named(v: Values) -> str:
-    """How often resamples name it, where that is a doubt."""
-    return "" if v["sure"] else f" ({percent(v['share'])} of resamples name it)"
+    """How often resamples name it (of several the least sure), where that is a doubt."""
+    which = "it" if len(v["named"]) == 1 else "the least sure of them"
+    return "" if v["sure"] else f" ({percent(v['share'])} of resamples name {which})"
 
 
 def _shape(v: Values) -> str:
@@ -185,8 +186,8 @@ def _ends_why(v: Values) -> str:
     if v["reason"] is None:
         return f"{start}: here are the same comparisons on a scale without ends{cut}."
     return (
-        f"{start}, so points near an end are squeezed, which can look like a language effect or hide one. Here are the "
-        f"same comparisons on a scale without ends{cut}."
+        f"{start}, so differences near an end are squeezed, which can look like a language effect or hide one. Here "
+        f"are the same comparisons on a scale without ends{cut}."
     )
 
 
@@ -390,10 +391,8 @@ WORDS: dict[str, Template] = {
     ),
     "audit.names": "{what}: {names:text}",
     # sections
-    "audit.effects-chart": lambda v: (
-        "{judge} gives the most points over all, {judge_effect/judge_low/judge_high:+points} from the grand mean. It "
-        "is an order of leniency, not of quality."
-    ),
+    "audit.effects-chart": "{judge} is the most lenient: {judge_effect/judge_low/judge_high:+points} points from the "
+    "grand mean. That is no order of quality.",
     "audit.ranks-arithmetic": "That all languages agree after calibrating is arithmetic: it is the panel's own order "
     "of overall means, not evidence for it.",
     "audit.ranks-chart": "Before calibrating {leaders} different judges lead in {languages} languages; after it one "
@@ -542,7 +541,9 @@ WORDS: dict[str, Template] = {
     ),
     "use.gate.open": lambda v: f"{_gate_use(v)}: use the scores as they are until more tasks are scored.",
     "use.gate.ends": lambda v: f"{_gate_use(v)}: use the scores as they are.",
-    "use.gate.culprit": lambda v: f"{_gate_use(v)}: settle what is off first.",
+    "use.gate.culprit": lambda v: (
+        f"{_gate_use(v)}: {'settle what is off' if v['sure'] else 'read the answers there'} first."
+    ),
     "use.gate.diffuse": _gate_diffuse,
     "use.one.calm": "To use one judge: as it is. Judges further apart than that in one language stand in the same "
     "order in every other; it is one of leniency, not of quality.",
@@ -550,7 +551,11 @@ WORDS: dict[str, Template] = {
         "To use one judge: as it is" + ("." if v["blind"] else "; more tasks would tell what language does to it.")
     ),
     "use.one.ends": "To use one judge: as it is. Calibrating would correct the ends of the scale, not the judge.",
-    "use.one.culprit": "To use one judge: first read what is off. It errs there, or the others share an error.",
+    "use.one.culprit": lambda v: (
+        "To use one judge: first read what is off. It errs there, or the others share an error."
+        if v["sure"]
+        else "To use one judge: read the answers there first. Too few resamples agree to correct anything."
+    ),
     "use.one.diffuse": _one_diffuse,
     "use.one.few": "To use one judge: score more tasks first. {tasks} are too few to calibrate on.",
     "use.one.probed": _rank_probed,
@@ -568,7 +573,8 @@ WORDS: dict[str, Template] = {
     ),
     "use.mean.nothing": "To average the judges: as they are. Calibrating changes nothing there, by arithmetic.",
     "use.mean.culprit": lambda v: (
-        f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "
+        f"To average the judges: {{judge}}{'' if v['sure'] else ' perhaps'} pulls {{language}} "
+        f"{'down' if v['excess'] < 0 else 'up'} by "
         f"{about(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}."
     ),
     "step.without-blind": "Audit without the cells that do not notice damage",

@@ -7,15 +7,18 @@ from dataclasses import replace
 from polyjudge.calibrate.methods import IDENTITIES
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say, word
+from polyjudge.panel.scale import Scale
 from polyjudge.questions.compare.held_out import GAINS, Comparison
 from polyjudge.report.build import chart, column, fields, frame_of, notes, table
 from polyjudge.report.sections import Report, Section
+from polyjudge.report.unit import shown_scale
 
 
 def build(result: Comparison, panel: Panel | None = None) -> Report:
     """Methods on left-out tasks."""
-    title, verdict, sections = _comparison(result)
-    return Report(**frame_of("compare", result, panel), title=title, verdict=verdict, sections=sections)
+    scale, frame = shown_scale(result, panel), frame_of("compare", result, panel)
+    title, verdict, sections = _comparison(in_unit(result, scale))
+    return Report(**frame, unit=scale.unit, title=title, verdict=verdict, sections=sections)
 
 
 Parts = tuple[Words, tuple[Words, ...], tuple[Section, ...]]
@@ -52,8 +55,11 @@ def _comparison(c: Comparison) -> Parts:
     return say("held-out.title"), (best, *(wide or [say("held-out.consistency")])), sections
 
 
-def in_unit(c: Comparison, factor: float, unit: str) -> Comparison:
-    """The comparison with gains in another unit, so many of which a point is."""
+def in_unit(c: Comparison, scale: Scale) -> Comparison:
+    """The comparison with gains as they are shown: of pass or fail in percentage points."""
+    factor = scale.factor
+    if factor == 1.0:
+        return c
     gains = {name: c.table[name] * factor**2 for name in GAINS if name != "gain_positive"}
     advice = c.advice
     if advice is not None:
@@ -61,11 +67,11 @@ def in_unit(c: Comparison, factor: float, unit: str) -> Comparison:
         values = {
             n: x * factor ** power[n] if n in power and x is not None else x for n, x in advice.text.values.items()
         }
-        advice = replace(advice, text=replace(advice.text, values={**values, "unit": unit}))
+        advice = replace(advice, text=replace(advice.text, values=values))
     return replace(c, table=c.table.assign(**gains), advice=advice)
 
 
-def held_out_section(c: Comparison, said: bool = False, unit: str = "points") -> Section:
+def held_out_section(c: Comparison, said: bool = False) -> Section:
     """The comparison of methods; what is true by arithmetic is pale. `said`: the advice stands elsewhere."""
     against = c.table["method"] == "raw"  # what the gain is measured against has none
     frame = c.table.assign(gain=c.table["gain"].mask(against), gain_positive=c.table["gain_positive"].mask(against))
@@ -76,7 +82,7 @@ def held_out_section(c: Comparison, said: bool = False, unit: str = "points") ->
         column("method"),
         column("agreement of languages (tau) = tau/low/high:ratio", pale="pale_tau"),
         column("full fit = full_fit:ratio", pale="pale_full_fit"),
-        column(f"gain, {unit} squared = gain/_low/_high:+points", pale="pale_gain"),
+        column("gain, points squared = gain/_low/_high:+points", pale="pale_gain"),
         column("resamples with a gain = gain_positive:share", pale="pale_gain_positive"),
         column("true by arithmetic = identity", words=codes),
     )

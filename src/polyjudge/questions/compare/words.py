@@ -5,11 +5,9 @@ from __future__ import annotations
 from polyjudge.panel.say import Template
 
 GAIN: dict[str, Template] = {
-    "gain.advised": lambda v: (
-        "If you use a single judge, calibrate: one picked at random comes {closer/closer_low/closer_high:points} "
-        + v.get("unit", "points")
-        + " closer to the panel. If you average the judges, nothing changes. Which judge gains most needs labels."
-    ),
+    "gain.advised": "If you use a single judge, calibrate: one picked at random comes "
+    "{closer/closer_low/closer_high:points} points closer to the panel. If you average the judges, nothing changes. "
+    "Which judge gains most needs labels.",
     "gain.open": "Do not calibrate: it may only add noise (squared distance to the panel falls by "
     "{gain/low/high:+points}, which includes 0). More tasks, or shrinkage, may show a gain.",
     "gain.loss": "Do not calibrate: it adds error (squared distance to the panel changes by {gain/low/high:+points}). "

@@ -10,13 +10,19 @@ import numpy as np
 from polyjudge.panel.labels import shell_line
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
+from polyjudge.panel.scale import Scale
 from polyjudge.report.build import chart, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step, ranked
+from polyjudge.report.unit import shown_scale, times
 
 if TYPE_CHECKING:
     from polyjudge.questions.probe.reaction import Probe
 
 PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
+IN_POINTS = frozenset(
+    {f"{name}{end}" for name in ("reaction", "false_reaction", "rise", "usual") for end in ("", "_low", "_high")}
+    | {"interaction", "matters"}
+)
 CELLS = (
     f"language | judge | fall for each step = reaction/_low/_high:+points | {PLACEBO} "
     "| prefers clean = sensitivity/_low/_high:share | at an end = at_end:share | sight | interaction:+points | verdict"
@@ -25,8 +31,11 @@ CELLS = (
 
 def build(result: Probe, panel: Panel | None = None) -> Report:
     """Who sees, who is blind, and whether calibrating is safe."""
+    scale, frame = shown_scale(result, panel), frame_of("probe", result, panel)
+    result = in_unit(result, scale)
     return Report(
-        **frame_of("probe", result, panel),
+        **frame,
+        unit=scale.unit,
         title=say("probe.title"),
         verdict=sayings(result),
         picture=(sight(result),),
@@ -35,6 +44,17 @@ def build(result: Probe, panel: Panel | None = None) -> Report:
         findings=tuple(ranked(result.findings)),
         sections=(replace(section(result), says=()),),
     )
+
+
+def in_unit(p: Probe, scale: Scale) -> Probe:
+    """The reading as it is shown: of pass or fail in percentage points."""
+    if scale.factor == 1.0:
+        return p
+    sizes = ("value", "low", "high")
+    found = tuple(
+        replace(f, values={n: x * scale.factor if n in sizes else x for n, x in f.values.items()}) for f in p.findings
+    )
+    return replace(times(p, scale.factor, names=IN_POINTS), findings=found)
 
 
 def sayings(p: Probe) -> tuple[Words, ...]:

@@ -10,9 +10,11 @@ import pandas as pd
 from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
+from polyjudge.panel.scale import Scale
 from polyjudge.questions.systems.signal import DISAGREE, PANEL, Signal
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, Step, Table
+from polyjudge.report.unit import less, shown_scale, times
 
 if TYPE_CHECKING:
     from polyjudge.questions.systems.favour import Favour
@@ -47,12 +49,19 @@ PLACED = (
     "system | as they are = mean/low/high:+ratio.2 | in balance = balanced/_low/_high:+ratio.2 | rank:rank "
     "| in balance = balanced_rank:rank | may be best = top_set:yes"
 )
+LEVELS = ("mean", "low", "high", "equal", "equal_low", "equal_high")
+"""Of a leaderboard: what is a score, not a difference."""
+SAME = 1e-9
+"""A gap up to this is a tie, and rounding gives it its sign: no change of places."""
 
 
 def build(result: Systems, panel: Panel | None = None) -> Report:
     """First whether the judges agree; then who wins; then where that depends on judge or language."""
+    scale, frame = shown_scale(result, panel), frame_of("systems", result, panel)
+    result = in_unit(result, scale)
     return Report(
-        **frame_of("systems", result, panel),
+        **frame,
+        unit=scale.unit,
         title=say("systems.title"),
         verdict=sayings(result),
         picture=(board(result.leaderboard),),
@@ -61,6 +70,20 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
         findings=result.findings,
         sections=sections(result, panel),
     )
+
+
+def in_unit(s: Systems, scale: Scale) -> Systems:
+    """The systems with means and differences as they are shown: of pass or fail in percent."""
+    if scale.factor == 1.0:
+        return s
+    favour = times(s.favour, scale.factor)
+    if favour is not None:
+        favour = replace(favour, self_preference=times(favour.self_preference, scale.factor))
+    board, length, lowest = times(s.leaderboard, scale.factor), times(s.length, scale.factor), scale.low * scale.factor
+    board = replace(board, systems=less(board.systems, lowest, LEVELS))
+    if length is not None:
+        length = replace(length, systems=less(length.systems, lowest, LEVELS))
+    return replace(s, leaderboard=board, favour=favour, length=length)
 
 
 def sayings(result: Systems) -> tuple[Say | Finding, ...]:
@@ -104,10 +127,10 @@ def steps(result: Systems, panel: Panel | None) -> tuple[Step, ...]:
     return Step(why=say("systems.next-plan"), command=f"polyjudge plan --from {scores} --separate POINTS"), label
 
 
-def board(b: Leaderboard, percent: bool = False) -> Table:
-    """The leaderboard over all languages; `percent`: its means are."""
+def board(b: Leaderboard) -> Table:
+    """The leaderboard over all languages."""
     whole = b.systems[b.systems["language"] == ALL]
-    return table("leaderboard", say("systems.board"), whole, f"system | {'mean, % = ' * percent}{RANKS}", most=40)
+    return table("leaderboard", say("systems.board"), whole, f"system | {RANKS}", most=40)
 
 
 def sections(result: Systems, panel: Panel | None = None) -> tuple[Section, ...]:
@@ -166,8 +189,9 @@ def ranks_chart(b: Leaderboard) -> Chart:
 def leaderboard_section(b: Leaderboard) -> Section:
     """Rank intervals by language, and who changes places."""
     blocks: list[Block] = [ranks_chart(b)]
-    for kind in ("language", "judge") if len(b.swaps) else ():
-        rows = b.swaps[b.swaps["kind"] == kind]
+    apart = b.swaps[b.swaps["gap_higher"].gt(SAME) & b.swaps["gap_lower"].lt(-SAME)]
+    for kind in ("language", "judge"):
+        rows = apart[apart["kind"] == kind]
         if len(rows):
             blocks.append(table(f"swaps-{kind}", say("systems.swaps", kind=kind), rows, SWAPS, most=12))
     says = [say("systems.scope", level=b.level), say("systems.calibration", missing=b.missing)]

@@ -163,7 +163,9 @@ WORDS: dict[str, Template] = {
     "systems.ranks": "Ranks that cannot be ruled out, by language",
     "systems.ranks-chart": "One row for each of {systems} systems, a line over the ranks it may have. First: {top}. "
     "{level:share} for all systems of a language at once.",
-    "systems.swaps": lambda v: f"Pairs that stand the other way round in another {v['kind']}",
+    "systems.swaps": lambda v: (
+        f"Pairs that stand the other way round {'in' if v['kind'] == 'language' else 'by'} another {v['kind']}"
+    ),
     "systems.scope": "Means over tasks and judges. Ranks are as these judges would rank on other tasks: all systems of "
     "a language at once ({level:share}), and only what also stands without any one judge or maker counts.",
     "systems.calibration": lambda v: (

@@ -27,7 +27,7 @@ from polyjudge.report.charts.lines import (
     variance_shares,
 )
 from polyjudge.report.charts.vega import Picture
-from polyjudge.report.condition import pictures_in_words_of
+from polyjudge.report.condition import Tongue
 from polyjudge.report.sections import Chart
 
 __all__ = [
@@ -61,5 +61,6 @@ def draw(block: Chart) -> list[Picture]:
     """The pictures of a chart. The page and the saved figures share them."""
     if block not in _drawn:
         drawn = [globals()[block.draw](**data) for data in block.data]
-        _drawn[block] = [replace(p, spec=pictures_in_words_of(p.spec, block.noun)) for p in drawn]
+        words = Tongue(block.noun, block.unit)
+        _drawn[block] = [replace(p, spec=words.picture(p.spec)) for p in drawn]
     return _drawn[block]
