@@ -15,6 +15,28 @@ from validation.suite import POOLED, Validation
 TESTED = "## The tester tested"
 """Heads the part that `--mutants` writes; a new page keeps it."""
 DATA = "data/validation.csv"
+CLAIMS: dict[str, tuple[str, ...]] = {
+    "how far a gap between judges can change; calm": (
+        "certified bound holds", "certified at what is there", "called calm, and it is not",
+    ),
+    "nothing is wrong: no warning": ("audits without a warning",),
+    "the judges agree with each other": ("a shared error is called agreement", "signal verdict wrong"),
+    "near copies: a group is named as either": ("the group is named", "judges on their own called a group"),
+    "constant scores: cannot tell": ("a verdict from constant scores",),
+    "judges favour their own family": ("own family is favoured, none is", "own-family interval, coverage"),
+    "no ranking by the taste of one judge or maker": ("ranked by the taste of one maker",),
+    "`plan --separate`: 80% power": ("planned tasks tell the systems apart",),
+    "adaptive collection, with `--guard`": ("a look claims what is not so", "a guarded look claims what is not so"),
+    "`judges --swap`, with `--guard`": ("a swap that matters is accepted",),
+    "explanations near the end of a scale": ("explained though nothing is off",),
+    "few unequal clusters": ("interval coverage, unequal clusters",),
+    "pass rates: contrast and spread of languages": ("gate contrast, coverage", "gate spread, coverage"),
+    "PPI with few skewed labels": ("PPI interval of skewed labels, coverage",),
+    "Bradley-Terry strengths of few tasks": ("Bradley-Terry strength, coverage",),
+    "label budget": ("planned labels meet the target",),
+    "probes: who sees": ("a blind cell is said to see", "a seeing cell is called blind"),
+}  # fmt: skip
+"""What first screens claim (METHODS, section 24), and the quantities that ask it."""
 
 
 def summary(result: Validation) -> str:
@@ -40,15 +62,14 @@ def summary(result: Validation) -> str:
 def markdown(result: Validation, before: str = "") -> str:
     """The page: what was asked, what holds, what does not. `before` is the page as it was: its mutants are kept."""
     covers, alarms = result.detects
-    counts = result.table.loc[result.table["scenario"] != POOLED, "panels"]
+    counts = result.table[result.table["scenario"] != POOLED].groupby("scenario")["panels"].max()
     out = [
         "# Validation: polyjudge against known answers",
         "",
         f'Written by `make validate ARGS="--page docs/validation.md"`. {len(result.scenarios)} scenarios simulate '
         "panels whose truth is known and put each through the public analyses: "
-        f"{counts.min():,} to {counts.max():,} panels a scenario, more where a small fault must show, fewer where an "
-        "analysis is slow. Every figure with its panels and Monte Carlo error, and every scenario, stands in "
-        f"[{DATA}]({DATA}).",
+        f"{counts.min():,} to {counts.max():,} panels a scenario, more where a small fault must show. Every figure "
+        f"with its panels and Monte Carlo error, and every scenario, stands in [{DATA}]({DATA}).",
         "",
         "A promise bounds the true rate: 93% for a 95% interval, 5% for a 5% test, 95% of audits without a warning "
         "where nothing is wrong. A measured rate fails where chance does not reach when the promise just holds: exact "
@@ -56,6 +77,7 @@ def markdown(result: Validation, before: str = "") -> str:
         f"95% interval that covers {covers:.1%} and a 5% test that alarms in {alarms:.1%}; the row over all scenarios "
         "finds smaller faults.",
         "",
+        *_claims(result.table),
         *_overview(result.table),
         *_misses(result),
     ]
@@ -72,6 +94,31 @@ def promised(row: Any) -> str:
     return f"{low:.3g} to {high:.3g}"
 
 
+def _claims(table: pd.DataFrame) -> list[str]:
+    """What first screens claim, as far as it was asked: the worst scenario of each quantity."""
+    out = ["## What first screens claim", "", "| claim | asked as | promised | scenarios | panels | worst | holds |"]
+    out.append("|---|---|---|---|---|---|---|")
+    asked = table[table["scenario"] != POOLED]
+    for claim, quantities in CLAIMS.items():
+        for quantity in quantities:
+            rows = asked[asked["quantity"] == quantity]
+            if len(rows):
+                worst = _worst(rows)
+                holds = "yes" if (rows["verdict"] == "pass").all() else "no, see below"
+                out.append(
+                    f"| {claim} | {quantity} | {promised(worst)} | {len(rows)} | {rows['panels'].min()} "
+                    f"| {worst['value']:.3f} | {holds} |"
+                )
+    return [*out, ""] if len(out) > 4 else []
+
+
+def _worst(rows: pd.DataFrame) -> Any:
+    """The row furthest beyond, or nearest to, what it is held to."""
+    low, high = rows["low"].astype(float), rows["high"].astype(float)
+    far = (low - rows["value"]).fillna(-9.0).combine((rows["value"] - high).fillna(-9.0), max)
+    return rows.iloc[int(far.to_numpy().argmax())]
+
+
 def _overview(table: pd.DataFrame) -> list[str]:
     """What is promised, in how many scenarios it was asked, and the worst of them."""
     out = [
@@ -82,9 +129,7 @@ def _overview(table: pd.DataFrame) -> list[str]:
     ]
     for quantity, rows in table[table["verdict"] != "reported"].groupby("quantity", sort=False):
         pooled, rows = rows[rows["scenario"] == POOLED], rows[rows["scenario"] != POOLED]
-        low, high = rows["low"].astype(float), rows["high"].astype(float)
-        far = (low - rows["value"]).fillna(-9.0).combine((rows["value"] - high).fillna(-9.0), max)
-        worst = rows.iloc[int(far.to_numpy().argmax())]
+        worst = _worst(rows)
         whole = f"{pooled['value'].iloc[0]:.3f}" if len(pooled) else "–"
         kept = int((rows["verdict"] == "pass").sum())
         out.append(

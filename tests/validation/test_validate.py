@@ -15,7 +15,7 @@ from refusals import refused
 from validation.__main__ import main
 from validation.checks import run_check
 from validation.mutants import MUTANTS, noticed
-from validation.page import DATA, TESTED, mutant_table
+from validation.page import CLAIMS, DATA, TESTED, mutant_table
 from validation.promises import AT_MOST, COVERS, PROMISES, chances, detectable, rate_limits
 from validation.scenarios import SCENARIOS, Scenario
 from validation.suite import BIAS, PANELS, POOLED, judge, pooled, validate
@@ -122,6 +122,10 @@ def test_spoilt_analyses_are_noticed(name: str, panels: int) -> None:
     assert row["verdict"] == "fail", row
     assert "1 of 1 are noticed" in mutant_table([(mutant, row)])
     assert "| NO |" in mutant_table([(mutant, {**row, "verdict": "pass"})])
+
+
+def test_claims_of_first_screens_name_what_is_asked() -> None:
+    assert {x for quantities in CLAIMS.values() for x in quantities} <= set(PROMISES)
 
 
 def test_mutants_name_what_is_there() -> None:
