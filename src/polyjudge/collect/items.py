@@ -143,7 +143,7 @@ def load_items(plan: Plan) -> Aligned:
         gathered.take(language, rows, stream)
     out = Aligned(plan)
     found = gathered.found
-    if plan.items.shared:
+    if plan.items.shared or plan.wordings:
         found = {language.name: next(iter(found.values())) for language in plan.languages}
     names, order = list(gathered.names), gathered.order()
     kept: list[int] = []
@@ -329,8 +329,9 @@ class _Gathered:
                 self._row(language, seen, row, number)
             return
         column = self.plan.items.language or "language"
-        wanted = {entry.items: entry.name for entry in self.plan.languages}
-        self.found = {entry.name: _Seen(rows) for entry in self.plan.languages}
+        entries = self.plan.languages[: 1 if self.plan.wordings else None]  # wordings judge the same items
+        wanted = {entry.items: entry.name for entry in entries}
+        self.found = {entry.name: _Seen(rows) for entry in entries}
         codes: dict[str, int] = {}
         for number, row in stream:
             if column not in row:
@@ -390,7 +391,7 @@ def _tables(plan: Plan) -> Iterator[tuple[str | None, Rows, Iterator[tuple[int, 
     """Language name (None: by its column), file and rows with their numbers."""
     source = plan.items
     if source.format == "mrewardbench" or "{language}" in source.path:
-        for language in plan.languages:
+        for language in plan.languages[: 1 if plan.wordings else None]:
             own = plan.resolve(source.path.replace("{language}", language.items))
             yield language.name, *_stream(_mrewardbench(plan, language.items) if source.format != "table" else own)
     else:

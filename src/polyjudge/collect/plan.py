@@ -300,6 +300,8 @@ class Plan(_Part):
     prices: Text | None = None
     until: Until | None = None
     probes: ProbePlan | None = None
+    wordings: dict[Name, Text] | None = None
+    """Name -> criteria: the same items judged by several wordings of the rubric, which stand in place of languages."""
     folder: Path = Path()
 
     @model_validator(mode="before")
@@ -317,7 +319,7 @@ class Plan(_Part):
             raise ValueError(f"defaults: unknown key {clean(', '.join(unknown))}")
         if isinstance(raw.get("judges"), list):
             raw["judges"] = tuple(_with(defaults, entry) for entry in raw["judges"])
-        return raw
+        return _worded(raw) if raw.get("wordings") is not None else raw
 
     @model_validator(mode="after")
     def _names(self) -> Plan:
@@ -339,6 +341,10 @@ class Plan(_Part):
             raise ValueError("probes: damage is done to a response, so rubric.kind must be rating or checklist")
         if self.probes is not None and self.until is not None:
             raise ValueError("probes: an adaptive run (until) cannot hold them. Give them a plan of their own")
+        if self.wordings is not None and (self.probes is not None or self.rubric.kind == "checklist"):
+            raise ValueError(
+                "wordings are for the criteria of ratings, pairs and comparisons, in a plan without probes"
+            )
         if isinstance(self.rubric.criteria, Mapping):
             for language in self.languages:
                 if language.name not in self.rubric.criteria:
@@ -355,6 +361,24 @@ class Plan(_Part):
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, as stored in the run folder."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+def _worded(raw: dict[str, Any]) -> dict[str, Any]:
+    """The plan with its wordings in place of its one language; a plan that has them already stays."""
+    wordings, languages, rubric = raw["wordings"], raw.get("languages"), raw.get("rubric")
+    if not isinstance(wordings, dict) or len(wordings) < 2:
+        raise ValueError("wordings must be a mapping of names to criteria, at least two")
+    if not isinstance(languages, (list, tuple)) or not isinstance(rubric, dict):
+        return raw
+    if [one.get("name") if isinstance(one, dict) else one for one in languages] == list(wordings):
+        return raw
+    if len(languages) != 1:
+        raise ValueError("wordings are compared in one language: give a plan to each language")
+    if rubric.get("criteria") is not None:
+        raise ValueError("wordings and rubric.criteria both say what counts: give one of them")
+    one = Language.model_validate(languages[0])
+    entries = tuple({"name": name, "template": one.template, "items": one.items} for name in wordings)
+    return {**raw, "languages": entries, "rubric": {**rubric, "criteria": dict(wordings)}}
 
 
 def _with(defaults: dict[str, Any], entry: Any) -> Any:

@@ -21,6 +21,7 @@ from polyjudge.questions.probe.versions import is_version
 
 KEYS = ["task", "system", "replicate", "language", "judge"]
 BY_DESIGN = say("panel.by-design")
+WORDING = "wording"
 TYPE = "type"
 """Group name that asks for the rows of single requirements (by their type) or of single criteria."""
 
@@ -34,6 +35,8 @@ class FolderScores:
     notes: tuple[Words, ...]
     looks: int = 0
     """Looks that an adaptive run planned."""
+    condition: str = ""
+    """What stands in place of language, where something does."""
 
 
 def holds_run(folder: str | Path) -> bool:
@@ -82,7 +85,8 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
     missing = int(frame["score"].isna().sum())
     if missing:
         notes.append(say("run.unread", count=missing, all=len(frame)))
-    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks)
+    condition = WORDING if plan.get("wordings") else ""
+    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks, condition)
 
 
 def read_texts(folder: str | Path, wanted: pd.DataFrame, longest: int) -> pd.DataFrame:
@@ -283,7 +287,8 @@ def export_run(folder: str | Path, path: str | Path) -> None:
     a pair has both of its scores too."""
     from polyjudge.read.duck import write_parquet
 
-    frame = read_run(folder).frame
+    run = read_run(folder)
+    frame = run.frame.rename(columns={"language": run.condition or "language"})
     with atomic_path(path) as part:
         if Path(path).suffix == ".parquet":
             write_parquet(frame, part)

@@ -51,6 +51,8 @@ class Opened:
     notes: tuple[Words, ...] = ()
     looks: int = 0
     """Looks that an adaptive collection planned."""
+    condition: str = ""
+    """What stands in place of language, where the source says so."""
     doubts: tuple[Say, ...] = ()
     needs: str = ""
     """What the format asks of the user."""
@@ -163,7 +165,14 @@ def _open_folder(folder: Path, format: str | None, metric: str | None, group: st
     if run is not None:
         found = run.read_run(folder, group)
         opened = _held(found.frame, str(folder), "collection run", [])
-        return replace(opened, limits=found.declared_range, notes=found.notes, looks=found.looks, sure=True)
+        return replace(
+            opened,
+            limits=found.declared_range,
+            notes=found.notes,
+            looks=found.looks,
+            condition=found.condition,
+            sure=True,
+        )
     if parts := matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
         return Opened(source=duck.open_paths(parts, clean(folder, 200)), shown=str(folder), format="parquet")
     paths = tool_files(folder)

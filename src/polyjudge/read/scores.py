@@ -202,7 +202,7 @@ def _assembled(
         reading=replace(found.reading, options={**found.reading.options, **said}),
         **chosen,
     )
-    return replace(panel, looks=found.looks) if found.looks else panel
+    return replace(panel, looks=found.looks, condition=found.condition or panel.condition)
 
 
 def condition_name(column: str) -> str:
@@ -243,6 +243,7 @@ def understand(
             *taken,
         ),
         looks=opened.looks,
+        condition=opened.condition,
     )
 
 

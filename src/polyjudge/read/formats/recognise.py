@@ -69,6 +69,8 @@ class Understood:
     notes: tuple[Words, ...] = ()
     looks: int = 0
     """Looks that an adaptive collection planned."""
+    condition: str = ""
+    """What stands in place of language, where the source says so."""
 
 
 @dataclass(kw_only=True)
