@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from polyjudge.estimate.kernels import draw_blocks
-from polyjudge.panel.arrays import Array
+from polyjudge.estimate.kernels import draw_blocks, pair_index
+from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.panel import Panel
 
 
@@ -40,19 +40,9 @@ def alike(panels: Mapping[str, Panel], level: float = 0.95, resamples: int = 100
     tails = ((1 - level) / 2, (1 + level) / 2)
     with np.errstate(all="ignore"):
         low, high = np.nanquantile(np.concatenate(drawn), tails, axis=0)
-    names = list(panels)
-    rows = [
-        {
-            "criterion_a": names[i],
-            "criterion_b": names[j],
-            "correlation": whole[i, j],
-            "low": low[i, j],
-            "high": high[i, j],
-        }
-        for i in range(len(names))
-        for j in range(i + 1, len(names))
-    ]
-    return pd.DataFrame(rows, columns=["criterion_a", "criterion_b", "correlation", "low", "high"])
+    i, j = pair_index(len(panels))
+    names, limits = np.array(list(panels), object), {"correlation": whole[i, j], "low": low[i, j], "high": high[i, j]}
+    return pd.DataFrame({"criterion_a": names[i], "criterion_b": names[j], **limits})
 
 
 def _centred(panel: Panel) -> Array:
@@ -61,10 +51,7 @@ def _centred(panel: Panel) -> Array:
         scores, axis = panel.system_scores, 1
     else:
         scores, axis = panel.scores[:, None], 0
-    there = ~np.isnan(scores)
-    count = np.maximum(there.sum(axis=axis, keepdims=True), 1)
-    mean = np.where(there, scores, 0.0).sum(axis=axis, keepdims=True) / count
-    return np.where(there, scores - mean, 0.0)
+    return np.nan_to_num(scores - mean_there(scores, axis, keepdims=True))
 
 
 def _correlations(products: Array) -> Array:

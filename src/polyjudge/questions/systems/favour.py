@@ -14,19 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.estimate.bands import band_critical
 from polyjudge.estimate.covariance import require_systems
 from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import double_centre, stream
-from polyjudge.estimate.resample import (
-    bootstrap_t,
-    check_level,
-    check_resamples,
-    in_groups,
-    mean_and_se,
-    mean_of_known,
-    noise_gap,
-)
+from polyjudge.estimate.resample import check_level, check_resamples, in_groups, mean_and_se, mean_of_known, noise_gap
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.fill import fill_systems
@@ -37,7 +30,6 @@ from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
 KINDS = ("judge:system", "system:language", "system:language:judge")
-FEWEST_FOR_BOOTSTRAP = 10
 RARE = 0.05
 """A contrast is that of families where at most this share of relabellings makes one as large."""
 RELABELLINGS = 1999
@@ -193,18 +185,8 @@ def _table(panel: Panel, kind: str, values: Array, of: Units, level: float, resa
     units, w = in_groups(*by_cluster(values.reshape(len(values), -1), *of))
     effect, se = mean_and_se(units, w)
     se = np.where(se <= noise_gap(panel), 0.0, se)
-    n, cells = units.shape
-    if n < FEWEST_FOR_BOOTSTRAP:
-        critical = float(stdtrit(n - 1, 1 - (1 - level) / (2 * cells)))
-    else:
-        largest = []
-        for mean, error in bootstrap_t(units, w, resamples, seed):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                t = np.abs(mean) / error
-            t[:, se == 0] = 0.0
-            largest.append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
-        critical = float(np.quantile(np.concatenate(largest), level, method="higher"))
-    half, band = stdtrit(n - 1, (1 + level) / 2) * se, critical * se
+    critical, _ = band_critical(units.copy(), w, se == 0, level, resamples, seed)
+    half, band = stdtrit(len(units) - 1, (1 + level) / 2) * se, critical * se
     axes = {"system": panel.systems, "language": panel.languages, "judge": panel.judges}
     return long_table(
         {"kind": [kind]} | {axis: labels if axis in kind.split(":") else [""] for axis, labels in axes.items()},
