@@ -98,7 +98,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, items: list[dict[str, Any]
         ({"wordings": {"plain": "Right."}}, "at least two"),
         ({"rubric": {"kind": "rating", "criteria": "Right."}}, "rubric.criteria"),
         ({"rubric": {"kind": "checklist"}}, "wordings"),
-        ({"probes": True}, "without probes"),
+        ({"probes": True}, "plan of their own"),
     ):
         with refused(CollectError, *words):
             parse_plan({**raw, **change}, tmp_path)

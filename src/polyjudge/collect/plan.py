@@ -341,10 +341,8 @@ class Plan(_Part):
             raise ValueError("probes: damage is done to a response, so rubric.kind must be rating or checklist")
         if self.probes is not None and self.until is not None:
             raise ValueError("probes: an adaptive run (until) cannot hold them. Give them a plan of their own")
-        if self.wordings is not None and (self.probes is not None or self.rubric.kind == "checklist"):
-            raise ValueError(
-                "wordings are for the criteria of ratings, pairs and comparisons, in a plan without probes"
-            )
+        if self.wordings is not None and self.probes is not None:
+            raise ValueError("probes: a plan with wordings cannot hold them. Give them a plan of their own")
         if isinstance(self.rubric.criteria, Mapping):
             for language in self.languages:
                 if language.name not in self.rubric.criteria:
@@ -374,6 +372,8 @@ def _worded(raw: dict[str, Any]) -> dict[str, Any]:
         return raw
     if len(languages) != 1:
         raise ValueError("wordings are compared in one language: give a plan to each language")
+    if rubric.get("kind") == "checklist":
+        raise ValueError("wordings are for the criteria of ratings, pairs and comparisons: a checklist has none")
     if rubric.get("criteria") is not None:
         raise ValueError("wordings and rubric.criteria both say what counts: give one of them")
     one = Language.model_validate(languages[0])
