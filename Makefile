@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: demo test tools mutate validate evidence cluster lint bench docs readme fuzz lock lowest dist clean
+.PHONY: demo test tools mutate validate evidence cluster lint bench docs readme fuzz hostile lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
@@ -47,6 +47,10 @@ SECONDS ?= 60
 fuzz: .venv/test.stamp
 	$(PIP) install atheris==3.0.0
 	@for file in readers calibrator answers plans stores logs page; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
+
+# Every command on hostile names, broken files, odd options and hard places; 100 kills. Again the same: ARGS="--seed 1".
+hostile: .venv/test.stamp
+	$(BIN)/python fuzz/pass.py $(ARGS)
 
 docs: .venv/test.stamp
 	$(BIN)/python -m polyjudge.cli.reference docs/commands.md

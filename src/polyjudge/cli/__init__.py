@@ -20,7 +20,7 @@ from typing import Any
 import typer
 
 from polyjudge.panel.errors import OutputClosed, PolyjudgeError, UsageError
-from polyjudge.panel.labels import clean, redact, visible
+from polyjudge.panel.labels import clean, redact, tell
 
 DEBUG = "--debug"
 INTERRUPTED = 130
@@ -83,7 +83,7 @@ def main() -> None:
             traceback.print_exc()
         code = TERMINATED if _terminated.is_set() else INTERRUPTED
         if code == INTERRUPTED:
-            _say("interrupted.")
+            tell("interrupted.")
     for stream in (sys.stdout, sys.stderr):  # left to Python, one that cannot be written would end with 120
         try:
             stream.flush()
@@ -91,11 +91,6 @@ def main() -> None:
             _forget(stream)
             code = max(code, 2) if stream is sys.stdout else code
     sys.exit(code)
-
-
-def _say(text: str) -> None:
-    with suppress(OSError, ValueError):
-        print(f"polyjudge: {visible(text, keep=chr(10))}", file=sys.stderr, flush=True)
 
 
 _terminated = threading.Event()
@@ -181,8 +176,9 @@ def _run() -> int:
             raise
         # An error of usage, wherever typer keeps click.
         ctx = getattr(error, "ctx", None)
-        usage = "" if ctx is None else f"{ctx.get_usage()}\nAll options: {ctx.command_path} --help"
-        _say(f"{error.format_message()}\n{usage}".rstrip())
+        tell(error.format_message())
+        if ctx is not None:
+            print(f"{ctx.get_usage()}\nAll options: {ctx.command_path} --help", file=sys.stderr)
         return int(error.exit_code)
     if code == INTERRUPTED:  # typer takes the interrupt for itself and says nothing
         raise KeyboardInterrupt
@@ -195,18 +191,18 @@ def _explain(error: Exception) -> int:
         _forget(sys.stdout)
         return 2  # the reader went away; 0 and 1 would claim a result
     if isinstance(error, PolyjudgeError):
-        _say(str(error))
+        tell(str(error))
         return 2
     if isinstance(error, OSError):
         _forget(sys.stdout)
         where = error.filename if error.filename is not None else "the output"
-        _say(f"Cannot read or write {clean(where, 200)}: {error.strerror or error}.")
+        tell(f"Cannot read or write {clean(where, 200)}: {error.strerror or error}.")
         return 2
     if isinstance(error, MemoryError):
-        _say("There is not enough memory for this panel. Read fewer languages or judges.")
+        tell("There is not enough memory for this panel. Read fewer languages or judges.")
         return 2
     what = clean(redact(f"{type(error).__name__}: {error}"), 300)
-    _say(
+    tell(
         f"An internal error ({what}). This is a fault of polyjudge, not of your data: please report it with what "
         f"{DEBUG} adds to the same command."
     )

@@ -156,7 +156,9 @@ def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, **options: A
 
             return run(plan, output, watch=watch, **options)
         except KeyboardInterrupt:
-            print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
+            from polyjudge.panel.labels import tell
+
+            tell(f"stopped. The same command goes on where it stopped ({output}).")
             raise typer.Exit(130) from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from typer import Context
@@ -11,6 +10,7 @@ from polyjudge.collect.items import read_rows
 from polyjudge.collect.probes import make_probes, write_probes
 from polyjudge.collect.runs import holds_probes as holds_probes
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import tell
 from polyjudge.panel.say import say, word
 from polyjudge.questions import options as o
 from polyjudge.questions.emit import print_json
@@ -54,4 +54,4 @@ def write_from_items(ctx: Context, path: Path, response: str, tasks: int, every_
     if probes.short:
         print(word(say("probe.short", tasks=probes.short)))
     print(word(say("probe.ask", path=str(options.output))))
-    print(f"polyjudge: wrote {options.output}", file=sys.stderr)
+    tell(f"wrote {options.output}")

@@ -45,6 +45,7 @@ from polyjudge.collect.store import (
 )
 from polyjudge.collect.tokens import characters, tokens
 from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import some
 
 if TYPE_CHECKING:
     from polyjudge.collect.summary import Summary
@@ -101,7 +102,7 @@ def ready(plan: Plan, asking: Asking) -> Work:
     unknown = [name for name, price in work.prices.by_judge.items() if price is None]
     if asking.max_cost is not None and unknown:
         raise CollectError(
-            f"--max-cost needs the price of every judge; there is none for {', '.join(unknown)}. Give it in the "
+            f"--max-cost needs the price of every judge; there is none for {some(unknown)}. Give it in the "
             "plan (price: {input: 2.5, output: 10}, dollars per million tokens) or in a price file."
         )
     return work

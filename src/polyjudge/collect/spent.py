@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from contextlib import closing
 from pathlib import Path
@@ -29,7 +30,7 @@ def _file(path: Path) -> dict[str, float]:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".json":
             return {str(name): float(price) for name, price in json.loads(text).items()}
-        rows = list(csv.DictReader(text.splitlines()))
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
         return {str(row["judge"]): float(row["price"]) for row in rows}
     except OSError as error:
         raise UsageError(f"Cannot read the prices in {clean(path, 200)}: {error.strerror}.") from None

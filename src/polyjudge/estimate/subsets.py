@@ -14,6 +14,7 @@ from polyjudge.estimate.kernels import draw_blocks, stream
 from polyjudge.panel.arrays import Array, mean_there, ratio
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.labels import some
 from polyjudge.panel.panel import Panel
 
 Masks = NDArray[np.bool_]
@@ -250,7 +251,7 @@ def prices_of(panel: Panel, prices: Mapping[str, float] | None) -> Array:
         return np.ones(len(panel.judges))
     lacking = [j for j in panel.judges if j not in prices]
     if lacking:
-        raise UsageError(f"No price for {', '.join(lacking[:5])}. Give the cost of one score for every judge.")
+        raise UsageError(f"No price for {some(lacking, 5)}. Give the cost of one score for every judge.")
     price = np.array([float(prices[j]) for j in panel.judges])
     if not (np.isfinite(price).all() and (price >= 0).all()):
         raise UsageError("Prices are numbers of at least 0.")

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from polyjudge.panel.errors import UsageError
-from polyjudge.panel.labels import clean, visible
+from polyjudge.panel.labels import clean, tell, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -369,7 +368,7 @@ def _clear(whole: Path, old: Path, path: Path) -> None:
                 (path / place).parent.mkdir(parents=True, exist_ok=True)
                 os.rename(old / place, path / place)
         if os.path.lexists(old / place) and not _same(old / place, path / place):
-            print(f"polyjudge: {_shown(old)} keeps files that were there before: move them back.", file=sys.stderr)
+            tell(f"{_shown(old)} keeps files that were there before: move them back.")
             return
     shutil.rmtree(whole, ignore_errors=True)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from zlib import crc32
 
 ALL = "(all)"
@@ -25,6 +27,12 @@ def visible(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def tell(text: object) -> None:
+    """Say something on standard error, in one line of which a terminal sees letters alone; nobody may be listening."""
+    with suppress(OSError, ValueError):
+        print(f"polyjudge: {visible(str(text))}", file=sys.stderr, flush=True)
 
 
 def shell(text: object) -> str:

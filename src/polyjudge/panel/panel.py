@@ -294,10 +294,9 @@ class Panel:
         missing = self.missing()
         raise PanelError(
             f"The panel is incomplete and {purpose} need every task scored in every language by every judge: "
-            f"{int(missing['missing'].sum())} of {self.scores.size} entries have no score.\n"
-            f"{missing_table(missing)}\n"
-            "Score the missing entries, or drop the tasks, languages or judges that lack them "
-            "(panel.select, or --incomplete drop)."
+            f"{int(missing['missing'].sum())} of {self.scores.size} entries have no score: "
+            f"{missing_table(missing)}. Score them, or drop the tasks, languages or judges that lack them "
+            "(panel.select or --incomplete drop)."
         )
 
     @cached_property
@@ -642,15 +641,13 @@ def _average_each(single: Array, weights: Array) -> Array:
     return np.stack([average_systems(single[..., r], weights) for r in range(single.shape[-1])], axis=-1)
 
 
-def missing_table(missing: pd.DataFrame, rows: int = 12) -> str:
-    """The worst cells of `Panel.missing` as text."""
-    lines = [
-        f"  {clean(r.language)} x {clean(r.judge)}: {r.missing} of {r.tasks} tasks missing"
-        for r in missing.head(rows).itertuples()
+def missing_table(missing: pd.DataFrame, most: int = 8) -> str:
+    """The worst cells of `Panel.missing` in one line."""
+    cells = [
+        f"{clean(r.language)} x {clean(r.judge)} {r.missing} of {r.tasks} tasks"
+        for r in missing.head(most).itertuples()
     ]
-    if len(missing) > rows:
-        lines.append(f"  ... and {len(missing) - rows} more cells")
-    return "\n".join(lines)
+    return "; ".join([*cells, f"and {len(missing) - most} more cells"] if len(missing) > most else cells)
 
 
 def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArray[np.int64]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.files import check_name
@@ -44,6 +48,18 @@ def read_text(path: str | Path, most: int = MOST) -> str:
         raise PanelError(f"{shown} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise PanelError(f"{shown} is not UTF-8 text. Save it as UTF-8 and retry.") from None
+
+
+def read_csv(path: str | Path, most: int = MOST) -> pd.DataFrame:
+    """A CSV file of at most so many bytes."""
+    import pandas as pd
+
+    try:
+        return pd.read_csv(io.StringIO(read_text(path, most)))
+    except PanelError:
+        raise
+    except ValueError as error:
+        raise PanelError(f"{clean(path, 200)} is not a CSV file: {clean(error, 120)}.") from None
 
 
 def read_json(path: str | Path, most: int = MOST) -> Any:

@@ -17,6 +17,7 @@ import pandas as pd
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import safe_csv, write_texts
 from polyjudge.panel.labels import clean
+from polyjudge.panel.small_files import read_text
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, typed
 from polyjudge.paper.translate import Translation, parse_judge, read_translations, translate
 from polyjudge.paper.workspace import named_files, read_workspace
@@ -97,10 +98,7 @@ def use_prompts(folder: Path, prompts: Path, languages: Sequence[str]) -> list[P
                 "{prompt}, {response} and {requirement} where they belong."
             )
         for path in found:
-            try:
-                texts[f"prompts/{language}/{path.name}"] = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
-                raise UsageError(f"Cannot read {clean(str(path), 300)} as UTF-8 text.") from None
+            texts[f"prompts/{language}/{path.name}"] = read_text(path)
     plan = (folder / "plan.yaml").read_text(encoding="utf-8")
     plan = _changed(plan, "  kind: checklist\n", "  kind: checklist\n  templates: prompts\n")
     return write_texts(folder, {**texts, "plan.yaml": plan})

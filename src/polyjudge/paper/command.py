@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import typer
 from typer import Argument, Context, Option
 
 from polyjudge.panel.errors import UsageError
-from polyjudge.panel.labels import clean, shell
+from polyjudge.panel.labels import clean, shell, tell
 from polyjudge.questions import options as o
 
 paper = typer.Typer(
@@ -163,10 +162,10 @@ def prepare(
             for language, texts in collection.doubtful(said).items():
                 if texts:
                     where, some = f"{place}/{language}.jsonl", ", ".join(texts[:3])
-                    print(f"polyjudge: read {len(texts)} doubtful texts in {where}: {some}", file=sys.stderr)
+                    tell(f"read {len(texts)} doubtful texts in {where}: {some}")
             written = collection.write_devai(folder, tasks, workspaces, said, budget, named if shared else None)
             written += [] if prompts is None else collection.use_prompts(folder, prompts, named)
-    print(f"polyjudge: wrote {', '.join(p.name for p in written)} to {output}", file=sys.stderr)
+    tell(f"wrote {', '.join(p.name for p in written)} to {output}")
 
 
 def _formats(text: str) -> list[str]:
@@ -190,4 +189,4 @@ def _emit(ctx: Context, result: Any, name: str, output: Path | None, formats: li
             written = write(result, folder, formats)
     show(found, o.Json.of(ctx).as_json, full)
     if output is not None:
-        print(f"polyjudge: wrote {len(written)} files to {output}", file=sys.stderr)
+        tell(f"wrote {len(written)} files to {output}")

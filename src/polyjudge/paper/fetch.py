@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from polyjudge.panel.errors import PolyjudgeError
 from polyjudge.panel.files import atomic_path, write_texts
-from polyjudge.panel.labels import clean
+from polyjudge.panel.labels import clean, tell
 from polyjudge.panel.progress import track
 from polyjudge.paper.published import Benchmark
 
@@ -50,7 +50,7 @@ def fetch(
             check(target)
             return target
         except PolyjudgeError:
-            print(f"polyjudge: {clean(str(target), 300)} is damaged; fetching it again.", file=sys.stderr)
+            tell(f"{clean(str(target), 300)} is damaged; fetching it again.")
     url = f"{source}/{commit}/{FILES[benchmark]}"
     with atomic_path(target) as part:
         _download(url, part, benchmark)

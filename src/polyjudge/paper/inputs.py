@@ -13,6 +13,7 @@ from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Grouping, Panel
+from polyjudge.panel.small_files import check_ordinary
 from polyjudge.paper import published
 
 DEVAI_COLUMNS = ["backbone", "language", "framework", "task", "score"]
@@ -118,6 +119,7 @@ def anchor_sample(path: str | Path) -> pd.DataFrame:
 def table_of(path: str | Path, names: list[str], original: str) -> tuple[pd.DataFrame, str]:
     """A CSV file with these columns, and its name to be shown. `original`: what the released one is called."""
     where = clean(str(path), 300)
+    check_ordinary(path)
     try:
         table = pd.read_csv(path, encoding="utf-8")
     except OSError as error:

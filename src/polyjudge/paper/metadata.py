@@ -22,6 +22,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
+from polyjudge.panel.small_files import read_csv
 from polyjudge.report.result import Result
 
 FEWEST = 5
@@ -47,7 +48,7 @@ def metadata(panel: Panel, languages: Any, seed: int = 7) -> Metadata:
     Columns of numbers are taken as they are; a column with two words becomes 0 and 1. With several columns each is
     regressed on alone, and the p-values are adjusted for their number.
     """
-    frame = languages if isinstance(languages, pd.DataFrame) else pd.read_csv(languages)
+    frame = languages if isinstance(languages, pd.DataFrame) else read_csv(languages)
     columns = _columns(frame, panel.languages)
     beta = double_centre(panel.cell_means)
     orders = _orders(len(beta), seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.panel.files import spreadsheet_safe, write_texts
-from polyjudge.panel.labels import clean
+from polyjudge.panel.labels import clean, visible
 
 LATEX = str.maketrans(
     {c: f"\\{c}" for c in "&%$#_{}"}
@@ -28,7 +29,7 @@ LATEX = str.maketrans(
         "–": "--",
     }
 )
-MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~"} | {"&": "&amp;"})
+MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~"} | {"&": "&amp;", "@": "&#64;"})
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str] | None =
 
 
 def markdown_text(text: object) -> str:
-    """Text without any meaning to Markdown or HTML."""
-    return clean(text, 2000).translate(MARKDOWN)
+    """Text without any meaning to Markdown or HTML: no markup, mention or link comes of it."""
+    plain = clean(text, 2000).translate(MARKDOWN)
+    return re.sub(r"(?i)(:/)(?=/)|\b(www)\.", lambda m: f"{m[1]}\\" if m[1] else f"{m[2]}\\.", plain)
 
 
 def latex_text(text: object) -> str:
@@ -129,4 +131,6 @@ def _full(value: Any) -> Any:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:.10g}" if isinstance(value, float) else spreadsheet_safe(value)
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return visible(spreadsheet_safe(value)) if isinstance(value, str) else value

@@ -18,6 +18,7 @@ import pandas as pd
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.small_files import read_json, read_text
 from polyjudge.paper.draws import held_out_draws, plain_draws
 from polyjudge.paper.inputs import array_of, table_of
 from polyjudge.questions.compare.held_out import compare
@@ -74,10 +75,8 @@ def read_instances(path: str | Path) -> list[dict[str, Any]]:
     """The benchmark's tasks, one JSON object a line: task, query, requirements with criteria and prerequisites."""
     where = clean(str(path), 300)
     try:
-        rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-    except OSError as error:
-        raise PanelError(f"Cannot read {where}: {error.strerror or error}.") from None
-    except ValueError as error:
+        rows = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+    except (json.JSONDecodeError, RecursionError) as error:
         raise PanelError(f"{where} is not JSON lines: {clean(error, 120)}.") from None
     for i, row in enumerate(rows, 1):
         parts = row.get("requirements") if isinstance(row, dict) else None
@@ -157,7 +156,7 @@ def _folder(folder: Path, panel: Panel) -> pd.DataFrame:
 def _run(path: Path) -> list[tuple[str, int, int]]:
     """Task, requirement and verdict of one run."""
     try:
-        run = json.loads(path.read_text(encoding="utf-8"))
+        run = read_json(path)
         task = str(run.get("name", path.stem))
         return [(task, int(s["requirement_index"]), int(bool(s.get("satisfied", False)))) for s in run["judge_stats"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

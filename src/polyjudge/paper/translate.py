@@ -21,6 +21,7 @@ from polyjudge.collect.plan import Judge
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.files import atomic_write
 from polyjudge.panel.labels import clean
+from polyjudge.panel.small_files import read_text
 
 PROTECTED = re.compile(r"`[^`]+`")
 """What must stay as it is: file names and code between backticks."""
@@ -77,7 +78,7 @@ def read_translations(path: Path) -> dict[str, Translation]:
         return {}
     out = {}
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in read_text(path).splitlines():
             if line.strip():
                 row = json.loads(line)
                 out[str(row["id"])] = Translation(**{**row, "lost": tuple(row.get("lost", ()))})

@@ -12,7 +12,7 @@ import typer
 from typer import Context
 
 from polyjudge.panel.files import atomic_write, new_folder, safe_csv
-from polyjudge.panel.labels import clean, shell
+from polyjudge.panel.labels import clean, shell, tell
 from polyjudge.questions.options import Output, Severity
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def emit_report(
     if written:
         sys.stdout.flush()
         more = f" and {written[1]} figures" if written[1] else ""
-        place, (page, *others) = clean(options.output, 400).rstrip("/"), written[0]
-        print(f"polyjudge: wrote {place}/{page}, and beside it {', '.join(others)}{more}", file=sys.stderr)
+        place, (page, *others) = str(options.output).rstrip("/"), written[0]
+        tell(f"wrote {place}/{page}, and beside it {', '.join(others)}{more}")
     if options.junit is not None:
         from polyjudge.report.junit import junit
 

@@ -22,7 +22,7 @@ from typer.core import TyperCommand
 
 from polyjudge.panel.errors import OutputClosed, UsageError
 from polyjudge.panel.files import check_apart, check_folder, check_name, check_new
-from polyjudge.panel.labels import visible
+from polyjudge.panel.labels import tell
 
 if TYPE_CHECKING:
     from polyjudge.panel.panel import Panel
@@ -435,7 +435,7 @@ def _said_aloud(reading: Callable[[], T]) -> T:
         found = reading()
     for warning in caught:
         if issubclass(warning.category, PolyjudgeWarning):
-            print(f"polyjudge: warning: {visible(str(warning.message))}", file=sys.stderr)
+            tell(f"warning: {warning.message}")
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return found

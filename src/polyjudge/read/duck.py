@@ -421,7 +421,8 @@ def check_names(columns: list[str], where: str, more: str = "") -> None:
 
 
 def _delimiter(line: str) -> str:
-    return max(",\t;|", key=line.count)
+    """What divides the fields of a line: most frequent outside quotes."""
+    return max(",\t;|", key=re.sub(r'"[^"]*("|$)', "", line).count)
 
 
 def _above_header(lines: list[str]) -> int:

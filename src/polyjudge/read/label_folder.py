@@ -19,6 +19,7 @@ import pandas as pd
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.gold import CUTS
 from polyjudge.panel.labels import clean, some
+from polyjudge.panel.small_files import read_json
 from polyjudge.read.formats.excel import read_excel
 
 MANIFEST = "manifest.json"
@@ -63,16 +64,9 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     """The manifest of a folder of labels, checked."""
     path = Path(folder)
     path = path if path.name == MANIFEST else path / MANIFEST
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise UsageError(
-            f"{clean(path, 200)} is not there: name the folder that `polyjudge label make` wrote."
-        ) from None
-    except ValueError:
-        raise PanelError(
-            f"{clean(path, 200)} is no JSON any more. Restore the manifest that label make wrote."
-        ) from None
+    if not path.is_file():
+        raise UsageError(f"{clean(path, 200)} is not there: name the folder that `polyjudge label make` wrote.")
+    data = read_json(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise PanelError(f"{clean(path, 200)} is not a manifest of labels.")
     if data.get("version") != VERSION:

@@ -12,12 +12,13 @@ from typing import Any
 from polyjudge._version import __version__
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
+from polyjudge.panel.small_files import read_text
 
 SCHEMA = 2
 """Version of the JSON. It rises when a field changes its meaning or goes."""
 
 
-HIDDEN = "[\ud800-\udfff\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\x7f-\x9f]"
+HIDDEN = "[\ud800-\udfff\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\x7f-\x9f]"
 """Halves of surrogate pairs, direction and other invisible characters."""
 
 
@@ -31,11 +32,7 @@ def read_report(path: str | Path) -> dict[str, Any]:
 
     The same as `to_dict()` of the result, with `schema` (version of the format), `command` and `polyjudge` (version).
     """
-    where = clean(Path(path).name)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{where} cannot be read: {clean(error, 200)}.") from None
+    where, text = clean(Path(path).name), read_text(path, MOST)
     page = re.search(r'<script type="text/plain" id="results">([\w+/=\s]*)</script>', text)
     try:
         data = json.loads(unpack(page[1]) if page else text)
@@ -53,7 +50,7 @@ def read_report(path: str | Path) -> dict[str, Any]:
 
 
 MOST = 1 << 30
-"""Characters that a page's results may unpack to."""
+"""Characters of a report, and of what a page's results unpack to."""
 
 
 def pack(text: str) -> str:

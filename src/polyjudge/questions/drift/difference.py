@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +15,9 @@ from scipy.special import stdtrit
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
+from polyjudge.panel.small_files import read_json
 from polyjudge.report.result import Result
+from polyjudge.report.schema import MOST
 from polyjudge.report.sections import Finding
 
 
@@ -87,8 +88,8 @@ def is_report(path: Path) -> bool:
     if path.is_dir():
         return True
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        data = read_json(path, MOST)
+    except PanelError:
         return path.suffix.lower() == ".html"
     return isinstance(data, dict) and "command" in data
 

@@ -11,7 +11,6 @@ from typer import Argument, Context, Option
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import shell
-from polyjudge.panel.small_files import read_json, read_text
 from polyjudge.questions import options as o
 
 label = typer.Typer(
@@ -84,6 +83,8 @@ def read(
 def _rubric(text: str | None) -> Any:
     if text is None or not Path(text[:4000]).is_file():
         return text
+    from polyjudge.panel.small_files import read_json, read_text
+
     if not text.lower().endswith(".json"):
         return read_text(text)
     found = read_json(text)

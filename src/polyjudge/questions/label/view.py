@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyjudge.panel.labels import shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.label.making import Made
@@ -20,8 +21,8 @@ def made(result: Made, panel: Panel | None = None) -> Report:
     ]
     steps = (
         Step(why=say("label.send", folder=result.folder)),
-        Step(why=say("label.then"), command=f"polyjudge label read {result.folder}"),
-        Step(why=say("label.anchor"), command=f"polyjudge anchor SCORES --labels {result.folder}"),
+        Step(why=say("label.then"), command=f"polyjudge label read {shell(result.folder)}"),
+        Step(why=say("label.anchor"), command=f"polyjudge anchor SCORES --labels {shell(result.folder)}"),
     )
     pages = table("pages", "Pages", result.files, "page | language | annotator | items:count")
     head = "language | stratum:count | panel mean from = panel_low:number | to = panel_high:number | tasks:count"
@@ -46,7 +47,7 @@ def returned(result: Returned, panel: Panel | None = None) -> Report:
     if result.replaced:
         verdict.append(say("label.replaced", count=result.replaced))
     verdict += [say("label.odd", text=text) for text in result.odd]
-    steps = (Step(why=say("label.ready"), command=f"polyjudge anchor SCORES --labels {result.folder}"),)
+    steps = (Step(why=say("label.ready"), command=f"polyjudge anchor SCORES --labels {shell(result.folder)}"),)
     columns = "annotator | language | asked:count | labelled:count | skipped:count | missing:count"
     blocks = [table("annotators", "Answers by annotator", frame, columns)]
     if len(result.skipped):
