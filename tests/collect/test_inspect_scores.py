@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,26 @@ def test_a_language_the_calibrator_does_not_know(saved: Path, tmp_path: Path) ->
     with pytest.raises(PolyjudgeError):
         score_log(run(tmp_path / "logs", "fr"), saved, tmp_path / "fr.eval")
     assert not (tmp_path / "fr.eval").exists()
+
+
+def test_the_hook_writes_the_score_back_after_each_eval(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inspect finds the hook by the entry point of the package; here it is imported, as that does."""
+    from importlib import import_module
+
+    from inspect_ai.log import read_eval_log
+
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module = import_module(project["entry-points"]["inspect_ai"]["polyjudge"])
+    plain = read_eval_log(str(run(tmp_path / "plain", "de")))
+    assert all("calibrated" not in sample.scores for sample in plain.samples)
+    monkeypatch.setenv(module.CALIBRATOR, str(saved))
+    log = read_eval_log(str(run(tmp_path / "logs", "de")))
+    by_hand = read_eval_log(str(score_log(plain.location, saved, tmp_path / "de.eval").path))
+    values = [[sample.scores["calibrated"].value for sample in x.samples] for x in (log, by_hand)]
+    assert values[0] == values[1]
+    assert log.results.scores[-1].metrics["mean"].value == by_hand.results.scores[-1].metrics["mean"].value
+    unknown = read_eval_log(str(run(tmp_path / "logs", "fr")))  # not in the calibrator: a warning, and the log stays
+    assert unknown.status == "success"
+    assert all(set(sample.scores) == set(JUDGES) for sample in unknown.samples)

@@ -141,7 +141,7 @@ def sources(report: Report, audit: Any) -> set[str]:
 
 
 NUMBER = r"(?<![\w.#-])[+-]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w-])"
-CONSTANTS = {"verdict.shared": {"50"}, "step.labels": {"50"}}
+CONSTANTS = dict.fromkeys(("verdict.shared", "step.labels", "signal-unclear", "signal.cannot-tell"), {"50"})
 """Numbers that are words."""
 
 
