@@ -1,7 +1,7 @@
 """The calibrated score in every log that Inspect writes, by itself: `POLYJUDGE_CALIBRATOR=cal.json inspect eval ...`.
 
-Inspect finds this module by the entry point of the package. A hook that fails is a warning of Inspect's, and the log stays
-as it was.
+Inspect finds this module by the entry point of the package. A hook that fails is a warning of Inspect's, and leaves the
+log as it was.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def sources(report: Report, audit: Any) -> set[str]:
 
 
 NUMBER = r"(?<![\w.#-])[+-]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w-])"
-CONSTANTS = dict.fromkeys(("verdict.shared", "step.labels", "signal-unclear", "signal.cannot-tell"), {"50"})
+CONSTANTS = {key: {"50"} for key in ("verdict.shared", "step.labels", "signal-unclear", "signal.cannot-tell")}
 """Numbers that are words."""
 
 
