@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.reading import Unclear
 from refusals import refused
@@ -109,6 +110,25 @@ def test_apply_with_spark(spark: Any, scores: Path, tmp_path: Path) -> None:
         part.apply(frame)
     kept = part.apply(frame, unseen="keep").where("language = 'de'").toPandas()
     np.testing.assert_array_equal(kept["calibrated"], kept["score"])
+
+
+def test_a_curve_is_followed_in_spark(spark: Any) -> None:
+    curve = np.sort(np.random.default_rng(3).uniform(0, 100, (2, 2, 5)), axis=-1)
+    adjustment = Adjustment(
+        languages=("en", "de"), judges=("a", "b"), shift=np.zeros((2, 2)), curve=curve, span=(0.0, 100.0)
+    )
+    rows = pd.DataFrame(
+        [(x, b, s) for x in ("en", "de") for b in ("a", "b") for s in (-5.0, 0.0, 33.0, 75.0, 100.0, 130.0)],
+        columns=["language", "judge", "score"],
+    )
+    rows.loc[len(rows)] = ["en", "new", 7.0]
+    out = adjustment.table(spark.createDataFrame(rows), unseen="keep").toPandas()
+    key = ["language", "judge", "score"]
+    np.testing.assert_allclose(
+        out.sort_values(key)["calibrated"], adjustment.table(rows, unseen="keep").sort_values(key)["calibrated"]
+    )
+    empty = spark.createDataFrame([("en", "a", None)], "language string, judge string, score double")
+    assert adjustment.table(empty).toPandas()["calibrated"].isna().all()
 
 
 def test_a_lost_worker_is_one_paragraph(spark: Any, scores: Path) -> None:

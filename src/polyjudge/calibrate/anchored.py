@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from polyjudge.calibrate.base import as_panel, read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator, Weights
+from polyjudge.calibrate.label_maps import Kind, LabelMap, choose_map
 from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
 from polyjudge.estimate.few_labels import Fall, fall_of_error, shrink, steady_variance, stratified_means
 from polyjudge.estimate.incomplete import sum_clusters
 from polyjudge.estimate.severity import gold_weights, severity_variance, strata_of
 from polyjudge.panel.adjustment import Adjustment
-from polyjudge.panel.arrays import Array, mean_there, ratio
+from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.gold import Gold, align_gold, by_answer
 from polyjudge.panel.labels import clean
@@ -31,9 +32,8 @@ from polyjudge.panel.say import Say, say
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
-Map = Literal["auto", "shift", "slope"]
-MAPS: tuple[Map, ...] = ("auto", "shift", "slope")
-FOLDS = 5
+Map = Literal["auto", "shift", "slope", "isotonic", "ordinal"]
+MAPS: tuple[Map, ...] = ("auto", "shift", "slope", "isotonic", "ordinal")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,12 +127,15 @@ class AnchoredCalibrator(ConsensusCalibrator):
         languages become comparable; "none" leaves the shared shift in, as CBC does.
     pool : shrink the shifts of languages to their mean, by REML; the annotators' own severity is part of the error. A
         language without labels gets the mean. Without it each language has its own shift and needs two labels
-    map : "shift" moves scores only; "slope" also stretches or shrinks every judge's scores to the humans' scale, by one
-        slope for all languages; "auto" takes the slope where left-out labels say that it is better
+    map : what is done to a judge's scores before languages are shifted, the same in all of them. "shift": nothing;
+        "slope": they are stretched or shrunk to the humans' scale; "isotonic": a rising curve; "ordinal", for few
+        levels: the humans' mean of each level, shifted on the logit scale; "auto": the simplest that left-out labels
+        say is as good as any (docs/methods.md, section 26)
 
     Fitted attributes beyond those of CBC: `shift_` (panel mean minus human by language, points, as it is removed),
-    `shift_se_`, `labels_`, `slope_` (by judge), `tau_` (sd between languages), `fall_` (the language error before and
-    after, on other tasks). Labels of any tasks are taken as drawn at random; those of `label make` by their strata.
+    `shift_se_`, `labels_`, `map_` (the kind taken), `slope_` (by judge), `curve_` (language x judge x steps of the
+    range, or None), `tau_` (sd between languages), `fall_` (the language error before and after, on other tasks).
+    Labels of any tasks are taken as drawn at random; those of `label make` by their strata.
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=20, languages=2, judges=3)
@@ -148,10 +151,14 @@ class AnchoredCalibrator(ConsensusCalibrator):
     shift_se_: pd.Series[float]
     labels_: pd.Series[int]
     slope_: pd.Series[float]
+    map_: Kind = "shift"
+    curve_: Array | None = None
+    span_: tuple[float, float] = (0.0, 1.0)
     tau_: float = 0.0
     fall_: Fall | None = None
     _estimate: ShiftEstimate | None = None
     _weight: Array | None = None
+    _chosen: LabelMap
 
     def __init__(
         self,
@@ -167,7 +174,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
         if shift not in REMOVE:
             raise UsageError(f"shift must be 'none', 'centred' or 'all', not {shift!r}.")
         if map not in MAPS:
-            raise UsageError(f"map must be 'auto', 'shift' or 'slope', not {map!r}.")
+            raise UsageError(f"map must be one of {', '.join(MAPS)}, not {map!r}.")
         self.shift: Remove = shift
         self.pool, self.map = pool, map
 
@@ -189,22 +196,20 @@ class AnchoredCalibrator(ConsensusCalibrator):
             units, gold = by_answer(panel, gold)
             labels = align_gold(units, gold, kind=None if isinstance(gold, Gold) else "score")
         stratum = strata_of(units, labels)
-        slope = np.ones(len(panel.judges))
-        if self.shift != "none" and self.map != "shift" and trusted is None:
-            slope = choose_slope(units, labels, stratum, always=self.map == "slope")
-        self.slope_ = pd.Series(slope, index=pd.Index(panel.judges, name="judge"), name="slope")
+        kind = "shift" if self.shift == "none" or trusted is not None else self.map
+        if kind in ("isotonic", "ordinal") and not np.all(panel.weights == 1):
+            raise UsageError(f"map={kind!r} bends single scores; this panel has means of several tasks.")
+        self._chosen = choose_map(units, labels, stratum, kind)
+        self.map_, self.span_, self.curve_ = self._chosen.kind, self._chosen.span, None
+        self.slope_ = pd.Series(self._chosen.slope, index=pd.Index(panel.judges, name="judge"), name="slope")
         super().fit(panel)
-        self._fit_shift(self._mapped(units), labels, stratum)
+        self._fit_shift(self._chosen.panel(units), labels, stratum)
+        if self._chosen.curve is not None:
+            self.curve_ = self._chosen.cells(self.correction_.to_numpy(), units)
         return self
 
-    def _mapped(self, panel: Panel) -> Panel:
-        slope = self.slope_.to_numpy()
-        if (slope == 1).all():
-            return panel
-        return panel.adjusted(np.zeros(panel.shape[1:]), np.broadcast_to(1 / slope, panel.shape[1:]))
-
     def _fit(self, panel: Panel) -> None:
-        panel = self._mapped(panel)
+        panel = self._chosen.panel(panel)
         if min(panel.shape[1:]) > 1 and not panel.apart:
             super()._fit(panel)
             return
@@ -259,7 +264,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
         estimate = self._estimate
         if estimate is None or len(estimate.used) != len(panel.tasks):
             raise CalibratorError("An anchored calibrator is compared on the panel and labels it was fitted on.")
-        if not (self.slope_ == 1).all():
+        if self.map_ != "shift":
             raise CalibratorError("Only a shift is compared by resampling: fit it with map='shift'.")
         if self.shift == "none":
             return out
@@ -284,7 +289,9 @@ class AnchoredCalibrator(ConsensusCalibrator):
     @property
     def adjustment_(self) -> Adjustment:
         plain, slope = super().adjustment_, self.slope_.to_numpy()
-        if (slope == 1).all():
+        if self.curve_ is not None:
+            return replace(plain, curve=self.curve_, span=self.span_)
+        if self.map_ == "shift":
             return plain
         return replace(plain, shift=plain.shift / slope, scale=np.broadcast_to(1 / slope, plain.shift.shape).copy())
 
@@ -300,8 +307,10 @@ class AnchoredCalibrator(ConsensusCalibrator):
         if bare and self.shift != "none":
             half = 1.96 * float(self.shift_se_[bare].max())
             out.append(say("calibrate.no-labels", languages=bare, half=half))
-        if not (self.slope_ == 1).all():
+        if self.map_ == "slope":
             out.append(say("calibrate.slope", low=float(self.slope_.min()), high=float(self.slope_.max())))
+        elif self.map_ != "shift":
+            out.append(say(f"calibrate.{self.map_}"))
         return (*out, *super().cautions(panel))
 
     def _fields(self) -> dict[str, Any]:
@@ -310,7 +319,10 @@ class AnchoredCalibrator(ConsensusCalibrator):
             "remove_shift": self.shift,
             "pool": self.pool,
             "map": self.map,
+            "taken": self.map_,
             "slope": self.slope_.tolist(),
+            "curve": None if self.curve_ is None else self.curve_.tolist(),
+            "span": list(self.span_),
             "tau": self.tau_,
             "fall": None if self.fall_ is None else [list(x) for x in astuple(self.fall_)],
             "shift": [float(x) if ok else None for x, ok in zip(self.shift_, known, strict=True)],
@@ -321,12 +333,21 @@ class AnchoredCalibrator(ConsensusCalibrator):
     @classmethod
     def _read(cls, data: dict[str, Any], languages: pd.Index[str], judges: pd.Index[str]) -> Self:
         out = super()._read(data, languages, judges)
-        if data["remove_shift"] not in REMOVE or data["map"] not in MAPS:
-            raise ValueError("remove_shift or map is unknown")
+        if data["remove_shift"] not in REMOVE or data["map"] not in MAPS or data["taken"] not in MAPS[1:]:
+            raise ValueError("remove_shift, map or taken is unknown")
         out.shift, out.pool, out.map = data["remove_shift"], bool(data["pool"]), data["map"]
         out.slope_ = pd.Series(read_numbers(data, "slope", (len(judges),)), index=judges, name="slope")
         if not (out.slope_ > 0).all():
             raise ValueError("a slope is not above 0")
+        out.map_ = data["taken"]
+        if (out.map_ in ("isotonic", "ordinal")) != (data["curve"] is not None):
+            raise ValueError("the curve does not fit the map that was taken")
+        if data["curve"] is not None:
+            out.curve_ = _read_curve(data, (len(languages), len(judges)))
+            low, high = read_numbers(data, "span", (2,)).tolist()
+            if not low < high:
+                raise ValueError("the span has its ends in the wrong order")
+            out.span_ = low, high
         out.tau_ = float(read_numbers(data, "tau", ()))
         if data["fall"] is not None:
             parts = read_numbers(data, "fall", (3, 3)).tolist()
@@ -342,44 +363,10 @@ class AnchoredCalibrator(ConsensusCalibrator):
         return out
 
 
-def choose_slope(panel: Panel, gold: Gold, stratum: NDArray[np.int64], always: bool = False) -> Array:
-    """(m,) slope of labels on each judge's scores within languages; 1 unless left-out labels gain by it.
-
-    Labels are left out fold by fold, all of a cluster together. A slope is taken when the fall of the squared error is
-    more than one standard error above 0: the simpler map has the benefit of the doubt.
-    """
-    there = gold.there & ~np.isnan(panel.scores).any(axis=2) & (stratum >= 0)
-    slope = _slopes(panel.scores, gold.values, there)
-    if always or there.sum() < 2 * FOLDS:
-        return slope if always else np.ones(len(slope))
-    fold = panel.cluster % FOLDS
-    gain = np.zeros(len(panel.tasks))
-    for f in range(FOLDS):
-        rest = there & (fold != f)[:, None]
-        out = there & (fold == f)[:, None]
-        if not out.any() or rest.sum() < FOLDS:
-            continue
-        errors = []
-        for b in (np.ones(len(slope)), _slopes(panel.scores, gold.values, rest)):
-            d = panel.scores * b - gold.values[..., None]
-            found = stratified_means(np.where(rest[..., None], d, np.nan), stratum, panel.weights, fewest=1)
-            level = np.stack(
-                [shrink(found.mean[:, j], steady_variance(found, j)).estimate for j in range(len(b))], axis=1
-            )
-            errors.append(np.where(out[..., None], d - level, 0.0) ** 2)
-        gain += (errors[0] - errors[1]).mean(axis=2).sum(axis=1)
-    used = np.bincount(panel.cluster, there.sum(axis=1)) > 0
-    total = np.bincount(panel.cluster, gain)[used]
-    se = float(np.std(total, ddof=1) / np.sqrt(len(total))) if len(total) > 1 else np.inf
-    return slope if float(total.mean()) > se else np.ones(len(slope))
-
-
-def _slopes(scores: Array, labels: Array, there: NDArray[np.bool_]) -> Array:
-    """(m,) least squares within languages, kept between a twentieth and three."""
-    x = np.where(there[..., None], scores, np.nan)
-    y = np.where(there, labels, np.nan)
-    x = np.where(there[..., None], x - mean_there(x, 0), 0.0)
-    y = np.where(there, y - mean_there(y, 0), 0.0)
-    square = (x**2).sum(axis=(0, 1))
-    found = ratio((x * y[..., None]).sum(axis=(0, 1)), square, 1.0)
-    return np.where(found > 0.05, np.minimum(found, 3.0), 1.0)
+def _read_curve(data: dict[str, Any], cells: tuple[int, int]) -> Array:
+    """Curves of a saved calibrator: at least two steps, and nowhere falling."""
+    steps = len(data["curve"][0][0])
+    curve = read_numbers(data, "curve", (*cells, steps))
+    if steps < 2 or (np.diff(curve) < 0).any():
+        raise ValueError("a curve has fewer than two steps, or falls")
+    return curve

@@ -87,8 +87,7 @@ class Calibrator(ABC):
         panel = as_panel(scores, columns)
         for note in self.strangers(panel.judges, panel.observed_range):
             warnings.warn(str(note), UserWarning, stacklevel=2)
-        shift, scale = self._fitted().of_cells(panel.languages, panel.judges)
-        return panel.adjusted(shift, scale, scale_of(panel).ends if clip else None)
+        return self._fitted().panel(panel, scale_of(panel).ends if clip else None)
 
     def fit_transform(self, panel: Any, **columns: Any) -> Panel:
         """`fit` and `transform` of the same scores."""
@@ -145,9 +144,8 @@ class Calibrator(ABC):
         below = [x for x in self.levels_ if x <= mark]
         above = [x for x in self.levels_ if x > mark]
         middle = (below[-1] + above[0]) / 2 if below and above else float(mark)
-        values = a.shift + middle * (1.0 if a.scale is None else a.scale)
         index = pd.Index(a.languages, name="language"), pd.Index(a.judges, name="judge")
-        return pd.DataFrame(values, index=index[0], columns=index[1])
+        return pd.DataFrame(a.marks(middle), index=index[0], columns=index[1])
 
     def cautions(self, panel: Panel) -> tuple[Say, ...]:
         """What to know before these scores are adjusted: few levels, or another panel than the calibrator's own."""

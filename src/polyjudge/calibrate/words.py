@@ -29,6 +29,10 @@ WORDS: dict[str, Template] = {
     "by {half:points} points.",
     "calibrate.slope": "Scores are also stretched to the humans' scale, by {low:.2f} to {high:.2f}: left-out labels "
     "gain by it.",
+    "calibrate.isotonic": "Scores are also bent to the humans' scale, by a rising curve of each judge: left-out labels "
+    "gain by it.",
+    "calibrate.ordinal": "Each level becomes the humans' mean for it, moved by language on the logit scale: left-out "
+    "labels gain by it, and no score leaves the scale.",
     "calibrate.outside": lambda v: (
         "{count} of {of} calibrated scores lay beyond the scale ({low:g} to {high:g}) and were cut: the mean over the "
         "judges moves."

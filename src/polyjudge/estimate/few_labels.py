@@ -19,6 +19,8 @@ from polyjudge.panel.arrays import Array, ratio
 Codes = NDArray[np.int64]
 PRIOR = 4.0
 """Labels' worth of trust in a stratum's spread over all languages, when the spread of one language is estimated."""
+STEADY = 20.0
+"""The same when it decides where to label next: what few labels say of one language would send labels astray."""
 DRAWS = 2000
 """Draws of what is not known of the noise, for the fall of the error."""
 GRID = 200
@@ -39,10 +41,13 @@ class Stratified:
     """(k, H, c) standard deviation within strata, steadied over languages."""
     doubt: float = 0.0
     """Variance of an error variance, as a share of its square: large for labels that are rarely off, but then far."""
+    joint: Array | None = None
+    """(k, k) covariances of the first column's errors beyond `shared`, from tasks labelled in both; 0 on the diagonal,
+    and without what chance gives to their squares."""
 
 
 def stratified_means(
-    values: Array, stratum: Codes, weights: Array, cluster: Codes | None = None, fewest: int = 2
+    values: Array, stratum: Codes, weights: Array, cluster: Codes | None = None, fewest: int = 2, trust: float = PRIOR
 ) -> Stratified:
     """Means over all tasks of values (n, k, c) known for some (NaN: not), by language.
 
@@ -75,7 +80,7 @@ def stratified_means(
     pooled = ratio(own.sum(axis=0), np.repeat(free.sum(axis=0), c, axis=1), np.nan)
     overall = ratio(own.sum(axis=(0, 1)), np.full(c, max(free.sum(), 1e-9)))
     pooled = np.where(np.isnan(pooled), overall, pooled)
-    prior = PRIOR if (k > 1 or h > 1) else 0.0
+    prior = trust if (k > 1 or h > 1) else 0.0
     spread2 = ratio(own + prior * pooled, free + np.full((1, 1, c), prior), np.nan)
     pieces = share[..., None] ** 2 * spread2 / np.maximum(count, 1)[..., None]
     variance = pieces.sum(axis=1)
@@ -83,14 +88,16 @@ def stratified_means(
     labels = there.sum(axis=0)
     mean = np.where((labels >= fewest)[:, None], (share[..., None] * means).sum(axis=1), np.nan)
     influence = rest * _influence(share, total)[code][..., None]
+    shared = _shared(influence, there)
     return Stratified(
         mean=mean,
         variance=np.where((labels >= fewest)[:, None], variance, np.nan),
         df=np.maximum(df, 1.0),
         labels=labels,
-        shared=_shared(influence, there),
+        shared=shared,
         spread=np.sqrt(spread2),
         doubt=_doubt(influence[..., 0], labels),
+        joint=_joint(influence[..., 0], float(shared[0])),
     )
 
 
@@ -131,6 +138,16 @@ def _shared(influence: Array, there: NDArray[np.bool_]) -> Array:
     total = influence.sum(axis=1)
     off = (total**2).sum(axis=0) - (influence**2).sum(axis=(0, 1))
     return np.asarray(np.maximum(off / (k * (k - 1)), 0.0))
+
+
+def _joint(influence: Array, shared: float) -> Array:
+    """(k, k) covariances between the errors of languages beyond `shared`, scaled so that their squares are unbiased."""
+    found = influence.T @ influence - shared
+    np.fill_diagonal(found, 0.0)
+    chance = (influence**2).T @ (influence**2)
+    square, noise = float((found**2).sum()), float(chance.sum() - np.trace(chance))
+    out: Array = found * np.sqrt(max(1 - noise / square, 0.0)) if square > 0 else 0 * found
+    return out
 
 
 # --- shrinkage over languages ---
@@ -251,9 +268,12 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
     spread = x**2 - v
     e2 = np.maximum(spread, 0.0)
     e2 = e2 * max(float(spread.sum()), 0.0) / max(float(e2.sum()), 1e-300)
-    together = np.sqrt((e2 * v).sum()) / k * rng.standard_normal(DRAWS)
+    joint = np.zeros((k, k)) if fit.joint is None else fit.joint[np.ix_(known, known)]
+    along = np.sign(x) * np.sqrt(e2)
+    together = np.sqrt((e2 * v).sum() + max(float(along @ joint @ along), 0.0)) / k * rng.standard_normal(DRAWS)
     mean = float(v.sum()) / k * (1 - 1 / k)
-    shape = mean**2 / ((2 + fit.doubt) * float((v**2).sum()) / k**2)
+    # squares of the noise: as of normal values that go together, rarer and larger ones, and v itself is estimated
+    shape = mean**2 / ((2 + 2 * fit.doubt) * float((v**2).sum() + (joint**2).sum()) / k**2)
     noise = rng.gamma(shape, mean / shape, DRAWS)
     w = float(x @ z / (x @ x))
     before = np.maximum(float((x**2).mean()) - 2 * together - noise, 0.0)
@@ -307,7 +327,7 @@ def judge_weights(labels: Array, scores: Array, stratum: Codes) -> Array:
 def residual_spread(labels: Array, scores: Array, stratum: Codes, weights: Array) -> Array:
     """(k, H) spread of labels about what the judges' scores say of them, steadied over languages."""
     guess = scores @ judge_weights(labels, scores, stratum)
-    return stratified_means((labels - guess)[..., None], stratum, weights, fewest=1).spread[..., 0]
+    return stratified_means((labels - guess)[..., None], stratum, weights, fewest=1, trust=STEADY).spread[..., 0]
 
 
 def powered_means(

@@ -1,23 +1,27 @@
-"""What a calibrator does to scores, (score - shift) / scale of each cell, written once for every engine."""
+"""What a calibrator does to scores, written once for every engine: (score - shift) / scale of each cell, or a rising
+curve of each cell."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import label_texts
 
 Labels = tuple[str, ...]
+Codes = NDArray[np.int64]
 
 
 class Fitted(Protocol):
@@ -32,6 +36,9 @@ class Adjustment:
     """Subtract `shift` (k, m) from the scores of each cell, then divide by `scale` (k, m) unless it is None, then cut
     to `limits` when they are given (which breaks identity I1: the panel mean no longer stays).
 
+    With `curve` (k, m, Q) its values at even steps over `span` take the place of both: straight between the steps, flat
+    beyond the ends, nowhere falling.
+
     A row of an unknown language or judge is an error, or with `unseen="keep"` keeps its score.
     """
 
@@ -40,6 +47,8 @@ class Adjustment:
     shift: Array
     scale: Array | None = None
     limits: tuple[float, float] | None = None
+    curve: Array | None = None
+    span: tuple[float, float] = (0.0, 1.0)
 
     @property
     def adjustment_(self) -> Adjustment:
@@ -49,21 +58,41 @@ class Adjustment:
         """The same, cut to the score scale."""
         return replace(self, limits=limits)
 
-    def of_cells(self, languages: Iterable[str], judges: Iterable[str]) -> tuple[Array, Array | None]:
-        """Shift and scale of the cells of these languages and judges, all of them known."""
+    def panel(self, panel: Panel, limits: tuple[float, float] | None = None) -> Panel:
+        """A panel with adjusted scores; all of its languages and judges must be known."""
         codes = []
-        for word, wanted, mine in (("language", languages, self.languages), ("judge", judges, self.judges)):
+        for word, wanted, mine in (
+            ("language", panel.languages, self.languages),
+            ("judge", panel.judges, self.judges),
+        ):
             place = {label: i for i, label in enumerate(mine)}
-            wanted = list(wanted)
             unseen = [x for x in wanted if x not in place]
             if unseen:
                 raise self.unseen_error(word, unseen)
             codes.append([place[x] for x in wanted])
         at = np.ix_(*codes)
-        return self.shift[at], None if self.scale is None else self.scale[at]
+        if self.curve is not None:
+            return panel.bent(self.curve[at], self.span, limits)
+        return panel.adjusted(self.shift[at], None if self.scale is None else self.scale[at], limits)
+
+    def marks(self, mark: float) -> Array:
+        """(k, m) raw scores above which, and only above which, the adjusted score is above `mark`."""
+        if self.curve is None:
+            out: Array = self.shift + mark * (1.0 if self.scale is None else self.scale)
+            return out
+        found = np.empty(self.shift.shape)
+        for at in np.ndindex(found.shape):
+            found[at] = _last_below(self.curve[at], self.span, mark)
+        return found
 
     def of_rows(self, languages: Any, judges: Any, unseen: str) -> tuple[Array, Array | None, int]:
         """Shift and scale of every row, and how many rows have an unknown language or judge (shift 0, scale 1)."""
+        row, column, strange = self._codes(languages, judges, unseen)
+        scale = None if self.scale is None else np.where(strange, 1.0, self.scale[row, column])
+        return np.where(strange, 0.0, self.shift[row, column]), scale, int(strange.sum())
+
+    def _codes(self, languages: Any, judges: Any, unseen: str) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+        """Place of the language and of the judge of every row (0 where one is unknown), and which are unknown."""
         texts = [pd.Index(label_texts(pd.Series(labels))) for labels in (languages, judges)]
         row, column = (
             pd.Index(mine).get_indexer(text) for mine, text in zip((self.languages, self.judges), texts, strict=True)
@@ -73,9 +102,7 @@ class Adjustment:
             for word, code, text in (("language", row, texts[0]), ("judge", column, texts[1])):
                 if (code < 0).any():
                     raise self.unseen_error(word, [str(x) for x in text[code < 0].unique()])
-        row, column = np.where(strange, 0, row), np.where(strange, 0, column)
-        scale = None if self.scale is None else np.where(strange, 1.0, self.scale[row, column])
-        return np.where(strange, 0.0, self.shift[row, column]), scale, int(strange.sum())
+        return np.where(strange, 0, row), np.where(strange, 0, column), strange
 
     def check_seen(self, cells: list[tuple[str, str, int]], unseen: str) -> int:
         """Number of rows of unknown languages or judges among counted cells; an error unless they are to be kept."""
@@ -102,10 +129,11 @@ class Adjustment:
     # --- single scores ---
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, str], tuple[float, float]]:
+    def _cells(self) -> dict[tuple[str, str], tuple[float, float, Array]]:
         scale = np.ones_like(self.shift) if self.scale is None else self.scale
+        curve = np.zeros((*self.shift.shape, 0)) if self.curve is None else self.curve
         return {
-            (a, b): (float(self.shift[i, j]), float(scale[i, j]))
+            (a, b): (float(self.shift[i, j]), float(scale[i, j]), curve[i, j])
             for i, a in enumerate(self.languages)
             for j, b in enumerate(self.judges)
         }
@@ -122,7 +150,10 @@ class Adjustment:
         if cell is None:
             self.check_seen([(str(language), str(judge), 1)], unseen)
             return value
-        value = value - cell[0] if self.scale is None else (value - cell[0]) / cell[1]
+        if self.curve is not None:
+            value = float(np.interp(value, np.linspace(*self.span, len(cell[2])), cell[2]))
+        else:
+            value = value - cell[0] if self.scale is None else (value - cell[0]) / cell[1]
         return value if self.limits is None or math.isnan(value) else min(max(value, self.limits[0]), self.limits[1])
 
     def row(
@@ -145,9 +176,25 @@ class Adjustment:
             raise PanelError(f"The score column holds text that is not a number: {clean(error, 120)}.") from None
         if np.isinf(values).any():
             raise PanelError(f"Row {int(np.flatnonzero(np.isinf(values))[0]) + 1} has an infinite score.")
-        shift, scale, _ = self.of_rows(language, judge, unseen)
-        out: Array = values - shift if scale is None else (values - shift) / scale
+        out: Array
+        if self.curve is not None:
+            row, column, strange = self._codes(language, judge, unseen)
+            step, part = self._steps(values)
+            low, high = (self.curve[row, column, step + i] for i in (0, 1))
+            out = np.where(strange, values, low + part * (high - low))
+        else:
+            shift, scale, _ = self.of_rows(language, judge, unseen)
+            out = values - shift if scale is None else (values - shift) / scale
         return out if self.limits is None else np.clip(out, *self.limits)
+
+    def _steps(self, values: Array) -> tuple[Codes, Array]:
+        """The step of the curve that each score is in, and how far it is in it (NaN where it is missing)."""
+        assert self.curve is not None
+        low, high = self.span
+        most = self.curve.shape[2] - 1
+        place = np.clip((values - low) / ((high - low) / most), 0.0, most)
+        step = np.minimum(np.nan_to_num(place).astype(np.int64), most - 1)
+        return step, place - step
 
     def sql(self, language: str, judge: str, number: str, strict: bool = False) -> str:
         """The adjusted score in DuckDB's SQL: constant arrays, not a join, so that rows keep their order.
@@ -164,13 +211,22 @@ class Adjustment:
         m = len(self.judges)
         at = f"({place(self.languages, language)} - 1) * {m} + {place(self.judges, judge)}"
 
-        def pick(table: Array, otherwise: int) -> str:
+        def pick(table: Array, otherwise: str, at: str = at) -> str:
             values = ", ".join(repr(float(x)) + "::DOUBLE" for x in table.ravel())
             return f"coalesce((CAST([{values}] AS DOUBLE[{table.size}]))[{at}], {stop if strict else otherwise})"
 
-        out = f"{number} - {pick(self.shift, 0)}"
-        if self.scale is not None:
-            out = f"({out}) / {pick(self.scale, 1)}"
+        if self.curve is not None:
+            most = self.curve.shape[2] - 1
+            width = (self.span[1] - self.span[0]) / most
+            place_in = f"least(greatest(({number} - {self.span[0]!r}) / {width!r}, 0), {most})"
+            step = f"CAST(least(floor({place_in}), {most - 1}) AS BIGINT)"
+            start = pick(self.curve[..., :-1], number, f"(({at}) - 1) * {most} + {step} + 1")
+            rise = pick(np.diff(self.curve), "0", f"(({at}) - 1) * {most} + {step} + 1")
+            out = f"CASE WHEN {number} IS NULL THEN NULL ELSE {start} + ({place_in} - {step}) * {rise} END"
+        else:
+            out = f"{number} - {pick(self.shift, '0')}"
+            if self.scale is not None:
+                out = f"({out}) / {pick(self.scale, '1')}"
         if self.limits is None:
             return out
         low, high = (f"{float(x)!r}::DOUBLE" for x in self.limits)
@@ -189,42 +245,58 @@ class Adjustment:
                     if found:
                         raise self.unseen_error(word, sorted(map(str, found)))
 
-        def pick(values: Array, otherwise: float) -> Any:
-            rest = ibis.literal(otherwise, "float64")
+        def pick(values: Any, otherwise: Any, made: Any = lambda x: ibis.literal(float(x), "float64")) -> Any:
             rows = []
             for name, row in zip(self.languages, values, strict=True):
-                cells = [(judge == b, ibis.literal(float(x), "float64")) for b, x in zip(self.judges, row, strict=True)]
-                rows.append((language == name, ibis.cases(*cells, else_=rest)))
-            return ibis.cases(*rows, else_=rest)
+                cells = [(judge == b, made(x)) for b, x in zip(self.judges, row, strict=True)]
+                rows.append((language == name, ibis.cases(*cells, else_=otherwise)))
+            return ibis.cases(*rows, else_=otherwise)
+
+        def bend(curve: Array) -> Any:
+            grid, rise = (
+                np.linspace(*self.span, len(curve)),
+                np.diff(curve) / np.diff(np.linspace(*self.span, len(curve))),
+            )
+            turn = np.r_[True, np.abs(np.diff(rise)) > 1e-12 * (1 + np.abs(rise[:-1]))]
+            ends = np.r_[np.flatnonzero(turn)[1:], len(rise)]
+            parts = [(score <= float(grid[0]), ibis.literal(float(curve[0]), "float64"))]
+            for i, end in zip(np.flatnonzero(turn), ends, strict=True):
+                parts.append((score <= float(grid[end]), (score - float(grid[i])) * float(rise[i]) + float(curve[i])))
+            return ibis.cases(*parts, else_=ibis.literal(float(curve[-1]), "float64"))
 
         score = table[columns.score]
-        score = score.strip().nullif("") if score.type().is_string() else score
-        out = score.cast("float64") - pick(self.shift, 0.0)
-        if self.scale is not None:
-            out = out / pick(self.scale, 1.0)
+        score = (score.strip().nullif("") if score.type().is_string() else score).cast("float64")
+        if self.curve is not None:
+            out = ibis.ifelse(score.isnull(), ibis.null("float64"), pick(self.curve, score, bend))
+        else:
+            out = score - pick(self.shift, ibis.literal(0.0, "float64"))
+            out = out if self.scale is None else out / pick(self.scale, ibis.literal(1.0, "float64"))
         return table.mutate(**{column: out if self.limits is None else out.clip(*self.limits)})
 
     def spark(self, frame: Any, columns: Columns, column: str) -> Any:
         """A Spark data frame with the adjusted score as a new column: a small table, broadcast and joined there."""
         from pyspark.sql import functions as f
 
-        scale = np.ones_like(self.shift) if self.scale is None else self.scale
-        cells = [
-            (a, b, float(self.shift[i, j]), float(scale[i, j]))
-            for i, a in enumerate(self.languages)
-            for j, b in enumerate(self.judges)
-        ]
-        names = [f"polyjudge_{n}" for n in ("language", "judge", "shift", "scale")]
-        kinds = ("string", "string", "double", "double")
+        cells = [(*key, shift, scale, curve.tolist()) for key, (shift, scale, curve) in self._cells.items()]
+        names = [f"polyjudge_{n}" for n in ("language", "judge", "shift", "scale", "curve")]
+        kinds = ("string", "string", "double", "double", "array<double>")
         with foreign_errors("Spark"):
             schema = ", ".join(f"{n} {kind}" for n, kind in zip(names, kinds, strict=True))
             small = frame.sparkSession.createDataFrame(cells, schema)
             match = (f.col(tick(columns.language)).cast("string") == f.col(names[0])) & (
                 f.col(tick(columns.judge)).cast("string") == f.col(names[1])
             )
-            out = f.col(tick(columns.score)).cast("double") - f.coalesce(f.col(names[2]), f.lit(0.0))
-            if self.scale is not None:
-                out = out / f.coalesce(f.col(names[3]), f.lit(1.0))
+            score = f.col(tick(columns.score)).cast("double")
+            if self.curve is not None:
+                most = self.curve.shape[2] - 1
+                place = (score - f.lit(self.span[0])) / f.lit((self.span[1] - self.span[0]) / most)
+                place = f.least(f.greatest(place, f.lit(0.0)), f.lit(float(most)))
+                step = f.least(f.floor(place), f.lit(most - 1)).cast("int")
+                low, high = (f.element_at(f.col(names[4]), step + f.lit(i)) for i in (1, 2))
+                out = f.when(score.isNotNull(), f.coalesce(low + (place - step) * (high - low), score))
+            else:
+                out = score - f.coalesce(f.col(names[2]), f.lit(0.0))
+                out = out if self.scale is None else out / f.coalesce(f.col(names[3]), f.lit(1.0))
             if self.limits is not None:  # least and greatest pass over what is missing
                 cut = f.least(f.greatest(out, f.lit(float(self.limits[0]))), f.lit(float(self.limits[1])))
                 out = f.when(out.isNotNull(), cut)
@@ -288,6 +360,18 @@ class Adjustment:
 
         values = self.rows([pd.Series(table[c].to_list()) for c in used], unseen)
         return table.with_columns(pl.Series(column, values, nan_to_null=True))
+
+
+def _last_below(curve: Array, span: tuple[float, float], mark: float) -> float:
+    """The largest score whose value on the curve is not above `mark`; one step before the first where none is."""
+    step = (span[1] - span[0]) / (len(curve) - 1)
+    low = np.flatnonzero(curve <= mark)
+    if not len(low):
+        return span[0] - step
+    i = int(low[-1])
+    if i == len(curve) - 1:
+        return span[1]
+    return float(span[0] + step * (i + (mark - curve[i]) / (curve[i + 1] - curve[i])))
 
 
 @lru_cache(maxsize=100)

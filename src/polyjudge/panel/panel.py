@@ -555,6 +555,28 @@ class Panel:
             moved(self.system_replicates, True),
         )
 
+    def bent(self, curves: Array, span: tuple[float, float], limits: tuple[float, float] | None = None) -> Panel:
+        """Every single score along the curve of its cell (k, m, Q), given at even steps over `span`; means over systems
+        and replicates are of the new scores."""
+        grid = np.linspace(*span, curves.shape[2])
+
+        def moved(array: Array, replicated: bool) -> Array:
+            out = array.copy()
+            for i, j in np.ndindex(curves.shape[:2]):
+                at = (..., i, j, slice(None)) if replicated else (..., i, j)
+                out[at] = np.interp(array[at], grid, curves[i, j])
+            return out if limits is None else np.clip(out, *limits)
+
+        if self.system_scores is not None:
+            single = None if self.system_replicates is None else moved(self.system_replicates, True)
+            by_system = moved(self.system_scores, False) if single is None else mean_there(single, -1)
+            each = None if single is None else _average_each(single, self.weights)
+            return self.with_scores(average_systems(by_system, self.weights), each, by_system, single)
+        if self.replicate_scores is not None:
+            each = moved(self.replicate_scores, True)
+            return self.with_scores(mean_there(each, -1), each)
+        return self.with_scores(moved(self.scores, False))
+
     def matrix(self, cells: NDArray[Any]) -> pd.DataFrame:
         """A (k, m) array as a labelled language x judge table."""
         language, judge = self._indexes
