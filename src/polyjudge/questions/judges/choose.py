@@ -35,6 +35,7 @@ from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result
 
 PAIRS = 5000
@@ -233,26 +234,18 @@ def _names(panel: Panel, mask: Masks) -> str:
 
 def _table(panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cost: Array, level: float) -> pd.DataFrame:
     reliability, error = value
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)  # (k, S) each
-    over = np.quantile(drawn.mean(axis=0), [(1 - level) / 2, (1 + level) / 2], axis=-1)
-    names = [_names(panel, row) for row in z]
-    k = len(panel.languages)
-    frames = [
-        pd.DataFrame(
-            {
-                "language": language,
-                "judges": names,
-                "size": z.sum(axis=1),
-                "reliability": reliability.mean(axis=0) if s == k else reliability[s],
-                "low": over[0] if s == k else low[s],
-                "high": over[1] if s == k else high[s],
-                "error": error[s],
-                "cost": cost * (k if s == k else 1),
-            }
-        )
-        for s, language in enumerate((*panel.languages, ALL))
-    ]
-    return pd.concat(frames, ignore_index=True)
+    drawn = np.concatenate([drawn, drawn.mean(axis=0, keepdims=True)])  # all languages last, as below
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)
+    k, names = len(panel.languages), np.array([_names(panel, row) for row in z], object)
+    return long_table(
+        {"language": (*panel.languages, ALL), "judges": names},
+        size=np.broadcast_to(z.sum(axis=1), low.shape),
+        reliability=np.vstack([reliability, reliability.mean(axis=0)]),
+        low=low,
+        high=high,
+        error=error,
+        cost=np.vstack([np.broadcast_to(cost, (k, len(z))), cost * k]),
+    )
 
 
 def _frontier(subsets: pd.DataFrame, drawn: Callable[[NDArray[np.int64]], Array], level: float) -> pd.DataFrame:

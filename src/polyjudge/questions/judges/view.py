@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.estimate.covariance import FEWEST_FOR_GROUPS
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.judges.choose import ALL, Choice
+from polyjudge.questions.judges.choose import Choice
 from polyjudge.questions.judges.judges import Judges
 from polyjudge.questions.judges.swap import Swap
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table

@@ -273,8 +273,13 @@ def _without(
             for p in _parts(panel, filled[..., kept])
         ]
         mean[x], se[x] = (np.concatenate(part) for part in zip(*found, strict=True))
-    wide = np.broadcast_to(critical[:, None], se.shape)
-    return list(left_out), mean, np.where(np.isfinite(wide), np.nan_to_num(wide, posinf=0.0) * se, np.inf)
+    return list(left_out), mean, _wide(critical, se)
+
+
+def _wide(critical: Array, se: Array) -> Array:
+    """Half-widths (..., scopes, pairs); without limits where there are too few tasks for a critical value (scopes,)."""
+    limited = np.isfinite(critical)[:, None]
+    return np.where(limited, np.nan_to_num(critical, posinf=0.0)[:, None] * se, np.inf)
 
 
 def _hangs(
@@ -283,13 +288,8 @@ def _hangs(
     """Which differences (1 + k, pairs) stay sure whoever is left out, and of the others on whom they hang."""
     names, mean, half = without
     if not names:
-        nan = np.full(sure.shape, np.nan)
-        return sure, {
-            "hangs_on": np.full(sure.shape, "", object),
-            "without": nan,
-            "without_low": nan,
-            "without_high": nan,
-        }
+        none = dict.fromkeys(("without", "without_low", "without_high"), np.full(sure.shape, np.nan))
+        return sure, {"hangs_on": np.full(sure.shape, "", object), **none}
     lead = np.sign(difference) * mean - half
     worst = lead.argmin(axis=0)[None]
     holds = sure & (np.take_along_axis(lead, worst, axis=0)[0] > 0)
@@ -311,9 +311,7 @@ def _scope_tables(
     above = np.concatenate([x.above for x in scopes])
     i, j = pair_index(len(panel.systems))
     difference, se = (np.concatenate(x) for x in zip(*((x.mean, x.se) for x in scopes), strict=True))
-    with np.errstate(invalid="ignore"):  # too few tasks for a limit, and two systems that never differ
-        critical = np.concatenate([x.critical for x in scopes])[:, None]
-    half = np.where(np.isfinite(critical), np.nan_to_num(critical, posinf=0.0) * se, np.inf)
+    half = _wide(np.concatenate([x.critical for x in scopes]), se)
     holds, hangs = _hangs(above[:, i, j] | above[:, j, i], difference, without)
     above[:, i, j] &= holds
     above[:, j, i] &= holds

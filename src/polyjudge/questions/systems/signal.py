@@ -215,14 +215,11 @@ def signal(
     over = {name: mean_there(x, 1) for name, x in full.items() if name not in (*APART, "judge")}
     drawn_over = {name: mean_there(drawn[name], 1) for name in over}
     whole = {name: _limits(over[name][0], drawn_over[name], asked.units, level) for name in over}
-    means: dict[str, float] = {}
-    for name in ("one", "panel"):
-        low, high = whole[name]
-        means |= {
-            f"mean_{name}": float(over[name][0]),
-            f"mean_{name}_low": float(low),
-            f"mean_{name}_high": float(high),
-        }
+    means = {
+        f"mean_{name}{end}": float(x)
+        for name in ("one", "panel")
+        for end, x in zip(("", "_low", "_high"), (over[name][0], *whole[name]), strict=True)
+    }
     overall, reason = asked.verdicts({n: x[:, None] for n, x in whole.items()}, [g for g, *_ in named], least)
     return Signal(
         cells=_cells(panel, full, limits, asked.of_judges(limits["judge"], least), found),
