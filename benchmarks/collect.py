@@ -1,7 +1,8 @@
 """Full-size collections against the loopback judge of the tests, with and without faults; rate and resume time.
 
-    python benchmarks/collect.py rate         64 connections, a server that takes 0.3 s; a bare OpenAI client beside it
+    python benchmarks/collect.py rates        64 connections, a server that takes 0, 0.05 and 0.3 s; bare clients beside it
     python benchmarks/collect.py start        100,000 items x 8 languages x 3 judges: time to the first answers, memory
+    python benchmarks/collect.py rows         what benchmarks/bench.py prints of it, with a start of 500,000 calls
     python benchmarks/collect.py pair         200 x 7 x 5 pairs (14,000 calls), calm and with 20% faults
     python benchmarks/collect.py checklist    20 x 8 x 6 checklists of 4 requirements (3,840 calls), likewise
     python benchmarks/collect.py resume       a finished store of 105,000 calls: time to find that nothing is left
@@ -95,7 +96,23 @@ def full(kind: str, tasks: int, languages: int, judges: int, folder: Path) -> di
 
 
 async def bare(url: str, prompts: list[str], connections: int) -> None:
-    """The same calls by a bare asyncio OpenAI client: no store, no reading, no order."""
+    """The same calls by a bare aiohttp client: no store, no reading, no order, no retries."""
+    import aiohttp
+
+    gate, head = asyncio.Semaphore(connections), {"Authorization": "Bearer none"}
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, headers=head, timeout=aiohttp.ClientTimeout()) as session:
+
+        async def one(prompt: str) -> None:
+            body = {"model": "j0", "messages": [{"role": "user", "content": prompt}], "temperature": 0}
+            async with gate, session.post(f"{url}/chat/completions", json=body) as response:
+                (await response.json())["choices"][0]["message"]["content"]
+
+        await asyncio.gather(*(one(prompt) for prompt in prompts))
+
+
+async def openai_client(url: str, prompts: list[str], connections: int) -> None:
+    """The same calls by a bare asynchronous client of OpenAI."""
     import openai
 
     client = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
@@ -111,10 +128,12 @@ async def bare(url: str, prompts: list[str], connections: int) -> None:
     await client.close()
 
 
-def rate(folder: Path, calls: int = 1920, rounds: int = 3, delay: float = 0.3) -> dict[str, Any]:
-    """64 connections, a server that takes 0.3 s: calls a second and CPU time a call, against the bare client."""
+def rate(folder: Path, calls: int = 1920, rounds: int = 3, delay: float = 0.3) -> dict[str, dict[str, float]]:
+    """64 connections and a server that takes so long: the least wall and CPU seconds of 1,000 calls over some rounds,
+    by `ours` (a collection), `aiohttp` and `openai` (bare clients), which take turns."""
+    folder.mkdir(parents=True, exist_ok=True)
     planted = js.plant("rating", calls // 12, LANGUAGES[:3], [f"j{i}" for i in range(4)])
-    out: dict[str, Any] = {"rounds": []}
+    found: dict[str, list[tuple[float, float]]] = {"ours": [], "aiohttp": [], "openai": []}
     with js.running({**planted, "delay": delay}) as server:
         path = js.write_plan(folder, server.url, "rating", planted, defaults={"concurrency": 16, "timeout": 60})
         plan = load_plan(path)
@@ -124,28 +143,48 @@ def rate(folder: Path, calls: int = 1920, rounds: int = 3, delay: float = 0.3) -
         warm = {**json.loads(path.read_text()), "items": {"path": "items.jsonl", "limit": 2}}
         (folder / "warm.json").write_text(json.dumps(warm))
         collect(load_plan(folder / "warm.json"), folder / "warm")  # imports
-        asyncio.run(bare(server.url, texts[:8], 8))
+        asyncio.run(openai_client(server.url, texts[:8], 8))
         for i in range(rounds):
-            load = os.getloadavg()[0]
-            measured = {}
             for name, run in (
                 ("ours", lambda i=i: collect(plan, folder / f"run{i}")),
-                ("bare", lambda: asyncio.run(bare(server.url, texts * 4, 64))),
+                ("aiohttp", lambda: asyncio.run(bare(server.url, texts * 4, 64))),
+                ("openai", lambda: asyncio.run(openai_client(server.url, texts * 4, 64))),
             ):
                 server.reset()
                 begun, cpu = time.perf_counter(), time.process_time()
                 run()
                 spent, cpu = time.perf_counter() - begun, time.process_time() - cpu
-                total = server.stats()["total"]
-                measured[name] = {"calls": total, "per_second": total / spent, "cpu_ms": 1000 * cpu / total}
-            out["rounds"].append(
-                {
-                    **{f"{k}_{n}": round(v, 2) for k, entry in measured.items() for n, v in entry.items()},
-                    "rate_ratio": round(measured["ours"]["per_second"] / measured["bare"]["per_second"], 3),
-                    "cpu_ratio": round(measured["ours"]["cpu_ms"] / measured["bare"]["cpu_ms"], 3),
-                    "load": round(load, 1),
-                }
-            )
+                total = server.stats()["total"] / 1000
+                found[name].append((spent / total, cpu / total))
+    return {name: dict(zip(("wall", "cpu"), map(min, zip(*each, strict=True)), strict=True))
+            for name, each in found.items()}  # fmt: skip
+
+
+def rates(folder: Path, rounds: int = 3) -> dict[str, Any]:
+    """`rate` at three latencies."""
+    out = {f"{delay:g} s": rate(folder / f"{delay:g}", rounds=rounds, delay=delay) for delay in (0.0, 0.05, 0.3)}
+    return {**out, "load": round(os.getloadavg()[0], 1)}
+
+
+def rows(folder: Path, quick: bool = False) -> list[dict[str, Any]]:
+    """Lines for the table of benchmarks/bench.py: work, seconds, reference, reference_seconds, limit (of their ratio).
+    Seconds are on the clock: what people wait for is the slower of the processor and the service."""
+    size = 5_000 if quick else 500_000
+    begun = [start(folder / f"start{i}", items=size // 20, languages=5, judges=4) for i in range(1 if quick else 3)]
+    first = {
+        "work": f"collect: first answer of a plan of {size:,} calls",
+        "seconds": min(b["first_answers_seconds"] for b in begun),
+        "reference": "the two seconds promised", "reference_seconds": 2.0, "limit": 1.0,
+        "peak_mb": max(b["peak_megabytes"] for b in begun),
+    }  # fmt: skip
+    out = [first]
+    for delay, found in rates(folder, 1 if quick else 3).items():
+        if delay == "load":
+            continue
+        for name, words, limit in (("openai", "a bare OpenAI client", 1.0), ("aiohttp", "bare aiohttp", None)):
+            work = f"collect: 1,000 calls, a service that takes {delay}"
+            out.append({"work": work, "seconds": found["ours"]["wall"], "reference": words,
+                        "reference_seconds": found[name]["wall"], "limit": limit})  # fmt: skip
     return out
 
 
@@ -157,11 +196,11 @@ asked = []
 def watch(judges):
     done = sum(j.done for j in judges)
     if done and not asked:
-        asked.append(time.perf_counter() - begun)
+        asked.extend([time.perf_counter() - begun, time.process_time()])
     if done >= 300:
         status = open("/proc/self/status").read()  # the peak of this program alone; getrusage keeps its parent's
         peak = int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) / 1000
-        print(json.dumps({"first_answers_seconds": round(asked[0], 2), "cpu_seconds": round(time.process_time(), 2),
+        print(json.dumps({"first_answers_seconds": round(asked[0], 2), "cpu_seconds": round(asked[1], 2),
                           "peak_megabytes": round(peak)}), flush=True)
         os._exit(0)
 collect(load_plan(sys.argv[1]), sys.argv[2], watch=watch)
@@ -172,6 +211,7 @@ def start(folder: Path, items: int = 100_000, languages: int = 8, judges: int = 
     """100,000 items x 8 languages x 3 judges: time from the start of the program to the first answers, and memory."""
     planted = js.plant("rating", 1, LANGUAGES[:languages], [f"j{i}" for i in range(judges)])
     planted["task"] = dict.fromkeys((f"t{i:06d}" for i in range(items)), 0.0)
+    folder.mkdir(parents=True, exist_ok=True)
     small = {**planted, "task": {"t000000": 0.0}}
     with js.running(small) as server:
         path = js.write_plan(folder, server.url, "rating", planted)
@@ -232,11 +272,12 @@ def resume(folder: Path, tasks: int = 1500, languages: int = 7, judges: int = 5)
 
 
 def main() -> None:
-    what = sys.argv[1] if len(sys.argv) > 1 else "rate"
+    what = sys.argv[1] if len(sys.argv) > 1 else "rates"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         result = {
-            "rate": lambda: rate(folder),
+            "rates": lambda: rates(folder),
+            "rows": lambda: {"rows": rows(folder, "--quick" in sys.argv)},
             "start": lambda: start(folder),
             "pair": lambda: full("pair", 200, 7, 5, folder),
             "checklist": lambda: full("checklist", 20, 8, 6, folder),

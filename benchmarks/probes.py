@@ -1,15 +1,16 @@
 """Reading probes on planted truth: judges that see, see half, are blind, severe or competent, or follow form.
 
     python benchmarks/probes.py [--panels 500] [--through-server 2]
+    python benchmarks/probes.py --table            # of the results that are kept, with 95% intervals (Wilson's)
 
 60 items x 4 languages (en, ar, ko, th) x 5 judges, and probes of 30 of them: 9 versions by `make_probes`. The judges of
 tests/seeing_judges.py score each text from the text alone: how many words of the clean answer are there in their
 order. They answer in memory; with `--through-server` as many panels of each kind are also collected from a loopback
 server by a plan with `probes:`, and must be equal, score by score.
 
-"right" is the share of panels in which the planted cell gets its verdict; "confused" that in which a blind cell
-anywhere is called competent or seeing, or a seeing one blind; "false_placebo_alarms" that in which a judge is said to
-follow form that does not.
+"right" is the share of panels in which the planted cell gets its verdict, the judge that follows form is named by
+placebos, or the one that scores length by padding; "confused" that in which a blind cell anywhere is called competent
+or seeing, or a seeing one blind; "accused" that in which a judge is said to follow form, pleas or length that does not.
 """
 
 from __future__ import annotations
@@ -112,17 +113,37 @@ def read(texts: Texts, judges: dict[str, Any], wanted: str | None, seed: int) ->
     truth = {(x, j): config["seeing"]["judges"][j].get("sees", {}).get(x, 1.0) for x in LANGUAGES for j in JUDGES}
     verdict = cells[(cells["language"] == "en") & (cells["judge"] == "judge1")]["verdict"].iloc[0]
     competent = set(zip(*(cells.loc[cells["verdict"] == "competence", c] for c in ("language", "judge")), strict=True))
-    moved = set(result.judges.loc[result.judges["false"], "judge"])
+    helped = result.susceptibility
+    named = {
+        "placebo": set(result.judges.loc[result.judges["false"], "judge"]),
+        "length": set(helped.loc[helped["rises"] & (helped["kind"] == "padding"), "judge"]),
+    }
     followers = {name for name, entry in judges.items() if "placebo" in entry or "length" in entry}
+    due = {name: {judge for judge in judges if name in judges[judge]} for name in named}
+    accused = set().union(*named.values(), helped.loc[helped["rises"], "judge"]) - followers
     return {
-        "right": verdict == wanted if wanted is not None else followers <= moved,
+        "right": verdict == wanted if wanted is not None else all(due[name] <= named[name] for name in named),
         "confused": any(
             (sight[cell] == "blind" and sees == 1) or (sees == 0 and (sight[cell] == "sees" or cell in competent))
             for cell, sees in truth.items()
             if not followers
         ),
-        "false_placebo_alarms": bool(moved - followers),
+        "accused": bool(accused),
     }
+
+
+def table(out: dict[str, Any]) -> str:
+    """The results for docs/probes.md."""
+    from scipy.stats import binomtest
+
+    n = out["panels"]
+    lines = ["| judges | right | confused | accused |", "|---|---|---|---|"]
+    for name, found in out.items():
+        if isinstance(found, dict):
+            cells = [f"{p:.1%} [{low:.1%}, {high:.1%}]" for p in found.values()
+                     for low, high in [binomtest(round(p * n), n).proportion_ci(method="wilson")]]  # fmt: skip
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def through_server(folder: Path, panels: int) -> int:
@@ -155,7 +176,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panels", type=int, default=500)
     parser.add_argument("--through-server", type=int, default=0)
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
+    kept = Path(__file__).with_name("results") / "probes.json"
+    if options.table:
+        print(table(json.loads(kept.read_text())))
+        return
     out: dict[str, Any] = {"panels": options.panels}
     with tempfile.TemporaryDirectory() as folder:
         if options.through_server:
@@ -166,8 +192,8 @@ def main() -> None:
             found = [read(texts, judges, wanted, seed) for seed in range(options.panels)]
             out[name] = {key: float(np.mean([f[key] for f in found])) for key in found[0]}
             print(name, json.dumps(out[name]), f"({time.perf_counter() - begun:.0f} s)", flush=True)
-    if options.panels >= 500:
-        Path(__file__).with_name("results").joinpath("probes.json").write_text(json.dumps(out, indent=1) + "\n")
+    if options.panels >= 100:
+        kept.write_text(json.dumps(out, indent=1) + "\n")
 
 
 if __name__ == "__main__":

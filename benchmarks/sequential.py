@@ -1,8 +1,8 @@
 """Adaptive collection on planted truth: wrong claims, calls saved and bias, beside a fixed sample and plain peeking.
 
-    python benchmarks/sequential.py [--runs 1000] [--only DevAI] [--table]
+    python benchmarks/sequential.py [--runs 1000] [--tasks 600] [--only DevAI] [--table]
 
-Each run may buy 1,536 tasks. "wrong" is the share of runs with any claim that is false. "fixed" spends as many calls on
+Each run may buy 1,536 tasks, or those named. "wrong" is the share of runs with any claim that is false. "fixed" spends as many calls on
 one sample of all cells, with simultaneous 95% intervals; "peeking" looks at the same counts with plain 95% intervals.
 The bias of the estimates at the end is their mean error over runs in standard errors (the standard deviation over runs
 of the estimates as bought or as corrected, whichever is smaller), with the luck of the tasks drawn taken off: its root
@@ -230,8 +230,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--scores", type=Path, default=Path("../shared/data/devai/run_level_scores.csv"))
     parser.add_argument("--only", default="")
+    parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
+    size = "" if options.tasks == TASKS else f", {options.tasks:,} tasks"
+    globals()["TASKS"] = options.tasks
     out: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if options.table:
         print(table(out))
@@ -248,10 +251,11 @@ def main() -> None:
     for name, job in jobs.items():
         if options.only in name:
             found = measure(*job, options.runs)
-            print(name, json.dumps(found), flush=True)
+            print(name + size, json.dumps(found), flush=True)
             out = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-            out[name] = found
-            RESULTS.write_text(json.dumps({n: out[n] for n in jobs if n in out}, indent=1) + "\n")
+            out[name + size] = found
+            order = sorted(out, key=lambda n: n.endswith("tasks"))
+            RESULTS.write_text(json.dumps({n: out[n] for n in order}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

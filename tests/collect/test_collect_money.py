@@ -67,6 +67,27 @@ def test_a_reply_without_usage_is_charged(tmp_path: Path) -> None:
     assert min(spent) > 0
 
 
+def test_under_a_limit_a_judge_makes_one_round_of_calls_that_nobody_tells_the_price_of(tmp_path: Path) -> None:
+    """What a service hides may be any number: the limit then holds only where max_tokens bounds it."""
+    planted = js.plant("rating", 30, ["en", "ar"], ["ja"])
+    with js.running({**planted, "faults": {"nousage": 1.0}}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 5})
+        for _ in range(2):  # nor in a second sitting
+            blind = collect(load_plan(path), tmp_path / "blind", max_cost=1.0)
+            assert "max_tokens" in blind.aside["ja"]
+            assert server.stats()["total"] <= 6
+        server.reset()
+        raw = json.loads(path.read_text())
+        raw["defaults"]["settings"] = {"max_tokens": 50}
+        path.write_text(json.dumps(raw))
+        bounded = collect(load_plan(path), tmp_path / "bounded", max_cost=1.0)
+        assert bounded.complete
+        assert (bounded.cost or 0) >= 60 * 50 * 2e-6  # each at max_tokens
+        raw["defaults"] |= {"settings": {}, "price": {"input": 0, "output": 0}}
+        path.write_text(json.dumps(raw))
+        assert collect(load_plan(path), tmp_path / "free", max_cost=1.0).complete
+
+
 def test_removed_judges_and_earlier_sittings_count(tmp_path: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb"])
     with js.running(planted) as server:

@@ -141,12 +141,19 @@ TORN = [
     "A las 3 p. m. llegó el Sr. López, p. ej. con la Dra. Ruiz, págs. 3 y ss.",
     "3.5 km, 1.000 Euro, version 2.0.1, www.example.com and a.b@c.de stand here.",
     '"Why?" he asked. "Because!" she cried and left',
+    '"I cannot come today." Anna said it twice.',
+    "Проф. Иванов и доц. Петрова пришли в 9 ч. утра.",
+    "La Srta. Pérez llegó tarde.",
+    "彼は「今日は行けない。」と言った。",
+    "“我今天不能来。”他说。",
+    "«ዛሬ መምጣት አልችልም።» አሉ።",
+    '"मैं आज नहीं आ सकता।" उन्होंने कहा।',
 ]
 
 
 @pytest.mark.parametrize("text", TORN)
 def test_a_sentence_is_not_torn(text: str) -> None:
-    whole = [text] if not text.startswith('"') else ['"Why?" he asked. ', '"Because!" she cried and left']
+    whole = [text] if not text.startswith('"Why') else ['"Why?" he asked. ', '"Because!" she cried and left']
     assert sentences(text) == whole
     assert "".join(units(text)) == text
 
@@ -156,8 +163,18 @@ def test_code_and_lists_keep_their_form() -> None:
     assert [placebo(code, kind) for kind in PLACEBO] == [code, f"\n{code}\n", code, code]
     table = "| a long table row that is wider than sixty-four characters of a line | b |"
     assert placebo(table, "wrap") == table
-    listed = "- a long point of a list that is wider than sixty-four characters of a line, really"
-    assert placebo(listed, "wrap") == listed
+    listed = "- a long point of a list that is wider than sixty-four characters of a line, really. And more. Much more."
+    assert {placebo(listed, "wrap"), placebo(listed, "lines")} == {listed}
+    rows = "| It is good. Yes it is. | b |"
+    assert placebo(rows, "lines") == rows
+
+
+def test_quotation_marks_stay_pairs_of_one_kind() -> None:
+    assert placebo("Er sagte: „Das geht nicht.“ Dann ging er.", "quotes") == 'Er sagte: "Das geht nicht." Dann ging er.'
+    assert placebo("She said ‘no’, didn’t she?", "quotes") == "She said 'no', didn't she?"
+    assert placebo("L'art d'aimer", "quotes") == "L’art d’aimer"
+    for text in ("Er sagte \"nein\".", "print(f'abc') isn't it", "plain"):  # which marks quote depends on the language
+        assert placebo(text, "quotes") == text
 
 
 def test_pleas_and_padding_say_it_in_every_language(probes: Any) -> None:

@@ -247,7 +247,7 @@ class BatchDesk:
     async def _send_one(self) -> bool:
         """Send one batch of what waits, within the provider's limits and the budget. False when the money is spent."""
         batch = Batch(0, uuid.uuid4().hex, {}, time.time())
-        trial = self.run.priced and self.desk.known < TRIAL and not self.tried
+        trial = self.run.priced and self.desk.known < TRIAL and not (self.tried and self.desk.bound)
         if trial and self.open:
             return False
         records: list[Record] = []

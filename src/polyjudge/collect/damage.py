@@ -30,7 +30,8 @@ TRIES, NEAR = 12, 0.01
 SHORT = 4
 """A word of fewer letters before a full stop may be an abbreviation."""
 _STOPPED = """etc approx incl ca usw evtl inkl ungef bspw ej pág aprox núm art cap ed vol ex pag ecc sig dott prof örn
-vb dll dsb dst тыс руб ул им напр рис стр див вул ін corp dept messrs capt sept ggf geb abs bd jh tel av ave blvd jr"""
+vb dll dsb dst тыс руб ул им напр рис стр див вул ін проф акад доц инж просп респ обл зам corp dept messrs capt sept ggf geb abs bd jh tel av ave blvd jr srta profa depto
+exmo arch geom prov univ supt cmdr assoc asst msgr bros"""
 ABBREVIATIONS = frozenset(_STOPPED.split())
 """Words with a full stop that end no sentence, in small letters."""
 _SEA = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -100,7 +101,7 @@ def sentences(text: str) -> list[str]:
 def _ends(before: str, mark: str, space: str, following: str) -> bool:
     """Whether a mark surely ends a sentence."""
     wide = ord(mark[0]) >= 0x3000  # full-width marks stand without a space
-    if not (space or wide) or following.islower():
+    if not (space or wide) or following.islower() or _quoted(mark[-1]):  # "No," he may go on to say
         return False
     if "." not in mark and "…" not in mark:
         return True
@@ -111,7 +112,12 @@ def _ends(before: str, mark: str, space: str, following: str) -> bool:
     if letters[0].lower() == letters[0].upper():  # a script without capitals
         return len(letters) >= SHORT - 1
     short = len(letters) < SHORT and (word[0].isupper() or not any(_vowel(c) for c in letters))
-    return not (short or len(letters) == 1 or word.casefold() in ABBREVIATIONS)
+    return not (short or len(letters) == 1 or len(before.split()) == 1 or word.casefold() in ABBREVIATIONS)
+
+
+def _quoted(mark: str) -> bool:
+    """Whether a mark closes a quotation or a bracket."""
+    return mark in "\"'" or unicodedata.category(mark) in ("Pe", "Pf", "Pi")
 
 
 def _vowel(letter: str) -> bool:
@@ -292,9 +298,15 @@ def placebo(text: str, kind: str) -> str:
     return _FORM[kind](text)
 
 
+_LAID_OUT = re.compile(r"[ |>#]|\s*[-*•] |\d+[.)] ")
+"""A line of a list, a table, a quotation or verse: its form may be its content."""
+
+
 def _lines(text: str) -> str:
     """Each sentence on a line of its own."""
-    return "".join(s if "\n" in s[len(s.rstrip()) :] else f"{s.rstrip()}\n" for s in sentences(text)).rstrip("\n")
+    return "\n".join(
+        line if _LAID_OUT.match(line) else "\n".join(s.rstrip() for s in sentences(line)) for line in text.split("\n")
+    )
 
 
 def _spacing(text: str) -> str:
@@ -304,11 +316,8 @@ def _spacing(text: str) -> str:
     return f"\n{wider}\n"
 
 
-_LAID_OUT = re.compile(r"[ |>#]|\s*[-*•] |\d+[.)] ")
-
-
 def _wrap(text: str) -> str:
-    """Long lines broken at spaces; nothing that stands as a list, a table or verse is touched."""
+    """Long lines broken at spaces."""
     out = []
     for line in text.split("\n"):
         if len(line) <= WIDTH or _LAID_OUT.match(line):
@@ -325,20 +334,16 @@ def _wrap(text: str) -> str:
     return "\n".join(out)
 
 
+_STRAIGHT = str.maketrans(dict.fromkeys("“”„‟", '"') | dict.fromkeys("‘’‚‛", "'"))
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
+
+
 def _quotes(text: str) -> str:
-    """Straight quotation marks and apostrophes for curly ones, or the reverse."""
-    if any(c in text for c in "“”’"):
-        return text.translate(str.maketrans("“”’", '""\''))
-    if text.count('"') % 2:
-        return text
-    pieces = text.split('"')
-    curly = "".join(
-        piece + ("" if i == len(pieces) - 1 else "“" if i % 2 == 0 else "”") for i, piece in enumerate(pieces)
-    )
-    return "".join(
-        "’" if c == "'" and 0 < i < len(curly) - 1 and curly[i - 1].isalpha() and curly[i + 1].isalpha() else c
-        for i, c in enumerate(curly)
-    )
+    """Straight quotation marks and apostrophes for curly ones. Of straight ones apostrophes alone become curly: which
+    marks quote depends on the language, and other single ones may be code."""
+    if (straight := text.translate(_STRAIGHT)) != text:
+        return straight
+    return text if "'" in _APOSTROPHE.sub("", text) else _APOSTROPHE.sub("’", text)
 
 
 _FORM: dict[str, Callable[[str], str]] = {"lines": _lines, "spacing": _spacing, "wrap": _wrap, "quotes": _quotes}

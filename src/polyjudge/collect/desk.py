@@ -86,12 +86,24 @@ class Desk:
         self.dearest = 0.0
         """Dollars of the dearest call."""
         self.answered = False
+        self.untold = 0
+        """Calls that nobody told the tokens of."""
+
+    @property
+    def bound(self) -> float | None:
+        """`max_tokens`, where it is set."""
+        most = self.judge.settings.get("max_tokens")
+        return float(most) if isinstance(most, int) else None
+
+    @property
+    def blind(self) -> bool:
+        """Whether a round of calls was made, and nothing tells what they take."""
+        return not self.known and self.bound is None and self.untold >= self.judge.concurrency
 
     @property
     def worst_output(self) -> float:
         """Output tokens that a call may take at most, as far as is known."""
-        most = self.judge.settings.get("max_tokens")
-        bound = float(most) if isinstance(most, int) else None
+        bound = self.bound
         guess = bound or FIRST_GUESS
         worst = max(ROOM * self.longest, guess / (1 + self.known))
         return min(worst, bound) if bound is not None and self.longest <= bound else worst

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 FATAL = (401, 402, 404)
 """Statuses that will not change by asking again or asking something else: no key, no money, no such model."""
 RETRIED = (408, 409, 425, 429, *range(500, 600))
+PAID = (408, 502, 504, 524)
+"""Statuses of a gateway that gave up waiting: who stands behind it may have answered, and charges for it."""
 LARGEST_REPLY = 16_000_000
 SERVICES: dict[str, tuple[str | None, str]] = {
     "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -472,6 +474,7 @@ def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: floa
     return Problem(
         kind=_status_kind(status), message=message, latency=latency, retry_after=_retry_after(headers),
         retry=status in RETRIED and not broke, fatal=status in FATAL or broke, without=without, item=long,
+        paid=status in PAID,
     )  # fmt: skip
 
 
@@ -522,6 +525,7 @@ def _content(content: Any) -> str:
 def as_count(value: Any) -> int | None:
     """A number of tokens, also one that is written as a float or a text."""
     try:
+        value = value.replace(",", "") if isinstance(value, str) else value
         number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
     except (ValueError, OverflowError):
         return None

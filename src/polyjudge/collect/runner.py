@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import select
 import signal
 import sqlite3
 import time
@@ -175,6 +176,16 @@ def question(work: Work, judge: Judge, call: Call, item: Item) -> Question:
     return Question(Ask(text, len(template.shared), call.again, known), prompt, fingerprint(prompt))
 
 
+def _something_came(transport: Any) -> bool:
+    """Whether bytes wait on a connection that nobody has asked anything on, also those not read yet."""
+    there = None if transport is None else transport.get_extra_info("socket")
+    if there is None or there.fileno() < 0 or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(there.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
 @asynccontextmanager
 async def client_session() -> AsyncIterator[Any]:
     """The HTTP client of a run: no cookies, no redirects, no limits of its own. A connection on which something came
@@ -187,7 +198,7 @@ async def client_session() -> AsyncIterator[Any]:
     class Connector(aiohttp.TCPConnector):
         def _get(self, key: Any, *more: Any) -> Any:  # older versions are no coroutine and have no traces
             for proto, _ in self._conns.get(key) or ():
-                if proto.should_close:
+                if proto.should_close or _something_came(proto.transport):
                     proto.close()
             return super()._get(key, *more)
 
@@ -228,6 +239,7 @@ class Run:
             limits += [accounts[judge.account]] if judge.account is not None else []
             guess, known = expected_output(judge, self.plan), learnt.get(judge.name)
             desk = Desk(judge, status, limits, guess, known)
+            desk.untold = int(before.get("estimated", 0))
             self.desks.append(desk)
             if self.priced and not judge.batch and read_meta(reader, SITTING) is not None:
                 self._charge_killed(desk, known.input if known is not None else 0.0)
@@ -467,6 +479,8 @@ class Run:
             tokens_out = round(max(text, desk.worst_output) if self.priced else text)
         if not estimated:
             desk.learn(tokens_in, high, tokens_out)
+        else:
+            self._untold(desk)
         cost = self.work.prices.cost(
             desk.judge.name, tokens_in, tokens_out, reply.cached_tokens or 0, batch, reply.written, reply.reasoning
         )
@@ -477,7 +491,17 @@ class Run:
         middle, high = self.tokens_of(desk, ask, language)
         tokens_in, tokens_out = (high * desk.stretch, desk.worst_output) if self.priced else (middle, desk.each)
         cost = self.work.prices.cost(desk.judge.name, tokens_in, tokens_out)
+        self._untold(desk)
         return self._counted(desk, Usage(round(tokens_in), round(tokens_out), None, True, cost))
+
+    def _untold(self, desk: Desk) -> None:
+        """Nobody told what a call took. Under a limit a round of such calls is the most that a judge may make."""
+        desk.untold += 1
+        price = self.work.prices.by_judge[desk.judge.name]
+        if self.priced and desk.blind and price is not None and price.output > 0:
+            self.set_aside(
+                desk, "nothing tells what its calls take, so a cost limit cannot be kept: set max_tokens in its settings"
+            )
 
     def _counted(self, desk: Desk, used: Usage) -> Usage:
         status = desk.status
