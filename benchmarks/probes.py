@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -153,7 +154,8 @@ def through_server(folder: Path, panels: int) -> int:
     from polyjudge.read import read_panel, read_probes
 
     count = 0
-    with running(configuration({}, 0), folder) as server:
+    os.environ["LOCAL_API_KEY"] = "a-key-for-loopback"
+    with running(configuration({}, 0)) as server:
         plan = write_plan(folder / "served", server.url)
         texts = Texts(plan)
         for number, (judges, _) in enumerate(scenarios().values()):

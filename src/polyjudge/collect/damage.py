@@ -30,7 +30,8 @@ TRIES, NEAR = 12, 0.01
 SHORT = 4
 """A word of fewer letters before a full stop may be an abbreviation."""
 _STOPPED = """etc approx incl ca usw evtl inkl ungef bspw ej pág aprox núm art cap ed vol ex pag ecc sig dott prof örn
-vb dll dsb dst тыс руб ул им напр рис стр див вул ін проф акад доц инж просп респ обл зам corp dept messrs capt sept ggf geb abs bd jh tel av ave blvd jr srta profa depto
+vb dll dsb dst тыс руб ул им напр рис стр див вул ін проф акад доц инж просп респ обл зам
+corp dept messrs capt sept ggf geb abs bd jh tel av ave blvd jr srta profa depto
 exmo arch geom prov univ supt cmdr assoc asst msgr bros"""
 ABBREVIATIONS = frozenset(_STOPPED.split())
 """Words with a full stop that end no sentence, in small letters."""

@@ -499,9 +499,7 @@ class Run:
         desk.untold += 1
         price = self.work.prices.by_judge[desk.judge.name]
         if self.priced and desk.blind and price is not None and price.output > 0:
-            self.set_aside(
-                desk, "nothing tells what its calls take, so a cost limit cannot be kept: set max_tokens in its settings"
-            )
+            self.set_aside(desk, "nothing tells what its calls take, so no limit can be kept: set its max_tokens")
 
     def _counted(self, desk: Desk, used: Usage) -> Usage:
         status = desk.status
