@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import venv
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -34,28 +35,56 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel, and links to what it asks for and to nothing else."""
-    folder = tmp_path_factory.mktemp("empty")
+    return installed(wheel, tmp_path_factory.mktemp("empty"))
+
+
+def installed(wheel: Path, folder: Path, extra: str = "") -> Path:
+    """As `pip install polyjudge[extra]` in a new environment; its requirements are links to those of this one."""
     venv.create(folder)
     python = folder / "bin" / "python"
     done = run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-compile", wheel)
     assert done.returncode == 0, done.stderr
     (site,) = (folder / "lib").glob("python*/site-packages")
     (own,) = site.glob("polyjudge-*.dist-info")
-    for needed in _needed(Distribution.at(own)).values():
+    for needed in _needed(Distribution.at(own), extra=extra).values():
         for name in {file.parts[0] for file in needed.files or () if file.parts[0] not in ("..", "__pycache__")}:
-            (site / name).symlink_to(needed.locate_file(name))
+            if not (site / name).exists():
+                (site / name).symlink_to(needed.locate_file(name))
     return python
 
 
-def _needed(asking: Distribution, found: dict[str, Distribution] | None = None) -> dict[str, Distribution]:
-    """What a plain `pip install` brings: the requirements without extras, and theirs."""
+def _needed(
+    asking: Distribution, found: dict[str, Distribution] | None = None, extra: str = ""
+) -> dict[str, Distribution]:
+    """What `pip install` brings: the requirements (of an extra too), and theirs."""
     found = {} if found is None else found
     for line in asking.requires or ():
         wanted = Requirement(line)
-        if wanted.name not in found and (wanted.marker is None or wanted.marker.evaluate({"extra": ""})):
+        if wanted.name not in found and (wanted.marker is None or wanted.marker.evaluate({"extra": extra})):
             found[wanted.name] = distribution(wanted.name)
             _needed(found[wanted.name], found)
     return found
+
+
+@pytest.mark.timeout(600)
+def test_the_tutorial_runs_from_the_wheel_in_an_empty_folder(
+    wheel: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Top to bottom, as its reader types it, in far less than the ten minutes that it takes to read."""
+    python = installed(wheel, tmp_path_factory.mktemp("figures"), "figures")
+    parts = re.split(r"^# %%", (ROOT / "docs" / "tutorial.py").read_text("utf-8"), flags=re.M)
+    code = [body for kind, _, body in (part.partition("\n") for part in parts[1:]) if "[markdown]" not in kind]
+    typed = re.sub(
+        r"^# !(.*)$", r"subprocess.run(\1.split(), check=True)", "import subprocess\n" + "\n".join(code), flags=re.M
+    )
+    typed = re.sub(r"run\((polyjudge [^\n]*?)\.split", rf"run('{python.parent}/\1'.split", typed)
+    began = time.monotonic()
+    done = run(python, "-c", typed, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert time.monotonic() - began < 240
+    assert (tmp_path / "audit.html").stat().st_size > 100_000
+    words = " ".join(line for line in "\n".join(parts).splitlines() if line.startswith("#"))
+    assert len(words.split()) < 10 * 200  # read at 200 words a minute
 
 
 @pytest.mark.timeout(600)

@@ -82,9 +82,12 @@ def chart_names(result: Record) -> tuple[str, ...]:
 
 def plot(result: Record, name: str | None = None) -> Any:
     """A chart of a result as an Altair chart; several pictures of one name stand below each other."""
+    from polyjudge.panel.errors import UsageError
+
+    if find_spec("altair") is None:
+        raise UsageError("Charts in Python need Altair: pip install 'polyjudge[figures]'.")
     import altair
 
-    from polyjudge.panel.errors import UsageError
     from polyjudge.report.charts import draw
     from polyjudge.report.charts.vega import stacked
 
