@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import polyjudge as pj
 from polyjudge.panel.say import Say, Words, word
 from polyjudge.questions.audit.view import in_percent
 from polyjudge.report import report_of, terminal
+from polyjudge.report.charts.grids import deviations
 from polyjudge.report.sections import Chart, Grid, Report, Table
 from polyjudge.report.tables import rows
 
@@ -265,3 +267,14 @@ def test_a_cell_that_few_resamples_name_is_never_corrected() -> None:
     assert "6.0%" in str(advice.verdict[-1]) or "6%" in str(advice.verdict[-1])
     many = replace(doubtful, explanation=replace(doubtful.explanation, kind="diffuse"))
     assert (many.advice.state, many.advice.method) == ("diffuse", "cbc")
+
+
+@pytest.mark.parametrize("judges", [5, 10, 12])
+def test_the_first_grid_fits_on_a_telephone(judges: int) -> None:
+    """Beside names of languages of 70 pixels in a window of 400."""
+    named = ([f"language {i}" for i in range(4)], [f"judge {i}" for i in range(judges)])
+    cells = pd.DataFrame(list(product(*named)), columns=["language", "judge"])
+    cells = cells.assign(excess=-12.0, low=-13.0, high=-11.0, named=False, small=False)
+    picture = deviations(cells, 2.0).to_dict()
+    assert 20 <= picture["width"]["step"]
+    assert picture["width"]["step"] * judges <= 300

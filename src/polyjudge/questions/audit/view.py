@@ -190,6 +190,7 @@ def corrections(a: Audit) -> tuple[Chart, ...]:
     alt = say("explain.alt", named=bool(cells["named"].any()), **values)
     grid = marked_grid("corrections", heading, shown, note)
     drawn = {"matters": matters, "unit": e.unit, "title": "What calibrating takes off", "note": str(heading)}
+    drawn["marks"] = str(note).replace("[ ]", "framed:")
     return (chart("corrections", "deviations", heading, alt, grid, cells=cells, **drawn),)
 
 

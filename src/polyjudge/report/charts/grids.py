@@ -24,6 +24,8 @@ from polyjudge.report.charts.vega import (
 
 ROOMY = 12
 """With more judges than this the cells carry no numbers, only marks."""
+MANY = 8
+"""From so many judges on the cells of the first grid are small, that it fits on a telephone."""
 
 
 def heatmap(data: pd.DataFrame, languages: list[str], judges: list[str], tooltip: list[Spec], **look: Any) -> Picture:
@@ -118,7 +120,7 @@ def interaction_heatmap(
             for verdict, filled in (("clear", True), ("pointwise", False))
         ]
     wide = 48 if data["shown"].str.len().max() <= 5 else 60  # room for the dot beside the number
-    note = [f"filled dot: clear of the {level}band over all cells", "ring: only the cell's own interval excludes 0"]
+    note = [f"filled dot: clear of the {of_level}band over all cells", "ring: only the cell's own interval excludes 0"]
     chart = sized([*layers, frame(base)], judges, wide)
     return finish(chart, title, note if marked else "")
 
@@ -197,7 +199,12 @@ def _shares(cells: pd.DataFrame, title: str, unit: str, form: str, note: str) ->
 
 
 def deviations(
-    cells: pd.DataFrame, matters: float, unit: str = "points", title: str = "Who is off, and where", note: str = ""
+    cells: pd.DataFrame,
+    matters: float,
+    unit: str = "points",
+    title: str = "Who is off, and where",
+    note: str = "",
+    marks: str = "",
 ) -> Picture:
     """Points of each cell beyond its judge's and its language's own level; named cells are framed.
 
@@ -216,23 +223,26 @@ def deviations(
     limit = max(float(data["excess"].abs().max()), matters, 1e-12) * (3 if calm else 1)
     roomy = len(judges) <= ROOMY
     tooltip = [of("language:N"), of("judge:N"), of("value:N", title=unit)]
-    axis = dict(orient="top", labelAngle=-30 if roomy else -90, labelLimit=150)
+    axis = dict(orient="top", labelAngle=-30 if len(judges) < MANY else -90, labelLimit=150)
     base = heatmap(data, languages, judges, tooltip, title=None, axis=axis, sort=judges)
     tint = diverging("excess:Q", limit, unit)
     if calm:
         tint["legend"] = None
-    text = [numbers(base, f"abs(datum.excess) > {0.55 * limit}", fontSize=12)] if roomy else []
+    size = 12 if len(judges) < MANY else 10
+    text = [numbers(base, f"abs(datum.excess) > {0.55 * limit}", fontSize=size)] if roomy else []
     frames = [
         base.where(test).mark("rect", strokeWidth=width, filled=False, stroke=colour("accent"))
         for test, width in (("datum.named", 3), (IS_CHOSEN, 1.5))
     ]
     chart = sized([rectangles(base, tint), *text, *frames], judges, narrow=12, high=28)
-    if roomy:  # the first picture of a page: five judges fit on a telephone as they are
-        chart = chart.properties(width=bands(max(46, min(64, 270 // len(judges)))))
-    framed_words = "framed: named; " if data["named"].any() else ""
-    small = (f". within {matters:.2g}" if matters else ". within noise") if bool(cells["small"].any()) else ""
+    if roomy:  # the first picture of a page fits on a telephone
+        need = round(0.62 * size * data["shown"].str.len().max()) + 6
+        chart = chart.properties(width=bands(max(need, min(64, 290 // len(judges)))))
+    if not marks:
+        marks = "framed: named; " if data["named"].any() else ""
+        marks += (f". within {matters:.2g}" if matters else ". within noise") if bool(cells["small"].any()) else ""
     first = note or f"{unit} beyond the judge's and the language's own level"
-    return finish(chart, title, [first, framed_words + small])
+    return finish(chart, title, [first, marks])
 
 
 def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Picture:
