@@ -29,7 +29,7 @@ from polyjudge.estimate.few_labels import (
     stratified_means,
     t_interval,
 )
-from polyjudge.estimate.severity import guess_of, severity_variance
+from polyjudge.estimate.severity import guess_of, take_off_severity
 from polyjudge.panel.arrays import mean_there
 from polyjudge.panel.gold import Gold, Ratings, by_answer
 from polyjudge.panel.panel import Panel
@@ -143,7 +143,7 @@ def measure(panel: Panel, labels: np.ndarray, n: int, count: int, rounds: int, o
         rng = np.random.default_rng(seed)
         gold = gold_of(panel, deal(drawn.chosen, labels, rng, overlap), drawn.stratum)
         found = stratified_means((f - gold.values)[..., None], drawn.stratum, panel.weights)
-        fit = shrink(found.mean[:, 0], steady_variance(found) + severity_variance(panel, gold))
+        fit = shrink(found.mean[:, 0], steady_variance(found) + take_off_severity(panel, gold)[1])
         fall = fall_of_error(found, fit.estimate, tasks, seed).removed
         rest = np.nanmean(np.where(drawn.chosen, np.nan, f - truth), axis=0)
         left = rest - fit.estimate

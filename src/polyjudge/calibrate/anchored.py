@@ -21,7 +21,7 @@ from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
 from polyjudge.estimate.few_labels import Fall, fall_of_error, shrink, steady_variance, stratified_means
 from polyjudge.estimate.incomplete import sum_clusters
-from polyjudge.estimate.severity import gold_weights, severity_variance, strata_of
+from polyjudge.estimate.severity import gold_weights, strata_of, take_off_severity
 from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
@@ -196,6 +196,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
             units, gold = by_answer(panel, gold)
             labels = align_gold(units, gold, kind=None if isinstance(gold, Gold) else "score")
         stratum = strata_of(units, labels)
+        labels, severity = take_off_severity(units, labels)
         kind = "shift" if self.shift == "none" or trusted is not None else self.map
         if kind in ("isotonic", "ordinal") and not np.all(panel.weights == 1):
             raise UsageError(f"map={kind!r} bends single scores; this panel has means of several tasks.")
@@ -203,7 +204,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
         self.map_, self.span_, self.curve_ = self._chosen.kind, self._chosen.span, None
         self.slope_ = pd.Series(self._chosen.slope, index=pd.Index(panel.judges, name="judge"), name="slope")
         super().fit(panel)
-        self._fit_shift(self._chosen.panel(units), labels, stratum)
+        self._fit_shift(self._chosen.panel(units), labels, stratum, severity)
         if self._chosen.curve is not None:
             self.curve_ = self._chosen.cells(self.correction_.to_numpy(), units)
         return self
@@ -227,14 +228,14 @@ class AnchoredCalibrator(ConsensusCalibrator):
         self.grand_mean_, self.shrunk_, self.memory_ = grand, 0.0, None
         self.counts_ = panel.matrix((~np.isnan(panel.scores)).sum(axis=0))
 
-    def _fit_shift(self, units: Panel, labels: Gold, stratum: NDArray[np.int64]) -> None:
+    def _fit_shift(self, units: Panel, labels: Gold, stratum: NDArray[np.int64], severity: Array) -> None:
         index = self.interaction_.index
         self._estimate = estimate_shift(units, labels, fewest=1)
         difference = units.scores.mean(axis=2) - labels.values
         found = stratified_means(difference[..., None], stratum, units.weights, units.cluster)
         mean, se, self._weight = found.mean[:, 0], np.sqrt(found.variance[:, 0]), None
         if self.pool:
-            fit = shrink(mean, steady_variance(found) + severity_variance(units, labels))
+            fit = shrink(mean, steady_variance(found) + severity)
             mean, se = fit.estimate, np.sqrt(fit.se**2 + found.shared[0])
             self.tau_, self._weight = fit.tau, fit.weight
         self.shift_ = pd.Series(mean, index=index, name="shift")

@@ -6,7 +6,7 @@ it uses both items that several have labelled and items that only one has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from polyjudge.estimate.few_labels import judge_weights, label_weights
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.gold import Gold, Ratings
 from polyjudge.panel.panel import Panel
 
@@ -46,14 +46,73 @@ def guess_of(panel: Panel, gold: Gold) -> Array:
     return np.nan_to_num(panel.scores @ judge_weights(gold.values, panel.scores, strata_of(panel, gold)))
 
 
-def severity_variance(panel: Panel, gold: Gold) -> float:
-    """Variance that the annotators' severity gives to the mean label of a language; 0 where they are not known."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Linked:
+    """Severity of every annotator over all languages, (a,); what it does to the mean label of each language, (k,), and
+    the variance that this leaves; which languages have annotators who also label in another one, (k,)."""
+
+    severity: Array
+    bias: Array
+    variance: Array
+    linked: NDArray[np.bool_]
+
+
+def link_severity(panel: Panel, gold: Gold) -> Linked | None:
+    """Severity told from language by annotators of two languages; None where annotators are not known.
+
+    Labels less guess are language + annotator + item + noise. Languages are free, annotators random with the spread of
+    those of one language, and one person is as severe in either language. Without links the severity of a language's
+    annotators stays what it was expected to be: 0, with their spread as its error.
+    """
     r = gold.ratings
     if r is None or not len(r.value):
-        return 0.0
-    fit = severity(*label_grid(r, panel.shape[:2]), guess_of(panel, gold), len(r.names))
-    spread = annotator_spread(fit)[0]
-    return 0.0 if np.isnan(spread) else spread**2 / max(fit.per_language, 1.0)
+        return None
+    grid, who = label_grid(r, panel.shape[:2])
+    guess = guess_of(panel, gold)
+    spread = annotator_spread(severity(grid, who, guess, len(r.names)))[0]
+    if np.isnan(spread):
+        return None
+    rest = grid - guess[..., None]
+    item, error = _components(rest, who, len(r.names))
+    k, a = panel.shape[1], len(r.names)
+    normal, right, share = np.zeros((k + a, k + a)), np.zeros(k + a), np.zeros((k, a))
+    for i in range(k):
+        hot = (who[:, i, :, None] == np.arange(a)) & ~np.isnan(rest[:, i])[..., None]
+        there, y = hot.sum(axis=1).astype(float), (hot * np.nan_to_num(rest[:, i])[..., None]).sum(axis=1)
+        count = there.sum(axis=1)
+        part = item / np.maximum(error + count * item, 1e-300)
+        normal[k:, k:] += np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
+        normal[i, k:] = normal[k:, i] = (1 - part * count) @ there
+        normal[i, i] = ((1 - part * count) * count).sum()
+        right[k:] += y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
+        right[i] = ((1 - part * count) * y.sum(axis=1)).sum()
+        share[i] = ratio(there, np.repeat(count[:, None], a, axis=1)).sum(axis=0) / max(int((count > 0).sum()), 1)
+    normal[k:, k:] += np.eye(a) * error / max(spread**2, 1e-9 * error)
+    inverse = np.linalg.pinv(normal)
+    found = (inverse @ right)[k:]
+    variance = error * np.einsum("ka,ab,kb->k", share, inverse[k:, k:], share)
+    languages = np.array([len(np.unique(r.language[r.annotator == x])) for x in range(a)])
+    return Linked(
+        severity=found,
+        bias=share @ found,
+        variance=np.where(share.sum(axis=1) > 0, variance, spread**2),
+        linked=np.asarray((share[:, languages > 1] > 0).any(axis=1)),
+    )
+
+
+def take_off_severity(panel: Panel, gold: Gold) -> tuple[Gold, Array]:
+    """Labels without their annotators' severity, where links tell it, and the variance (k,) that severity leaves in the
+    mean label of each language."""
+    found = link_severity(panel, gold) if gold.kind == "score" else None
+    if found is None or gold.ratings is None:
+        return gold, np.zeros(panel.shape[1])
+    if not found.linked.any():
+        return gold, found.variance
+    r = gold.ratings
+    at = r.task * panel.shape[1] + r.language
+    total, count = (np.bincount(at, x, gold.values.size) for x in (found.severity[r.annotator], np.ones(len(at))))
+    off = (total / np.maximum(count, 1)).reshape(gold.values.shape)
+    return replace(gold, values=gold.values - off), found.variance
 
 
 def label_grid(r: Ratings, shape: tuple[int, int]) -> tuple[Array, NDArray[np.int64]]:

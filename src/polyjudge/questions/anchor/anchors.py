@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from polyjudge.estimate.crossfit import FOLDS, CrossFit, crossfit, no_crossfit
 from polyjudge.estimate.resample import tracked_draws
-from polyjudge.estimate.severity import guess_of, strata_of
+from polyjudge.estimate.severity import guess_of, strata_of, take_off_severity
 from polyjudge.estimate.shares import gain_interval, quantiles, share_interval
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError, UsageError
@@ -172,6 +172,7 @@ def anchor(
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
     invariance = _invariance(entries, calibrated, raw_decisions, new_decisions)
     raters = annotators(panel, labels, guess_of(panel, labels), resamples=resamples, seed=seed)
+    labels = take_off_severity(panel, labels)[0]
     parts: dict[str, Any] = dict.fromkeys(("panel_gain", "nearest", "shift", "helped", "humans"))
     if labels.kind == "score":
         systems = whole.answers()[1] if panel is not whole and trusted is None else None

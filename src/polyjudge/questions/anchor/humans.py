@@ -96,10 +96,10 @@ def language_error(
     columns = np.concatenate([panel.scores.mean(axis=2, keepdims=True), panel.scores], axis=2)
     difference = columns - gold.values[..., None]
     fit = stratified_means(difference, stratum, panel.weights, panel.cluster)
-    severity = 0.0 if raters is None else raters.variance
+    severity = np.zeros(len(panel.languages)) if raters is None else raters.variance
     shrunk = [shrink(fit.mean[:, c], steady_variance(fit, c) + severity) for c in range(columns.shape[2])]
     tasks = (stratum >= 0).sum(axis=0).astype(float)
-    table, open_ = _table(panel, fit, shrunk, severity, matters)
+    table, open_ = _table(panel, fit, shrunk, matters)
     between2 = _between(fit, 0)
     needed = labels_for(fit, matters) - fit.labels
     more = needed[open_ & (needed > 0)]
@@ -118,7 +118,7 @@ def language_error(
 
 
 def _table(
-    panel: Panel, fit: Stratified, shrunk: list[Shrunken], severity: float, matters: float
+    panel: Panel, fit: Stratified, shrunk: list[Shrunken], matters: float
 ) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
     names = [PANEL, *panel.judges]
     k = len(panel.languages)
@@ -175,7 +175,8 @@ def _explained(raters: Annotators | None, between2: float) -> tuple[float, float
     """Share of the variance between languages that annotators' severity may be, with limits by their spread's."""
     if raters is None or np.isnan(raters.spread[0]) or np.isnan(between2):
         return (np.nan,) * 3
-    parts = (s**2 / max(raters.per_language, 1.0) for s in raters.spread)
+    left = float(raters.variance.mean()) / max(raters.spread[0] ** 2, 1e-300)  # links leave less of it
+    parts = (left * s**2 for s in raters.spread)
     value, low, high = (min(p / between2, 1.0) if between2 > p else float(p > 0) for p in parts)
     return value, low, high
 

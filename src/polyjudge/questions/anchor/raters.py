@@ -7,6 +7,7 @@ between languages: an error of the panel is only what stands out beyond that.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from scipy.stats import rankdata
 
 from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.estimate.resample import holm
-from polyjudge.estimate.severity import Severity, annotator_spread, label_grid, severity
+from polyjudge.estimate.severity import Severity, annotator_spread, label_grid, link_severity, severity
 from polyjudge.estimate.shares import exact_binomial, quantiles
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold, Ratings
@@ -44,8 +45,9 @@ class Annotators(Result):
         (with the mean of the others), odd ("harsh", "mild", "noisy" or "")
     pairs : language, first, second, items, kappa (quadratic weights), low, high
     alpha : Krippendorff's, within languages, for the scale of the labels, with its interval by tasks
-    spread : sd of annotators of one language, in points, with limits; `explains` is what that may be of the sd between
-        languages (divided by the root of annotators per language), `share` its share of the square, with limits
+    by_language : language, alpha, alpha_low, alpha_high, severity (of its annotators together; 0 unless people who
+        label in two languages tell it) with severity_low and severity_high, linked (whether it has such people)
+    spread : sd of annotators of one language, in points, with limits
     """
 
     table: pd.DataFrame
@@ -67,9 +69,11 @@ class Annotators(Result):
         return "alone" if np.isnan(value) else "well" if value >= WELL else "enough" if value >= POORLY else "poor"
 
     @property
-    def variance(self) -> float:
-        """Of the mean over the annotators of a language, from their severity."""
-        return 0.0 if np.isnan(self.spread[0]) else self.spread[0] ** 2 / max(self.per_language, 1.0)
+    def variance(self) -> Array:
+        """(k,) of the mean over the annotators of a language, from what is not known of their severity."""
+        t = self.by_language
+        out: Array = ((t["severity_high"] - t["severity"]).fillna(0.0) / 1.96).to_numpy() ** 2
+        return out
 
 
 def annotators(
@@ -101,13 +105,24 @@ def annotators(
         .drop(columns=["place", "p"]),
         pairs=pairs,
         alpha=alpha,
-        by_language=by_language,
+        by_language=by_language.assign(**_together(panel, gold)),
         spread=annotator_spread(fit),
         per_language=fit.per_language,
         linked=int((languages > 1).sum()),
         reliability=_reliability(grid, noise),
         notes=(say("raters.alone"),) if np.isnan(alpha[0]) else (),
     )
+
+
+def _together(panel: Panel, gold: Gold) -> dict[str, NDArray[Any]]:
+    """What the annotators of a language add to its mean label, as far as links tell."""
+    found = link_severity(panel, gold) if gold.kind == "score" else None
+    if found is None:
+        none = np.full(panel.shape[1], np.nan)
+        return {"severity": none, "severity_low": none, "severity_high": none, "linked": np.zeros(len(none), bool)}
+    value = found.bias if found.linked.any() else 0 * found.bias
+    half = 1.96 * np.sqrt(found.variance)
+    return {"severity": value, "severity_low": value - half, "severity_high": value + half, "linked": found.linked}
 
 
 def _alphas(values: Array, panel: Panel, resamples: int, seed: int) -> tuple[tuple[float, float, float], pd.DataFrame]:

@@ -65,6 +65,12 @@ def _raters_say(result: Anchor) -> list[Words]:
     odd = odd.loc[odd["against"].abs().sort_values(ascending=False).index]
     if len(odd):
         out.append(say("raters.odd", who=list(zip(odd["annotator"], odd["odd"], odd["against"], strict=True))))
+    known = r.by_language[r.by_language["linked"]]
+    if len(known):
+        far = known.iloc[int(known["severity"].abs().argmax())]
+        values = {"language": far["language"], "by": far["severity"], "low": far["severity_low"]}
+        values |= {"high": far["severity_high"], "annotators": r.linked, "languages": len(known)}
+        out.append(say("raters.linked", of=len(r.by_language), **values))
     if h is not None and (h.by_annotators or h.explained[0] >= 0.2):
         values = _triple("spread spread_low spread_high", r.spread) | _triple("share low high", h.explained)
         out.append(say("raters.explained", most=h.by_annotators, **values))
@@ -125,7 +131,10 @@ def _raters(r: Annotators) -> Section:
         "annotator | language | labels:count | severity, points = severity/low/high:+points | seen twice = looks:count "
         "| same answer = same/_low/_high:share.0 | follows the others = correlation:ratio.2 | odd"
     )
-    languages = table("alpha", "Krippendorff's alpha by language", r.by_language, "language | alpha/_low/_high:ratio.2")
+    head_alpha = "language | alpha/_low/_high:ratio.2"
+    if r.by_language["linked"].any():
+        head_alpha += " | its annotators' severity, points = severity/_low/_high:+points"
+    languages = table("alpha", "Krippendorff's alpha by language", r.by_language, head_alpha)
     pairs = "language | first | second | items:count | kappa/low/high:ratio.2"
     blocks = (
         table("annotators", "Annotators", r.table, head),

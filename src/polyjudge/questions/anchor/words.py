@@ -37,8 +37,8 @@ def _explained(v: Values) -> str:
             ("Most" if v["share"] >= 0.5 else "Much")
             + " of the difference between languages may be your annotators: those of one language differ by "
             "{spread/spread_low/spread_high:points} points among themselves, which may be {share/low/high:share} "
-            "of it. Do not correct the panel by it before annotators of two languages have labelled the same items "
-            "(label make --link)."
+            "of it. Each labels in one language, so severity and language cannot be told apart: do not correct the "
+            "panel by it before people who read two have labelled (label make --link)."
         )
     return (
         "Annotators of one language differ by {spread/spread_low/spread_high:points} points: that may be "
@@ -99,6 +99,8 @@ WORDS: dict[str, Template] = {
     "raters.explained": _explained,
     "raters.apart": "Each annotator works in one language, so severity and language cannot be told apart: label make "
     "--link has some items labelled by people who read two.",
+    "raters.linked": "{annotators} annotators of two languages tell severity from language in {languages} of {of} "
+    "languages: it is taken off, in {language} {by/low/high:+points} points.",
     "raters.alone": "No item has labels of two annotators.",
     "humans.error": _error,
     "humans.fall": _fall,
