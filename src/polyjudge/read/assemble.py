@@ -30,6 +30,8 @@ OTHER_SCALE, SURELY_OTHER, FEW_SCORES = 1.6, 5.0, 10
 scores than `FEW_SCORES` of any judge only a much larger factor is a sign."""
 MOST_ODD = 1_000_000
 """Tasks with unusual signs in their names whose spellings are compared."""
+MOST_TASKS, UNITS = 100_000, 10_000
+"""Beyond so many tasks they are hashed into so many units (benchmarks/units.py), unless the user says `max_units`."""
 FAR = 5.0
 """A number so many times larger than all others may stand for "no score"."""
 
@@ -43,7 +45,7 @@ def assemble(
     languages: list[str] | None,
     judges: list[str] | None,
     incomplete: str,
-    max_units: int,
+    max_units: int | None,
     notes: Sequence[Words],
     reading: Reading,
     alike: str | None = None,
@@ -98,7 +100,7 @@ def _grouped(
     labels: Labels,
     cells: pd.DataFrame,
     duplicates: Duplicates,
-    max_units: int,
+    max_units: int | None,
     incomplete: str,
     notes: list[Words],
     alike: str | None,
@@ -106,11 +108,11 @@ def _grouped(
 ) -> tuple[Units, Entries, int]:
     """Tasks, or units of them, the scores of each, and the number of tasks."""
     n = engine.count_tasks()
-    if n > max_units:
+    if n > (max_units or MOST_TASKS):
         if twins := _twins_of_many(engine, notes):
             _settle_twins(engine, "task", twins, alike, reading)
             n = engine.count_tasks()
-        return *_hashed(engine, labels, duplicates, max_units, incomplete, notes, n), n
+        return *_hashed(engine, labels, duplicates, max_units or UNITS, incomplete, notes, n), n
     units = engine.tasks(labels)
     if twins := _twins(units.labels, "task"):
         _settle_twins(engine, "task", twins, alike, reading)
@@ -400,8 +402,8 @@ def _hashed(
     """Beyond `size` tasks: units by hash, and the proof that each cell holds every task of its unit exactly once."""
     if labels.group and not labels.by_task:
         raise PanelError(
-            f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which are not kept beyond "
-            f"max_units ({size}). Raise max_units, or read one group at a time."
+            f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which are not kept where tasks "
+            f"are hashed into units. Raise max_units above {n}, or read one group at a time."
         )
     units = engine.hashed_units(size, labels)
     entries = engine.entries(units, labels, duplicates)

@@ -30,7 +30,6 @@ from polyjudge.read.opener import Opened, chosen_rows, file_of, open_table
 from polyjudge.rooms import load
 
 Incomplete = Literal["estimate", "drop", "error"]
-MAX_UNITS = 100_000
 USUAL_WAYS = {"duplicates": "error", "incomplete": "estimate", "alike": None}
 """What is done unless the user says something else."""
 
@@ -56,7 +55,7 @@ def read_panel(
     languages: Sequence[str] | None = None,
     judges: Sequence[str] | None = None,
     incomplete: Incomplete = "estimate",
-    max_units: int = MAX_UNITS,
+    max_units: int | None = None,
     engine: Literal["duckdb", "spark"] = "duckdb",
     language_from: str | None = None,
     judge_from: str | None = None,
@@ -94,7 +93,8 @@ def read_panel(
         are sorted where rows have no order (Spark, warehouses)
     incomplete : entries without a score: "estimate" keeps them as missing for the methods that can work with them,
         "drop" leaves out the tasks that lack one, "error" stops with a table of what is missing
-    max_units : beyond this many tasks, tasks are hashed into that many units inside the engine
+    max_units : beyond this many tasks, tasks are hashed into that many units inside the engine; unless given, beyond
+        100,000 tasks into 10,000 units
     engine : "duckdb", or "spark" to read files with a Spark session
     language_from, judge_from : where the label stands when it has no column: a dotted path, a pattern on the file's
         name (`scores_{language}.csv`), or `COLUMN:PATTERN`
@@ -182,7 +182,7 @@ def _assembled(
     weight: str | None,
     chosen: Mapping[str, Any],
     limits: tuple[float, float] | None,
-    max_units: int,
+    max_units: int | None,
     ways: Mapping[str, Any],
 ) -> Panel:
     """The panel. Its reading has all that the user said beside the columns, so that its command reads the same."""
@@ -324,7 +324,7 @@ def _check_options(
     limits: Any,
     duplicates: str,
     incomplete: str,
-    max_units: int,
+    max_units: int | None,
     engine: str,
     decimal: str | None,
     alike: str | None,
@@ -343,7 +343,7 @@ def _check_options(
     for axis, some in (("languages", languages), ("judges", judges)):
         if isinstance(some, str) or not isinstance(some, Iterable | None):
             raise UsageError(f"{axis} must be a list of names, not {clean(repr(some), 60)}.")
-    if max_units < 2:
+    if max_units is not None and max_units < 2:
         raise UsageError(f"max_units must be at least 2, not {max_units}.")
     if limits is None:
         return None
