@@ -1,12 +1,15 @@
-"""A real Spark cluster loses a machine while it reads: the panel must be that of DuckDB. Exit code 1 if it is not.
+"""A real Spark cluster: a master and two executors, each a process of its own.
 
-    python benchmarks/cluster.py
-
-A master and two executors, each a process of its own; one that works is killed once the work has begun.
+python benchmarks/cluster.py                  it loses a machine while it reads, and the panel must be that of DuckDB
+python benchmarks/cluster.py --millions 1 4   it audits a table of the shape of a billion rows, in miniature: how
+                                              the seconds grow with the rows, and what a hundred machines would need
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import math
 import os
 import signal
 import sys
@@ -22,6 +25,8 @@ import numpy as np
 import polyjudge as pj
 
 UNITS = 50
+MACHINES = 100
+BILLION = 1e9
 
 
 def start(master: str) -> Any:
@@ -91,7 +96,42 @@ def read_with_loss(session: Any, source: Path, mark: Path) -> pj.Panel:
     return panel
 
 
+def miniature(millions: list[float]) -> None:
+    """Prints one JSON object. Tasks x 8 languages x 6 judges, hashed into 10,000 units: the same sums leave the engine
+    whatever the rows, and the audit of them costs the same."""
+    from bench import rows_file
+
+    session = start("local-cluster[2,1,512]")
+    spent, audited, sums = [], 0.0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for i, size in enumerate((0.05, *millions)):  # the first one compiles
+            source = rows_file(Path(folder) / f"{i}.parquet", size)
+            begun = time.perf_counter()
+            panel = pj.read_panel(session.read.parquet(str(source)).repartition(8), max_units=10_000 if i else UNITS)
+            spent.append(time.perf_counter() - begun)
+            begun = time.perf_counter()
+            pj.audit(panel, resamples=200)
+            audited, sums = time.perf_counter() - begun, panel.scores.size
+    session.stop()
+    (_, *seconds), (few, many) = spent, (1e6 * m for m in millions)
+    exponent = math.log(seconds[1] / seconds[0]) / math.log(many / few)
+    each = 2 * (seconds[1] - seconds[0]) / (many - few)
+    whole = BILLION * each / MACHINES + audited
+    said = (
+        f"A million rows more take {1e6 * each:.1f} s of one core; a billion rows on {MACHINES} machines of one core "
+        f"each would take about {BILLION * each / MACHINES:.0f} s if they share the rows evenly, and the audit of the "
+        f"sums {audited:.0f} s on one"
+    )
+    print(json.dumps({"rows": round(many), "seconds": seconds[1], "exponent": exponent, "sums": sums,
+                      "hundred_machines": whole, "said": said}))  # fmt: skip
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--millions", type=float, nargs=2)
+    given = parser.parse_args()
+    if given.millions:
+        return miniature(given.millions)
     session = start("local-cluster[2,1,512]")
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "scores.parquet"
