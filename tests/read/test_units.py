@@ -10,6 +10,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.questions.audit import uncertainty
+from polyjudge.read import assemble
 
 
 @cache
@@ -37,6 +38,16 @@ def test_the_reader_makes_these_units() -> None:
     np.testing.assert_array_equal(read.weights, made.weights)
     np.testing.assert_allclose(read.scores, made.scores, rtol=1e-12)
     assert read.tasks == made.tasks
+
+
+def test_only_very_many_tasks_are_hashed_and_into_fewer_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assemble, "MOST_TASKS", 40)
+    monkeypatch.setattr(assemble, "UNITS", 8)
+    few, many = (pj.simulate_panel(n, 2, 3, seed=0)[0].to_long() for n in (40, 41))
+    assert len(pj.read_panel(few).tasks) == 40
+    assert len(pj.read_panel(many).tasks) == 8
+    assert len(pj.read_panel(many, max_units=41).tasks) == 41
+    assert len(pj.read_panel(few, max_units=9).tasks) <= 9
 
 
 def test_standard_errors_of_1000_units_are_those_of_the_tasks() -> None:
