@@ -20,7 +20,9 @@ matrix product has the same shape and the result does not depend on how the work
 CHUNK = 4_000_000
 """Numbers of one temporary array (32 MB) where there may be any number of them."""
 SMALL = 100_000
-"""A block of draws of up to this many numbers is counted all at once."""
+"""A block of draws of up to this many numbers is counted all at once ..."""
+KEPT = 200_000
+"""... and of up to this many it is kept for the next who asks."""
 
 
 def double_centre(cells: Array) -> Array:
@@ -121,7 +123,22 @@ def draw_blocks(
 def draw_block(
     units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`."""
+    """The multiplicities of one block: (size, units), not to be written to. Row r of block i does not depend on
+    `size`."""
+    if cluster is None and size <= BLOCK and units * BLOCK <= KEPT:
+        return _kept_block(units, seed, index)[:size]
+    return _draw_block(units, size, seed, index, cluster)
+
+
+@lru_cache(maxsize=24)
+def _kept_block(units: int, seed: int, index: int) -> NDArray[np.int64]:
+    """The analyses of one audit draw the same blocks: one draw serves them all."""
+    out = _draw_block(units, BLOCK, seed, index, None)
+    out.flags.writeable = False
+    return out
+
+
+def _draw_block(units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None) -> NDArray[np.int64]:
     rng = np.random.default_rng([seed, index])
     drawn = units if cluster is None else int(cluster.max()) + 1
     counts = rng.integers(drawn, size=(size, drawn))

@@ -402,8 +402,8 @@ def _hashed(
     """Beyond `size` tasks: units by hash, and the proof that each cell holds every task of its unit exactly once."""
     if labels.group and not labels.by_task:
         raise PanelError(
-            f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which are not kept where tasks "
-            f"are hashed into units. Raise max_units above {n}, or read one group at a time."
+            f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which hashing tasks into "
+            f"units would lose. Raise max_units above {n}, or read one group at a time."
         )
     units = engine.hashed_units(size, labels)
     entries = engine.entries(units, labels, duplicates)
