@@ -8,7 +8,6 @@ from scipy.optimize import minimize_scalar
 
 from polyjudge.estimate.few_labels import (
     fall_of_error,
-    labels_for,
     paired_variance,
     powered_means,
     shrink,
@@ -155,10 +154,3 @@ def test_means_as_humans_would_give_them_are_unbiased_from_uneven_strata() -> No
     error, held = (np.array([f[i] for f in found]) for i in range(2))
     assert np.abs(error.mean(axis=0)).max() < 0.4
     assert held.mean() >= 0.93
-
-
-def test_labels_for_a_width() -> None:
-    rng = np.random.default_rng(8)
-    d = rng.normal(0, 20, (50, 4))
-    found = stratified_means(d[..., None], np.zeros(d.shape, int), np.ones(50))
-    np.testing.assert_allclose(labels_for(found, 4.0), (20 * 2.04 / 4) ** 2, rtol=0.25)

@@ -346,13 +346,6 @@ def powered_means(
     return replace(rest, mean=rest.mean + level[:, None])
 
 
-def labels_for(fit: Stratified, within: float, column: int = 0, level: float = 0.95) -> Array:
-    """(k,) labels in all that bring each mean to +-`within`, by one spread for all languages."""
-    variance = steady_variance(replace(fit, shared=0 * fit.shared), column) * fit.labels
-    z = float(stdtrit(30, (1 + level) / 2))
-    return np.ceil(variance * (z / within) ** 2)
-
-
 def label_weights(stratum: NDArray[np.int64], known: NDArray[np.bool_], weights: Array) -> Array:
     """(n, k) how many tasks each label stands for; 0 where there is none."""
     out = np.zeros(stratum.shape)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.estimate.label_budget import cut_points
 from polyjudge.panel.gold import Gold
-from polyjudge.questions.label.draw import allocate, cut_points, draw_items
+from polyjudge.questions.label.draw import allocate, draw_items
 
 
 def _panel(seed: int = 0, n: int = 300, k: int = 3, systems: int = 0) -> pj.Panel:

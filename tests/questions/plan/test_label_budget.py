@@ -12,10 +12,14 @@ import pytest
 from scipy.special import stdtrit
 
 import polyjudge as pj
+from polyjudge.estimate.few_labels import powered_means, t_interval
 from polyjudge.estimate.label_budget import labels_needed, powered_variance
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold, align_gold
 from polyjudge.questions.anchor.distance import ppi_mean
+from polyjudge.questions.anchor.humans import language_error
+from polyjudge.questions.label.draw import draw_items
+from polyjudge.questions.label.making import labels_next
 from polyjudge.questions.plan.label_plan import label_budget
 from polyjudge.report import report_of
 from refusals import refused
@@ -148,6 +152,44 @@ def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
     table = label_budget(panel, gold, half_width=0.1).to_frame()
     assert table["with_panel"].isna().all()
     assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()
+
+
+def ends_panel(seed: int) -> tuple[pj.Panel, Any]:
+    """Labels vary where the panel is undecided: what a design of strata is worth most for."""
+    rng = np.random.default_rng(seed)
+    level = rng.choice([5.0, 50.0, 95.0], (900, 3), p=[0.6, 0.2, 0.2])
+    truth = np.clip(level + rng.normal(0, 1, level.shape) * np.where(level == 50, 35, 4), 0, 100)
+    return pj.Panel.from_array(level[..., None] + rng.normal(0, 3, (900, 3, 2)), declared_range=(-20, 120)), truth
+
+
+def test_the_design_of_label_make_needs_fewer_labels_and_keeps_its_word() -> None:
+    """Planned from a random pilot, then drawn from strata by Neyman's rule: the half-width is met."""
+    widths, random, design = [], [], []
+    for seed in range(8):
+        panel, truth = ends_panel(seed)
+        known = np.zeros(truth.shape, bool)
+        known[:60] = True
+        gold = Gold("score", np.where(known, truth, np.nan), panel.languages)
+        table = label_budget(panel, gold, 4.0).table
+        random.append(table["with_panel"].mean())
+        design.append(table["by_design"].mean())
+        assert (table["by_design_likely"] <= table["by_design"]).all()
+        drawn = draw_items(panel, list(panel.tasks), [], int(table["by_design"].max()), seed, gold)
+        found = powered_means(np.where(drawn.chosen, truth, np.nan), panel.scores, drawn.stratum, panel.weights)
+        low, high = t_interval(found.mean[:, 0], np.sqrt(found.variance[:, 0]), found.df[:, 0])
+        widths += ((high - low) / 2).tolist()
+    assert np.mean(design) < 0.6 * np.mean(random)
+    assert np.mean(np.array(widths) <= 4.0) >= 0.8
+
+
+def test_plan_anchor_and_more_name_the_same_number() -> None:
+    panel, truth = ends_panel(3)
+    gold = Gold("score", np.where(np.arange(900)[:, None] < 30, truth, np.nan), panel.languages)
+    needed = label_budget(panel, gold, 2.0).table["by_design_likely"] - 30
+    asked = labels_next(panel, gold, 2.0)
+    assert asked == np.ceil(np.quantile(needed, 0.9)) > 10
+    found = language_error(panel, gold, matters=2.0)
+    assert found.next_labels == asked
 
 
 def test_the_first_line_is_the_answer() -> None:

@@ -16,13 +16,13 @@ from polyjudge.estimate.few_labels import (
     Stratified,
     fall_of_error,
     label_weights,
-    labels_for,
     paired_variance,
     shrink,
     steady_variance,
     stratified_means,
     t_interval,
 )
+from polyjudge.estimate.label_budget import labels_more
 from polyjudge.estimate.severity import strata_of
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
@@ -101,8 +101,6 @@ def language_error(
     tasks = (stratum >= 0).sum(axis=0).astype(float)
     table, open_ = _table(panel, fit, shrunk, matters)
     between2 = _between(fit, 0)
-    needed = labels_for(fit, matters) - fit.labels
-    more = needed[open_ & (needed > 0)]
     return LanguageError(
         table=table,
         fall=fall_of_error(fit, shrunk[0].estimate, tasks, seed),
@@ -111,7 +109,7 @@ def language_error(
         explained=_explained(raters, between2),
         judges=_judges(panel, gold, stratum, raters),
         board=None if not systems else _board(panel, gold, systems, stratum),
-        next_labels=int(np.clip(np.max(more), 10, 1000)) if len(more) else 0,
+        next_labels=labels_more(panel, gold, matters) if open_.any() else 0,
         matters=matters,
         notes=(say("humans.skewed"),) if fit.labels[fit.labels > 0].min(initial=99) < 20 else (),
     )

@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.estimate.few_labels import residual_spread
+from polyjudge.estimate.label_budget import design_cuts
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold, strata
 from polyjudge.panel.panel import Panel
 
-STRATA = 4
-BINS = 50
-"""Bins of the panel's mean from which strata are cut."""
 LEAST = 2
 """Items of a stratum, so that its spread can be estimated."""
 FLOOR = 0.1
@@ -39,16 +37,6 @@ class Draw:
     stratum: Codes
     probability: Array
     cuts: dict[str, list[float]]
-
-
-def cut_points(mean: Array, low: float, high: float) -> list[float]:
-    """Values that divide a language's panel means into strata: equal steps of the cumulated root of their density."""
-    place = np.clip(((mean - low) / max(high - low, 1e-300) * BINS).astype(int), 0, BINS - 1)
-    total = np.cumsum(np.sqrt(np.bincount(place, minlength=BINS)))
-    stratum = np.minimum((total / total[-1] * STRATA - 1e-9).astype(int), STRATA - 1)
-    used = stratum[np.unique(place)]
-    edges = [i for i in range(1, BINS) if stratum[i] != stratum[i - 1] and (used >= stratum[i]).any()]
-    return [float(low + i / BINS * (high - low)) for i in edges]
 
 
 def allocate(size: Codes, spread: Array, total: int, taken: Codes | None = None) -> Codes:
@@ -104,7 +92,7 @@ def draw_items(
     mean = panel.scores.mean(axis=2)
     low, high = panel.range
     known = ~np.isnan(mean)
-    cuts = cuts or {language: cut_points(mean[known[:, i], i], low, high) for i, language in enumerate(panel.languages)}
+    cuts = cuts or design_cuts(panel)
     stratum = strata(panel, cuts)
     assert stratum is not None
     spread = None if labels is None else residual_spread(labels.values, panel.scores, stratum, panel.weights)

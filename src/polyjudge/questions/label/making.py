@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge._version import __version__
-from polyjudge.estimate.few_labels import labels_for, stratified_means
+from polyjudge.estimate.label_budget import labels_more
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.files import first_folder, write_texts
 from polyjudge.panel.gold import Gold, align_gold, by_answer
@@ -195,14 +195,11 @@ def _so_far(
 
 
 def labels_next(units: Panel, labels: Gold | None, within: float | None) -> int:
-    """Further labels a language that bring the shift of most languages to +-`within` (5% of the scale), 10 to 200."""
-    if labels is None or labels.stratum is None or labels.kind != "score":
+    """Further labels a language that bring the panel's error to +-`within` (5% of the scale), as `anchor` says."""
+    if labels is None or labels.kind != "score":
         return 50
-    difference = units.scores.mean(axis=2) - labels.values
-    fit = stratified_means(difference[..., None], labels.stratum, units.weights, units.cluster)
     low, high = units.range
-    needed = labels_for(fit, within or 0.05 * (high - low))
-    return int(np.clip(np.nanquantile(needed - fit.labels, 0.9), 10, 200))
+    return labels_more(units, labels, within or 0.05 * (high - low)) or 10
 
 
 def _digest(*parts: object) -> str:

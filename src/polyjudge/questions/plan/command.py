@@ -130,7 +130,7 @@ def _one_target(labels: str | None, half_width: float | None, radius: float | No
 
 def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None, batch: int) -> None:
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
-    from polyjudge.panel.gold import align_gold
+    from polyjudge.panel.gold import align_gold, by_answer
     from polyjudge.questions.emit import emit
     from polyjudge.questions.plan.label_plan import label_budget
     from polyjudge.read.scores import read_gold
@@ -139,5 +139,6 @@ def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | No
         raise UsageError("--labels needs the panel's scores: add --from SCORES.")
     if half_width is None:
         raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
-    result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch)
+    panel, table = by_answer(panel, read_gold(gold))
+    result = label_budget(panel, align_gold(panel, table), half_width, batch=batch)
     emit(ctx, result, panel, tables={"label_plan": result.table})

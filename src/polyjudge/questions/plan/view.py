@@ -105,7 +105,7 @@ def labels_needed(b: LabelBudget, panel: Panel | None = None) -> Report:
         say("plan.labels", **fields(b, "half_width", "level", "quantity")),
         frame,
         "language | labels:count | half-width now = half_width:points | correlation:ratio.2 "
-        "| labels only = labels_only_text | with the panel = with_panel_text",
+        "| labels only = labels_only_text | with the panel = with_panel_text | drawn by label make = by_design:count",
     )
     after = table(
         "next",
@@ -133,6 +133,7 @@ def _labels_answer(b: LabelBudget) -> tuple[Words, ...]:
         more=int((needed - reached["labels"]).clip(lower=0).sum()),
         total=int(needed.sum()),
         alone=int(reached["labels_only"].sum()),
+        design=None if reached["by_design"].isna().any() else int(reached["by_design"].sum()),
         half_width=b.half_width,
         level=b.level,
         languages=reached["language"].tolist(),

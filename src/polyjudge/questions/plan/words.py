@@ -134,7 +134,8 @@ WORDS: dict[str, Template] = {
         + " to know the mean of "
         + ("each language" if v["all"] else "{languages}")
         + " to within {half_width} ({level:share}), even if the pilot understates their spread: {total} labels in all "
-        "with the panel's help, {alone} without it."
+        "with the panel's help, {alone} without it"
+        + (", {design} where label make draws them." if v["design"] is not None else ".")
     ),
     "plan.labels-short": "{languages}: labelling every task is not enough there. Add tasks, or accept a larger "
     "--half-width.",
