@@ -6,10 +6,11 @@ import copy
 import gzip
 import json
 import random
+import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pandas as pd
 import polyjudge as pj
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "read")]
 
 PARTS = (
     "\x1b]52;c;b3duZWQ=\x07", "\x1b[2J\x1b[31mowned", "\u202eowned\u2066", "\u200bowned\ufeff", "\nowned\n# owned",
@@ -128,6 +129,36 @@ def score_probes(made: Path, to: Path, judge: str, rng: random.Random) -> None:
         for r in rows for j in (judge, "blind", "sees")
     ]  # fmt: skip
     pd.DataFrame(out).to_csv(to, index=False)
+
+
+READS = """
+audit WHAT
+anchor SCORES WHAT
+judges SCORES --prices WHAT
+collect WHAT --dry-run
+apply WHAT SCORES -o OUT
+drift WHAT SCORES
+drift PLAIN/audit/audit.json WHAT
+check SCORES --reading WHAT
+calibrate SCORES --labels WHAT --save OUT
+calibrate SCORES --extend WHAT --save OUT
+label read WHAT
+probe make WHAT -o OUT
+label make SCORES --items WHAT -o OUT
+plan --from SCORES --prices WHAT
+anchor SCORES --trusted Borealis --probed WHAT
+paper report SCORES --metadata WHAT
+paper report SCORES --control WHAT
+collect PLAIN/plan.json --dry-run --pilot WHAT
+plan --from SCORES --labels WHAT
+probe read WHAT
+"""
+"""Commands that read WHAT: nothing that never ends may be waited for."""
+
+
+def filled(words: list[str], places: Mapping[str, object]) -> list[str]:
+    """Words of a command with the paths of what they name."""
+    return [re.sub(r"^[A-Z]+", lambda m: str(places.get(m[0], m[0])), word) for word in words]
 
 
 # --- a file of every format ---

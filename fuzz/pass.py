@@ -33,7 +33,9 @@ import pandas as pd
 from attempts import Bench, stamp
 from killing import kills
 from material import (
+    READS,
     fill_sheets,
+    filled,
     hostile,
     hostile_file,
     of_bytes,
@@ -270,21 +272,16 @@ def damaged_others(bench: Bench, world: World, rng: random.Random) -> None:
         bench.run(*filled(words, places), watch=[plain] if written else [path, plain], real=rng.random() < HALF / 3)
 
 
-def filled(words: list[str], places: Mapping[str, object]) -> list[str]:
-    """Words of a command with the paths of what they name."""
-    return [re.sub(r"^[A-Z]+", lambda m: str(places.get(m[0], m[0])), word) for word in words]
-
-
 def bombs(bench: Bench, world: World, rng: random.Random) -> None:
     """Small files that grow, never end, or nest without end."""
-    import test_hostile_files as tests
-    from test_trust import duckdb
+    import duckdb
+    from test_hostile_files import BOMBS
 
-    for name, make in tests.BOMBS.items():
+    for name, make in BOMBS.items():
         path = make(bench.folder / name)
         bench.run("check", f"{path}::v" if name.endswith("sqlite") else path, watch=[path], codes=(2,))
     head = b"task,language,judge,score\n" + b"".join(
-        b"t%d,%s,%s,3\n" % (t, x, j) for t in range(9) for x in (b"en", b"de") for j in b"ab"
+        b"t%d,%s,%s,3\n" % (t, x, j) for t in range(9) for x in (b"en", b"de") for j in (b"a", b"b")
     )
     texts = {
         "zero.csv.gz": gzip.compress(head + bytes(300_000_000)),
@@ -415,28 +412,6 @@ def _mine(folder: Path) -> list[Path]:
 # --- places ---
 
 
-READS = """
-audit WHAT
-anchor SCORES WHAT
-judges SCORES --prices WHAT
-collect WHAT --dry-run
-apply WHAT SCORES -o OUT
-drift WHAT SCORES
-drift PLAIN/audit/audit.json WHAT
-check SCORES --reading WHAT
-calibrate SCORES --labels WHAT --save OUT
-calibrate SCORES --extend WHAT --save OUT
-label read WHAT
-probe make WHAT -o OUT
-label make SCORES --items WHAT -o OUT
-plan --from SCORES --prices WHAT
-anchor SCORES --trusted Borealis --probed WHAT
-paper report SCORES --metadata WHAT
-paper report SCORES --control WHAT
-collect PLAIN/plan.json --dry-run --pilot WHAT
-plan --from SCORES --labels WHAT
-probe read WHAT
-"""
 WRITES = """
 audit SCORES --resamples 100 -o NEW
 calibrate SCORES -o NEW.csv
@@ -538,7 +513,8 @@ def _surroundings(bench: Bench, scores: Path, rng: random.Random) -> None:
                 _forgive(bench, closed)
         for number in (1, 2):
             if rng.random() < 0.4:
-                bench.run(*words, outputs={number: "/dev/full"}, real=rng.random() < 0.5)
+                lost = {"codes": (2,)} if number == 1 else {}
+                bench.run(*words, outputs={number: "/dev/full"}, real=rng.random() < 0.5, **lost)
                 _forgive(bench, (number,))
     for one in SURROUNDINGS.strip().replace("\n", ";").split(";"):
         for words in rng.sample(lines, 2):

@@ -44,15 +44,15 @@ def test_an_internal_error_is_3_and_asks_for_a_report(cli: Run, scores: Path, mo
         raise TypeError("postgres://me:hunter2@host \x1b[31m")
 
     monkeypatch.setattr("polyjudge.read.read_panel", broken)
-    done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
+    done = cli("compare", scores)
     assert done.returncode == 3
     assert "TypeError" in done.stderr
     assert "--debug" in done.stderr
     assert "Traceback" not in done.stderr
     assert "hunter2" not in done.stderr
     assert "\x1b" not in done.stderr
-    for place in (("--debug", "calibrate", scores), ("calibrate", scores, "--debug")):
-        done = cli(*place, "--save", scores.with_suffix(".json"))
+    for place in (("--debug", "compare", scores), ("compare", scores, "--debug")):
+        done = cli(*place)
         assert done.returncode == 3
         assert "Traceback" in done.stderr
 
@@ -62,7 +62,7 @@ def test_an_interrupt_is_130(cli: Run, scores: Path, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     monkeypatch.setattr("polyjudge.read.read_panel", interrupted)
-    done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
+    done = cli("compare", scores)
     assert done.returncode == 130
     assert done.stderr.endswith("polyjudge: interrupted.\n")
     assert "Traceback" not in done.stderr
@@ -81,7 +81,7 @@ def test_a_termination_that_the_engine_calls_an_interrupt_is_143(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("polyjudge.read.read_panel", swallowed)
-    done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
+    done = cli("compare", scores)
     assert (done.returncode, done.stderr) == (143, "")
 
 
@@ -207,6 +207,16 @@ def test_a_page_under_a_limit_of_the_address_space(scores: Path, tmp_path: Path)
     done = subprocess.run(["bash", "-c", f"{audit} --figures svg"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 2, done.stderr
     assert "ulimit" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_too_little_room_is_said(scores: Path) -> None:
+    """OpenBLAS would end with 1, DuckDB with SIGSEGV."""
+    for size in (700_000, 1_048_576):
+        command = f"ulimit -v {size}; {sys.executable} -m polyjudge compare {scores}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 2, done.stderr
+        assert "ulimit" in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")

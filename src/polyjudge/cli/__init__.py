@@ -19,6 +19,7 @@ from typing import Any
 
 import typer
 
+from polyjudge.panel.budget import require_room
 from polyjudge.panel.errors import OutputClosed, PolyjudgeError, UsageError
 from polyjudge.panel.labels import clean, redact, tell
 
@@ -72,6 +73,7 @@ def main() -> None:
             raise UsageError(
                 "Python runs with -OO (or PYTHONOPTIMIZE=2), which the charts cannot. Leave it out; -O works."
             )
+        require_room()
         with _interrupting_queries():
             code = _run()
     except Exception as error:

@@ -67,7 +67,7 @@ WORDS: dict[str, Template] = {
     "collect.aside": "Set aside: {judge}: {why:text}",
     "collect.failed": "{count} calls to {judge} failed after all retries.",
     "collect.dropped": "{count} items were left out: they do not align across languages.",
-    "collect.next": "Audit the scores:",
+    "collect.next": "Audit the scores",
     "collect.uneven": "{what} are not spread evenly over the cells ({p:p}): some languages or judges lose more than "
     "others, which can bias a comparison. Look at the stored answers of the worst cells.",
     "collect.even": "{what} are spread over the cells as chance would ({p:p}).",

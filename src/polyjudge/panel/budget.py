@@ -13,6 +13,8 @@ VARIABLE = "POLYJUDGE_MEMORY"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 LEAST = 256 << 20
+LEAST_ROOM = 2 << 30
+"""Address space that the libraries take, with some scores."""
 MOST_COMPARED = 250_000_000
 """Comparisons that one analysis makes over all resamples, about half a minute. Pairs grow with the square."""
 
@@ -37,11 +39,12 @@ def budget() -> int:
 
 
 def allowed() -> int:
-    """Bytes that the machine has, or that its control group allows when that is less."""
+    """Bytes that the machine has, or that its control group or `ulimit -v` allows when that is less."""
     try:
         most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         most = 4 << 30  # a system that does not say
+    most = min(most, address_space() or most)
     for name in _GROUPS:
         try:
             text = Path(name).read_text(encoding="ascii").strip()
@@ -50,6 +53,23 @@ def allowed() -> int:
         if text.isdigit():
             most = min(most, int(text))
     return most
+
+
+def address_space() -> int | None:
+    """Bytes that a limit of this process (ulimit -v) leaves it; None where there is none."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if most == resource.RLIM_INFINITY else most
+
+
+def require_room() -> None:
+    """An error where this process may not even hold the libraries: they would end it without a word."""
+    most = address_space()
+    if most is not None and most < LEAST_ROOM:
+        raise UsageError(f"ulimit -v allows {shown(most)}, and polyjudge needs {shown(LEAST_ROOM)}. Raise it.")
 
 
 def require(size: float, what: str) -> None:

@@ -73,9 +73,47 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
         raise PanelError(
             f"{clean(path, 200)} has version {clean(data.get('version'))}; this polyjudge reads version {VERSION}."
         )
-    if not all(isinstance(data.get(name), dict) for name in ("items", "shown", "design", "ask")):
-        raise PanelError(f"{clean(path, 200)} lacks a part. Restore the manifest that label make wrote.")
+    if not (_fits(data, SHAPE) and _holds_together(data)):
+        raise PanelError(f"{clean(path, 200)} is damaged. Restore the manifest that label make wrote.")
     return data
+
+
+NUMBER = (int, float)
+SHAPE: dict[str, Any] = {
+    "id": str, "rounds": int,
+    "ask": {"kind": str, "low": NUMBER, "high": NUMBER, "step": NUMBER, "to": [NUMBER], "values": [NUMBER],
+            "choices": [list]},
+    "design": {"*": {"cuts": [NUMBER], "sizes": [int], "drawn": [int]}},
+    "items": {"*": {"task": str, "language": str, "stratum": int, "probability": NUMBER}},
+    "shown": {"*": {"item": str, "annotator": str, "again": bool, "swapped": bool}},
+}  # fmt: skip
+"""What a manifest holds; `*` stands for any name."""
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, dict):
+        parts = [(value.get(k), s) for k, s in shape.items()] if isinstance(value, dict) and "*" not in shape else []
+        every = [(v, shape["*"]) for v in value.values()] if isinstance(value, dict) and "*" in shape else []
+        return isinstance(value, dict) and all(_fits(*pair) for pair in parts + every)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(v, shape[0]) for v in value)
+    if isinstance(value, bool) or not isinstance(value, NUMBER):
+        return isinstance(value, shape) and (shape is bool or not isinstance(value, bool))
+    return isinstance(value, shape) and abs(value) <= LARGEST  # also no NaN
+
+
+def _holds_together(data: dict[str, Any]) -> bool:
+    """Whether what was shown, drawn and asked speaks of the same items and strata."""
+    items, design, ask = data["items"], data["design"], data["ask"]
+    strata = {x: len(d["cuts"]) + 1 for x, d in design.items()}
+    return (
+        all(len(d["sizes"]) == len(d["drawn"]) == strata[x] for x, d in design.items())
+        and all(0 <= i["stratum"] < strata.get(i["language"], 0) and 0 < i["probability"] <= 1 for i in items.values())
+        and all(isinstance(i.get("system", ""), str) for i in items.values())
+        and all(one["item"] in items for one in data["shown"].values())
+        and len(ask["to"]) == 2
+        and all(len(c) == 2 and _fits(c[0], NUMBER) and isinstance(c[1], str) for c in ask["choices"])
+    )
 
 
 def read_label_folder(folder: str | Path) -> LabelFolder:
