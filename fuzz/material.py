@@ -149,8 +149,8 @@ plan --from SCORES --prices WHAT
 anchor SCORES --trusted Borealis --probed WHAT
 paper report SCORES --metadata WHAT
 paper report SCORES --control WHAT
-collect PLAIN/plan.json --dry-run --pilot WHAT
-plan --from SCORES --labels WHAT
+collect PLAIN/plan.json --dry-run --until settled --questions judges --pilot WHAT
+plan --from SCORES --labels WHAT --half-width 5
 probe read WHAT
 """
 """Commands that read WHAT: nothing that never ends may be waited for."""

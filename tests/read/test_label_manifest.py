@@ -26,7 +26,7 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("part", "value"),
-    [("items", {}), ("rounds", "2"), ("design", {}), ("shown", {"x": {"item": "y"}}), ("id", None), ("ask", {"kind": 1})],
+    [("items", {}), ("rounds", ""), ("design", {}), ("shown", {"x": {"item": "y"}}), ("id", 1), ("ask", {"kind": 1})],
 )
 def test_a_damaged_manifest_is_refused(manifest: dict[str, Any], part: str, value: Any, tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(json.dumps({**manifest, part: value}))
