@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AHEAD = ("plan", "replay", "separate", "label_budget")
 """Their level is of scores still to be had: what looks there were has no part in it."""
 
-INSIDE = ("anchor", "audit", "systems", "judges", "replay")
+INSIDE = ("anchor", "audit", "drift", "judges", "probe", "replay", "systems")
 """They compare inside a language, so that one language or judge, or languages without common tasks, are a panel too."""
 
 

@@ -70,14 +70,20 @@ def calibrate(
             raise UsageError(f"{asked} works on one criterion at a time: read one of them.")
         return _each(ctx, scores, panels, (output, save), method, shrink, column or "calibrated", spreadsheet_safe)
     everything = next(iter(panels.values()))
-    panel = everything if extend else settle_incomplete(everything, inside=labels is not None)
+    alone = min(everything.shape[1:]) < 2
+    if alone and output is not None and labels is None and extend is None:
+        raise UsageError(
+            "Calibrating compares judges between languages: it takes two of each. These scores can be kept as a "
+            "baseline for polyjudge drift (--save CAL, without -o), or be calibrated by labels (--labels FILE)."
+        )
+    panel = everything if extend else settle_incomplete(everything, inside=alone or labels is not None)
     scale = scale_of(panel)
     if clip and mark is not None:
         raise UsageError("--mark leaves the scores as they are: there is nothing to --clip.")
     if clip and scale.kind == "open" and panel.declared_range is None:
         raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
     cal, notes = _fitted(panel, method, shrink, labels, extend, target)
-    notes += () if extend or mark is not None else advice(cal, panel)
+    notes += () if extend or mark is not None or alone else advice(cal, panel)
     if mark is not None:
         cal = marked(cal, mark)
     part = panel.shape[1:] != everything.shape[1:]

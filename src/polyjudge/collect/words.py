@@ -73,7 +73,11 @@ WORDS: dict[str, Template] = {
     "collect.even": "{what} are spread over the cells as chance would ({p:p}).",
     "collect.plan-title": "Plan: {name}",
     "collect.plan": lambda v: (
-        "{tasks} tasks ({items} items) x {languages} languages x {judges} judges: {calls} calls"
+        "{tasks} tasks ({items} items) x {languages} "
+        + plural(v["languages"], "language", "languages")
+        + " x {judges} "
+        + plural(v["judges"], "judge", "judges")
+        + ": {calls} calls"
         + (", {answered} of them already answered." if v["answered"] else ".")
     ),
     "collect.probes": lambda v: (

@@ -379,7 +379,7 @@ def load_probes(ctx: Context, scores: str) -> Panel:
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.read import read_probes
 
-    return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
+    return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))), inside=True)
 
 
 def load(ctx: Context, scores: str, inside: bool = False) -> Panel:

@@ -30,31 +30,112 @@ def panel_of(k: int, m: int, s: int, seed: int = 1, tasks: int = 24) -> pj.Panel
     return whole.select(languages=whole.languages[:k], judges=whole.judges[:m])
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """A folder of scores of a shape, later ones, labels, probes, items, a plan, and a baseline of the whole."""
+
+    def made(k: int, m: int, s: int) -> Path:
+        panel = panel_of(k, m, s)
+        panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
+        panel_of(k, m, s, seed=2).to_long().to_csv(tmp_path / "later.csv", index=False)
+        keys = ["task", "language", *(["system"] if s else [])]
+        gold = panel.to_long().groupby(keys, sort=False)["score"].mean().reset_index()
+        gold.to_csv(tmp_path / "gold.csv", index=False)
+        probes = pj.simulate_panel(24, 3, 3, systems=["clean", "damage-1", "placebo-1"], seed=3)[0]
+        probes = probes.select(languages=panel.languages, judges=panel.judges)
+        probes.to_long().to_csv(tmp_path / "probes.csv", index=False)
+        items = [{"id": f"t{i}", "prompt": "Do.", "response": "Done. It is well done."} for i in range(3)]
+        (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, items)))
+        plan = {
+            "languages": ["en", "de", "fr"][:k], "items": {"path": "items.jsonl", "shared": True},
+            "rubric": {"kind": "rating"}, "judges": [f"ollama/judge{j}" for j in range(m)],
+        }  # fmt: skip
+        (tmp_path / "plan.json").write_text(json.dumps(plan))
+        pj.ConsensusCalibrator().fit(pj.simulate_panel(24, 3, 3, seed=1)[0]).save(tmp_path / "whole.json")
+        return tmp_path
+
+    return made
+
+
+LACKS = {
+    "systems": lambda k, m, s: not s,
+    "judges": lambda k, m, s: m == 1,
+    "compare": lambda k, m, s: True,
+    "calibrate out": lambda k, m, s: True,
+    "plan": lambda k, m, s: not s,
+    "plan systems": lambda k, m, s: not s,
+}
+"""What says in one line what it lacks, and for which shapes; everything else works for all."""
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_command_answers_or_says_what_it_lacks(cli: Cli, tmp_path: Path, shape: str) -> None:
-    panel, path, cal = panel_of(*SHAPES[shape]), tmp_path / "s.csv", tmp_path / "cal.json"
-    panel.to_long().to_csv(path, index=False)
-    gold = panel.to_long().groupby(["task", "language"], sort=False)["score"].mean().reset_index()
-    gold.to_csv(tmp_path / "gold.csv", index=False)
-    whole = pj.simulate_panel(24, 3, 3, seed=1)[0]
-    pj.ConsensusCalibrator().fit(whole).save(cal)
-    works = []
-    for words in (
-        ("check", path), ("audit", path, "--resamples", 100), ("systems", path, "--resamples", 100),
-        ("judges", path), ("compare", path, "--resamples", 100), ("calibrate", path, "-o", tmp_path / "out.csv"),
-        ("drift", cal, path), ("anchor", path, tmp_path / "gold.csv"), ("plan", "--from", path),
-        ("label", "make", path, "-o", tmp_path / "labels"),
-    ):  # fmt: skip
+def test_every_command_answers_or_says_what_it_lacks(cli: Cli, folder: Callable[..., Path], shape: str) -> None:
+    k, m, s = SHAPES[shape]
+    here = folder(k, m, s)
+    scores = here / "scores.csv"
+    few = ("--resamples", 100)
+    for name, words in {
+        "check": ("check", scores),
+        "audit": ("audit", scores, *few, "-o", here / "audit"),
+        "audit probes": ("audit", scores, "--at", 50, "--probes", here / "probes.csv", *few),
+        "systems": ("systems", scores, *few, "-o", here / "systems"),
+        "judges": ("judges", scores, "-o", here / "judges"),
+        "compare": ("compare", scores, *few),
+        "calibrate out": ("calibrate", scores, "-o", here / "out.csv"),
+        "calibrate save": ("calibrate", scores, "--save", here / "own.json"),
+        "calibrate labels": ("calibrate", scores, "--labels", here / "gold.csv", "-o", here / "by-labels.csv"),
+        "apply": ("apply", here / "whole.json", scores, "-o", here / "applied.csv"),
+        "drift": ("drift", here / "own.json", here / "later.csv", "-o", here / "drift"),
+        "drift whole": ("drift", here / "whole.json", scores),
+        "drift audits": ("drift", here / "audit", here / "audit", "-o", here / "difference"),
+        "anchor": ("anchor", scores, here / "gold.csv", "-o", here / "anchor"),
+        "probe": ("probe", "read", here / "probes.csv", "-o", here / "probe"),
+        "plan": ("plan", "--from", scores, "-o", here / "plan"),
+        "plan systems": ("plan", "--from", scores, "--separate", 5),
+        "label": ("label", "make", scores, "-o", here / "labels"),
+        "collect": ("collect", here / "plan.json", "--dry-run"),
+    }.items():
         done = cli(*words)
-        assert done.returncode in (0, 1, 2), (words[0], done.stderr)
-        if done.returncode == 2:
-            said = [line for line in done.stderr.splitlines() if line.strip()]
-            assert len(said) <= 3, (words[0], done.stderr)
-            assert "Traceback" not in done.stderr
+        lacks = LACKS.get(name, lambda *_: False)(k, m, s)
+        assert (done.returncode == 2) == lacks, (name, done.stderr)
+        if lacks:
+            (said,) = done.stderr.strip().splitlines()
+            assert said.startswith("polyjudge: ")
+            assert said.endswith(".")
         else:
-            works.append(words[0])
-    assert {"check", "audit"} <= set(works), works
-    assert not SHAPES[shape][2] or "systems" in works
+            assert done.returncode in (0, 1), (name, done.stderr)
+    for page in ("audit", "drift", "difference", "anchor", "probe"):
+        text = (here / page / "report.html").read_text("utf-8")
+        assert "</html>" in text
+        assert "nan" not in text.split("</style>")[-1].split("<script")[0].lower().split()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_notebooks_show_every_result(shape: str, folder: Callable[..., Path]) -> None:
+    k, m, s = SHAPES[shape]
+    here, panel = folder(k, m, s), panel_of(k, m, s)
+    found = [pj.audit(panel, resamples=100), pj.anchor(panel, here / "gold.csv"), pj.probe(here / "probes.csv")]
+    found.append(pj.drift(pj.ConsensusCalibrator().fit(panel), panel_of(k, m, s, seed=2)))
+    if s:
+        found.append(pj.systems(panel, resamples=100))
+    if m > 1:
+        found.append(pj.judges(panel))
+    for result in found:
+        assert repr(result)
+        assert "<" in result._repr_html_()
+        assert json.dumps(result.to_dict())
+
+
+def test_one_language_and_one_judge_are_watched() -> None:
+    """A judge that becomes 8 points harsher is found with one language and with one judge, and nothing else is."""
+    for k, m, code in ((1, 3, "judge-offset-changed"), (3, 1, "level-changed"), (1, 1, "level-changed")):
+        before = panel_of(k, m, 0, tasks=40)
+        rng = np.random.default_rng(k + m)
+        noise = rng.normal(0, 3, before.scores.shape)
+        cal = pj.ConsensusCalibrator().fit(before)
+        calm, harsh = (before.with_scores(before.scores + noise - x * (np.arange(m) == 0)) for x in (0, 8))
+        assert code in {f.code for f in pj.drift(cal, harsh).findings if f.weight >= 2}
+        assert not [f for f in pj.drift(cal, calm).findings if f.weight >= 2]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

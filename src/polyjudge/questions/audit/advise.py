@@ -120,7 +120,11 @@ def advise_inside(a: Inside) -> Advice:
     steps = [_step("step.systems", "systems", SCORES)] if a.summary.systems and not blind else []
     steps.append(_step("step.labels", *LABEL))
     inside = find("info", "verdict.inside", **a.left_out["languages"].values)
-    verdict = (*_agreement(a), *_shared(a), inside, *_placed(a))
+    verdict: tuple[Words, ...] = (*_agreement(a), *_shared(a), inside, *_placed(a))
+    if a.probes is not None:
+        from polyjudge.questions.probe.view import sayings as noticed
+
+        verdict = (*verdict, noticed(a.probes)[0])
     return Advice(
         state="blind" if blind else "open", method=None, goal=a.goal, verdict=verdict, uses=uses, steps=tuple(steps)
     )

@@ -217,7 +217,8 @@ def audit(
         raise UsageError("A gate needs its pass mark: give a threshold too (--at).")
     check_goal(goal)
     if panel.apart or min(panel.shape[1:]) < 2:
-        return _inside(panel, goal, items, (threshold, at_least), level=level, resamples=resamples, seed=seed)
+        sources = {"items": items, "probes": probes, "matters": matters}
+        return _inside(panel, goal, (threshold, at_least), sources, level=level, resamples=resamples, seed=seed)
     gate = None if threshold is None else {"threshold": threshold, "at_least": at_least, "sweep": sweep, "base": base}
     asked = {"cell": cell, "goal": goal, "matters_said": matters is not None}
     sources = {"items": items, "probes": probes}
@@ -292,19 +293,22 @@ def _texts(panel: Panel, worst: pd.DataFrame, items: Any) -> pd.DataFrame | None
     return pd.concat([worst, texts], axis=1) if len(texts.columns) and texts.notna().to_numpy().any() else None
 
 
-def _inside(panel: Panel, goal: Goal | None, items: Any, gate: tuple[float | None, bool], **common: Any) -> Inside:
+def _inside(
+    panel: Panel, goal: Goal | None, gate: tuple[float | None, bool], sources: dict[str, Any], **common: Any
+) -> Inside:
     """The audit of a panel in which nothing can be compared between languages."""
     why = "judge" if len(panel.judges) < 2 else "language" if len(panel.languages) < 2 else "apart"
     with stages(1) as run:
         part = _Parts(run)
         part.left_out["languages"] = say("left-out.inside", why=why, judges=panel.judges, languages=panel.languages)
-        judged = part("systems", _systems, panel, items=items, **common) if panel.systems else None
+        judged = part("systems", _systems, panel, items=sources["items"], **common) if panel.systems else None
         alone = part("signal", signal, panel, refused=True, **common) if not panel.systems else None
         _without_order(panel, part.left_out)
     options = {"goal": goal, "seed": common["seed"], "level": common["level"]}
     agreed = alone if judged is None else judged.signal
     found: dict[str, Any] = {"systems": judged, "signal": agreed, "means": means_inside(panel, common["level"], *gate)}
     found["position"] = _position(panel, level=common["level"]) if judged is None else judged.position
+    found["probes"] = _probed(panel, sources["probes"], what_matters(panel, sources["matters"]), common["level"], 1)
     return Inside(summary=Summary.of(panel), left_out=part.left_out, threshold=gate[0], **found, **options)
 
 
@@ -363,16 +367,16 @@ class _Parts:
             return None
 
 
-def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:
+def _probed(panel: Panel, probes: Panel | None, matters: float, level: float, least: int = 2) -> Probe | None:
     """The reading of probes for the languages and judges that the panel has."""
     if probes is None:
         return None
     languages = [x for x in panel.languages if x in probes.languages]
     judges = [x for x in panel.judges if x in probes.judges]
-    if min(len(languages), len(judges)) < 2:
+    if min(len(languages), len(judges)) < least:
         raise PanelError(
-            f"The probes share {len(languages)} languages and {len(judges)} judges with the scores; two of each are "
-            "needed. Probe the judges of this panel, in its languages."
+            f"The probes share {len(languages)} languages and {len(judges)} judges with the scores; {least} of each "
+            "are needed. Probe the judges of this panel, in its languages."
         )
     from polyjudge.questions.probe.reaction import probe
 

@@ -69,6 +69,7 @@ def conclude_inside(a: Inside) -> list[Finding]:
         return [find("warning", "constant", score=a.summary.low)]
     alpha = (1 - a.level) / _checks(a)
     out = _of_systems(a.systems or a.position, alpha)
+    out += () if a.probes is None else a.probes.findings
     return ranked([*out, *(find("info", "left-out", part=part, why=str(why)) for part, why in a.left_out.items())])
 
 

@@ -111,6 +111,7 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
         findings=tuple(result.findings),
         brief=True,
         sections=(
+            *([] if result.probes is None else [probe.section(result.probes)]),
             *(replace(x, folded=True) for x in judged(result)),
             *_means(result),
             Section(name="limits", title="What this does not show", says=result.caveats),

@@ -41,7 +41,7 @@ def drift(
         emit(ctx, found, tables={name: getattr(found, name) for name in ("cells", "judges", "languages")})
         return
     cal = load_consensus(old)
-    panel = o.load(ctx, new)
+    panel = o.load(ctx, new, inside=True)
     result = o.run(analyse, cal, panel, level=level, tolerance=tolerance, seed=seed, runs=runs)
     tables = {name: getattr(result, name) for name in ("cells", "effects", "floor")}
     emit(ctx, result, panel, tables=tables, fail_on=o.Severity.warning)

@@ -43,6 +43,8 @@ class Difference(Result):
     tasks_new: int
     level: float
     findings: list[Finding]
+    inside: bool = False
+    """The audits compare nothing between languages: `cells` are mean scores, and there are no other tables."""
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float = 0.95) -> Difference:
@@ -64,8 +66,12 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float =
         _same(axis, first[axis], second[axis])
     tasks = first["tasks"], second["tasks"]
     freedom = min(tasks) - 1
+    if ("by_judge" in first) != ("by_judge" in second):
+        raise PanelError("One of the audits compares languages, the other cannot. Compare audits of the same shape.")
+    none = pd.DataFrame(columns=["judge", "language", "value", "se"]).astype({"value": float, "se": float})
     cells, judges, languages = (
-        _change(first[name], second[name], keys, value, freedom, level) for name, (_, keys, value) in TABLES.items()
+        _change(first.get(name, none), second.get(name, none), keys, freedom, level)
+        for name, (_, keys, _) in TABLES.items()
     )
     before, after = first["findings"], second["findings"]
     same = old["summary"].get("fingerprint") == new["summary"].get("fingerprint")
@@ -80,6 +86,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float =
         tasks_new=tasks[1],
         level=level,
         findings=_findings(cells, judges, languages),
+        inside="by_judge" not in first,
     )
 
 
@@ -113,6 +120,8 @@ TABLES: dict[str, tuple[tuple[str, ...], list[str], str]] = {
     "by_language": (("language_effect",), ["language"], "effect"),
 }
 """Where a table stands in an audit, its keys and its value."""
+INSIDE = {"cells": (("means",), ["language", "judge"], "mean")}
+"""The same of an audit inside languages (one language, one judge, no common tasks): the mean scores themselves."""
 
 
 def _read(audit: Mapping[str, Any], word: str) -> dict[str, Any]:
@@ -121,12 +130,17 @@ def _read(audit: Mapping[str, Any], word: str) -> dict[str, Any]:
         out: dict[str, Any] = {axis: _labels(audit["summary"][axis]) for axis in ("languages", "judges")}
         out["tasks"] = int(audit["summary"]["tasks"])
         out["findings"] = Counter(str(f["code"]) for f in audit.get("findings", []))
-        for name, (path, keys, value) in TABLES.items():
+        inside = audit["uncertainty"] is None
+        for name, (path, keys, value) in (INSIDE if inside else TABLES).items():
             rows: Any = audit
             for step in path:
                 rows = rows[step]
-            frame = pd.DataFrame(rows)[[*keys, value, "se"]]
-            out[name] = frame.astype({value: float, "se": float})
+            frame = pd.DataFrame(rows)
+            if inside:
+                half = (frame["high"] - frame["low"]) / 2
+                frame = frame.assign(se=half / stdtrit(frame["tasks"] - 1, (1 + float(audit["level"])) / 2))
+            frame = frame[[*keys, value, "se"]]
+            out[name] = frame.astype({value: float, "se": float}).rename(columns={value: "value"})
             if not all(isinstance(x, str) for key in keys for x in frame[key]) or frame.duplicated(keys).any():
                 raise ValueError(name)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
@@ -141,18 +155,16 @@ def _labels(value: Any) -> list[str]:
     return list(value)
 
 
-def _change(
-    old: pd.DataFrame, new: pd.DataFrame, keys: list[str], value: str, freedom: int, level: float
-) -> pd.DataFrame:
+def _change(old: pd.DataFrame, new: pd.DataFrame, keys: list[str], freedom: int, level: float) -> pd.DataFrame:
     """New less old, row by row, with intervals that hold together."""
     both = old.merge(new, on=keys, suffixes=("_old", "_new"), how="inner")
-    change = (both[f"{value}_new"] - both[f"{value}_old"]).to_numpy(float)
+    change = (both["value_new"] - both["value_old"]).to_numpy(float)
     se = np.hypot(both["se_old"].to_numpy(float), both["se_new"].to_numpy(float))
     critical = float(stdtrit(max(freedom, 1), 1 - (1 - level) / (2 * max(len(both), 1))))
     half = critical * se
     return both[keys].assign(
-        old=both[f"{value}_old"],
-        new=both[f"{value}_new"],
+        old=both["value_old"],
+        new=both["value_new"],
         change=change,
         se=se,
         low=change - half,

@@ -132,14 +132,16 @@ def paired_systems(cal: ConsensusCalibrator, panel: Panel, common: Sequence[str]
 
 def _moved(change: Array, flips: Flips) -> tuple[int, int, dict[str, float]] | None:
     """The system that surely moved against the others, and of those the one that moved most; None if none did."""
+    if change.shape[3] == 1:  # whether the system changed or its only judge cannot be told
+        return None
     values = contrasts(change)
     mean = values.mean(axis=0)
     se, p, critical = flips(values)
-    sure: NDArray[np.bool_] = np.abs(mean) > critical * se
+    sure: NDArray[np.bool_] = np.abs(mean) > _wide(critical, se)
     for judge in range(change.shape[3]):
         rest = contrasts(np.delete(change, judge, axis=3))
         error = rest.std(axis=0, ddof=1) / np.sqrt(len(rest))
-        sure &= np.sign(mean) * rest.mean(axis=0) > critical * error
+        sure &= np.sign(mean) * rest.mean(axis=0) > _wide(critical, error)
     if not sure.any():
         return None
     own = np.abs(change.mean(axis=(0, 3)))  # (s, k): of two systems that part, the one that moved
@@ -153,6 +155,11 @@ def _moved(change: Array, flips: Flips) -> tuple[int, int, dict[str, float]] | N
     half = critical[at] * se[at]
     row = {"change": mean[at], "low": mean[at] - half, "high": mean[at] + half, "p": p[at]}
     return int(system), int(language), row
+
+
+def _wide(critical: Array, se: Array) -> Array:
+    """Half-widths; without bound where nothing could be told from chance."""
+    return np.where(np.isinf(critical), np.inf, np.where(np.isinf(critical), 0.0, critical) * se)
 
 
 def contrasts(change: Array) -> Array:

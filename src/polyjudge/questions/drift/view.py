@@ -137,9 +137,12 @@ def build_difference(result: Difference, panel: Panel | None = None) -> Report:
     sections = []
     for name, title in (("cells", "Cells"), ("judges", "Judges"), ("languages", "Languages")):
         frame = by_size(getattr(result, name), "change")
+        if frame.empty:  # an audit inside languages has mean scores alone
+            continue
         keys = [c for c in ("language", "judge") if c in frame]
         head = "before = old:+points | now = new:+points | change/low/high:+points | clear:yes"
-        changes = table(name, say(f"difference.table.{name}"), frame, *keys, head)
+        what = "means" if result.inside else name
+        changes = table(name, say(f"difference.table.{what}"), frame, *keys, head)
         sections.append(Section(name=name, title=title, says=tuple(says) if name == "cells" else (), blocks=(changes,)))
     return Report(
         **frame_of("drift", result, panel) | {"read": tuple(read)},

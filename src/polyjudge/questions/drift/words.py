@@ -147,6 +147,7 @@ WORDS: dict[str, Template] = {
     "difference.gone": "No longer found: {codes}.",
     "difference.arrived": "Newly found: {codes}.",
     "difference.table.cells": "Points a judge gives in a language beyond its own and the language's level",
+    "difference.table.means": "Mean score of each judge in each language",
     "difference.table.judges": "How lenient each judge is, in points from the panel's mean",
     "difference.table.languages": "The shift that all judges share in a language",
     "difference.how": "Intervals hold for all rows of a table together and take the audits as independent. Where they "

@@ -77,9 +77,11 @@ def plan(
     if Rule.of(ctx).replay is not None:
         return _replay(ctx, Rule.of(ctx), seed)
     _one_target(labels, half_width, radius)
-    panel = _pilot(ctx, source, inside=separate is not None or labels is not None)
+    panel = _pilot(ctx, source)
     if labels is not None and separate is None:
         return _labels(ctx, panel, labels, half_width, next_labels)
+    if panel is not None and min(panel.shape[1:]) < 2 and separate is None:
+        separate = _of_systems(panel, radius)
     costs = load("prices")[0].read_prices(prices, source or "")
     if separate is not None:
         if panel is None or labels is not None:
@@ -112,13 +114,23 @@ def _replay(ctx: Context, rule: Rule, seed: int) -> None:
     emit(ctx, result, panel, tables={"looks": result.looks, "questions": result.to_frame()})
 
 
-def _pilot(ctx: Context, source: str | None, inside: bool) -> Panel | None:
+def _pilot(ctx: Context, source: str | None) -> Panel | None:
     if source is not None:
-        return o.load(ctx, source, inside)
+        return o.load(ctx, source, inside=True)
     reading = o.Reading.of(ctx)
     if reading.judges is not None or reading.languages is not None:
         raise UsageError("--judges and --languages choose by name what --from reads; a number: --judge-count 6.")
     return None
+
+
+def _of_systems(panel: Panel, radius: float | None) -> float:
+    """What one language or one judge can plan for: systems that differ by 2% of the scale."""
+    if not panel.systems or radius is not None:
+        raise UsageError(
+            "How many tasks tell what language does to judges takes two languages and two judges. Labels can be planned "
+            "(--labels FILE --half-width POINTS), and with a column of systems those (--separate POINTS)."
+        )
+    return 0.02 * (panel.range[1] - panel.range[0])
 
 
 def _one_target(labels: str | None, half_width: float | None, radius: float | None) -> None:
