@@ -127,8 +127,8 @@ def _of_systems(panel: Panel, radius: float | None) -> float:
     """What one language or one judge can plan for: systems that differ by 2% of the scale."""
     if not panel.systems or radius is not None:
         raise UsageError(
-            "How many tasks tell what language does to judges takes two languages and two judges. Labels can be planned "
-            "(--labels FILE --half-width POINTS), and with a column of systems those (--separate POINTS)."
+            "How many tasks tell what language does to judges takes two languages and two judges. Labels can be "
+            "planned (--labels FILE --half-width POINTS), and with a column of systems those (--separate POINTS)."
         )
     return 0.02 * (panel.range[1] - panel.range[0])
 
