@@ -31,6 +31,14 @@ MEMORY = 1 << 30
 OVER = 500 << 20
 """What a process may take beyond it: Python and its libraries."""
 SECONDS = 60.0
+"""What a command may take on a machine that does nothing else; see `patience`."""
+
+
+def patience() -> float:
+    """Seconds to wait: as much longer as the machine has more to do than it can."""
+    return SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 """Characters that move a cursor, write to the clipboard, turn the direction of text, or cannot be seen."""
 LINE = re.compile("^(# )?owned$", re.MULTILINE)
@@ -48,6 +56,7 @@ class Done:
     err: str
     seconds: float
     peak: int
+    late: bool
 
     def json(self) -> Any:
         return json.loads(self.out)
@@ -102,7 +111,7 @@ class Bench:
             yield "internal error"
         elif done.code not in codes:
             yield f"exit code {done.code}"
-        if done.seconds > SECONDS:
+        if done.late:
             yield f"took {done.seconds:.0f} s"
         if done.peak > MEMORY + OVER:
             yield f"took {done.peak >> 20} MB"
@@ -184,9 +193,11 @@ def start(words: list[str], cwd: Path, *, stdin: bytes | None = None, env: dict[
             _polyjudge(words)
         finally:
             os._exit(99)
-    code, usage = _wait(child, end)
+    late = patience()
+    code, usage = _wait(child, end, late)
     texts = [path.read_bytes().decode("utf-8", "surrogateescape") for path in said[1:]]
-    return Done(code, *texts, time.monotonic() - began, usage.ru_maxrss << 10)
+    took = time.monotonic() - began
+    return Done(code, *texts, took, usage.ru_maxrss << 10, took > late)
 
 
 def _become(said: list[Path], cwd: Path, env: dict[str, str], limits: dict[int, int], closed: Iterable[int],
@@ -235,12 +246,12 @@ def _polyjudge(words: list[str]) -> None:
     os._exit(int(code or 0))
 
 
-def _wait(child: int, end: tuple[float, int] | None) -> tuple[int, Any]:
+def _wait(child: int, end: tuple[float, int] | None, late: float) -> tuple[int, Any]:
     handle = os.pidfd_open(child)
     try:
         if end is not None and not select.select([handle], [], [], end[0])[0]:
             os.kill(child, end[1])
-        if not select.select([handle], [], [], SECONDS + 1)[0]:
+        if not select.select([handle], [], [], late + 1)[0]:
             os.killpg(child, signal.SIGKILL)
     finally:
         os.close(handle)

@@ -80,12 +80,6 @@ def _fields(value: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 
 
-def stack_cells(**tables: pd.DataFrame) -> pd.DataFrame:
-    """Language x judge tables as columns of one long table: language, judge, and one column for each."""
-    first = next(iter(tables.values()))
-    return long_table({"language": first.index, "judge": first.columns}, **tables)
-
-
 def long_table(axes: Mapping[str, Iterable[Any]], **columns: Any) -> pd.DataFrame:
     """Arrays over labelled axes as one long table: the labels of each axis, and a column for each array (or value)."""
     labels = np.meshgrid(*(np.array([*names], object) for names in axes.values()), indexing="ij")

@@ -1,11 +1,9 @@
-"""A console that honours NO_COLOR and pipes, and a progress bar that nobody sees who does not watch."""
+"""A console that honours NO_COLOR and pipes."""
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import IO
 
 from rich.console import Console
@@ -66,14 +64,3 @@ def make_console(file: IO[str] | None = None) -> Console:
         force_terminal=None if terminal else False,
         safe_box=True,
     )
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error: call it with (done, total). Silent when that is not a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
