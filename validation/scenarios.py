@@ -277,8 +277,7 @@ CLAIMS: tuple[Scenario, ...] = (
         for apart in (0.12, 0.4)
     ),
     *(
-        Scenario(f"{n} lognormal labels", "and a panel that follows them", "skewed_labels", 400, ask={"labels": n},
-                 known={"PPI interval of skewed labels, coverage": "humans.skewed: such intervals are too short"})
+        Scenario(f"{n} lognormal labels", "and a panel that follows them", "skewed_labels", 400, ask={"labels": n})
         for n in (5, 10, 30)
     ),
     Scenario("label budget", "pilot of 15 labels a language, half-width 3", "budget", 400, ask={"pilot": 15}),

@@ -140,7 +140,7 @@ def choose(
     if gold is not None:
         subsets = subsets.join(_against_labels(panel, moments, gold, z, seed))
     held = _held_out(moments, weights, z, seed)
-    best = _best(panel, z, value[0], held, level)
+    best = _best(panel, z, value[0], held, drawn, level)
     row, rule = _recommend(z, value, drawn, z @ price * k, matters, budget, target)
     return Choice(
         subsets=subsets,
@@ -209,8 +209,10 @@ def _scopes(parts: Array) -> Array:
     return np.concatenate([own, ratio[k].mean(axis=1)[None]])
 
 
-def _best(panel: Panel, z: Masks, reliability: Array, held: Array, level: float) -> pd.DataFrame:
+def _best(panel: Panel, z: Masks, reliability: Array, held: Array, drawn: Array, level: float) -> pd.DataFrame:
     size = z.sum(axis=1)
+    # Folds that pick other subsets pick them together: their spread can miss that, not that of one subset over tasks.
+    own = np.vstack([drawn.std(axis=-1, ddof=1), drawn.mean(axis=0).std(axis=-1, ddof=1)])
     rows = []
     half = stdtrit(FOLDS - 1, (1 + level) / 2)
     for scope, language in enumerate((*panel.languages, ALL)):
@@ -219,9 +221,8 @@ def _best(panel: Panel, z: Masks, reliability: Array, held: Array, level: float)
             members = np.flatnonzero(size == wanted)
             row = members[int(np.argmax(score[members]))]
             value, se = held[scope, position]
-            rows.append(
-                (language, int(wanted), _names(panel, z[row]), score[row], value, value - half * se, value + half * se)
-            )
+            wide = half * max(se, own[scope, row])
+            rows.append((language, int(wanted), _names(panel, z[row]), score[row], value, value - wide, value + wide))
     return pd.DataFrame(rows, columns=["language", "size", "judges", "in_sample", "held_out", "low", "high"])
 
 
