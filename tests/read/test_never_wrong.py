@@ -361,5 +361,8 @@ def test_tasks_that_look_the_same_are_asked_about() -> None:
     torn.loc[torn["language"] == "de", "task"] = "e\u0301" + torn["task"].str[1:]
     assert asked("read.alike", torn)["axis"] == "task"
     assert pj.read_panel(torn, alike="same").fingerprint == pj.read_panel(table).fingerprint
-    kept = table.assign(task=table["task"].where(table["language"] == "en", table["task"].str.upper()))
-    assert pj.read_panel(kept).n_tasks == 8  # identifiers may differ in case
+    torn = table.assign(task=table["task"].where(table["language"] == "en", table["task"].str.upper()))
+    assert asked("read.alike", torn)["axis"] == "task"
+    assert pj.read_panel(torn, alike="different").n_tasks == 8
+    both = pd.concat([table, table.assign(task=table["task"].str.upper())])  # identifiers may differ in case
+    assert pj.read_panel(both).n_tasks == 8

@@ -20,6 +20,7 @@ from polyjudge.panel.panel import Grouping, Panel
 from polyjudge.panel.reading import Reading, Unclear, message
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.read.engine import HASH, Codes, Duplicates, Engine, Entries, Found, Labels, Units
+from polyjudge.read.formats.names import ALIASES
 from polyjudge.read.limits import LARGEST_SCORE, LONGEST_LABEL
 
 MOST_ENTRIES = 200_000_000
@@ -57,11 +58,7 @@ def assemble(
         raise UsageError(f"{engine.where} has no row order, so duplicates='first' has no meaning. Use 'mean'.")
     cells = engine.cells()
     _check_rows(engine, cells, columns, notes)
-    chosen = {"language": languages, "judge": judges}
-    for axis in ("language", "judge", "system"):
-        if axis in cells and chosen.get(axis) is None and (twins := _twins(_in_order(cells, axis), axis)):
-            _settle_twins(engine, axis, twins, alike, reading)
-            cells = engine.cells()
+    cells = _clear_labels(engine, cells, {"language": languages, "judge": judges}, alike, reading)
     labels, cells = _choose_labels(engine, cells, languages, judges, notes)
     cells = _on_one_scale(cells, rescale, limits)
     for axis in ("language", "judge", "system", "replicate"):
@@ -88,6 +85,8 @@ def assemble(
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
     observed = (float(cells["low"].min()), float(cells["high"].max()))
     panel = replace(_build(units, entries, labels, columns, limits, observed, notes), shown=shown)
+    if not units.hashed:
+        _refuse_summaries(panel, engine.where)
     if rescale and limits is not None:
         panel = _rescaled(panel, rescale, limits)
     elif limits is None and not _stand_in(panel) and (scales := _scales(panel)) is not None:
@@ -119,6 +118,10 @@ def _grouped(
         units, n = engine.tasks(labels), engine.count_tasks()
     _check_lengths("task", units.labels, engine.where)
     entries = engine.entries(units, labels, duplicates)
+    if alike != "different" and (twins := _parted(units, entries, len(labels.judge))):
+        _settle_twins(engine, "task", twins, alike, reading)
+        units, n = engine.tasks(labels), engine.count_tasks()
+        entries = engine.entries(units, labels, duplicates)
     if int(entries.rows.max(initial=0)) > 1:
         if duplicates == "error":
             raise PanelError(_duplicate_message(engine, labels))
@@ -252,9 +255,91 @@ INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 """Characters that change a label and cannot be seen."""
 
 
+SUMMARIES = {
+    "judge": "mean avg average median overall total sum consensus majority",
+    "language": "all overall total mean avg average",
+}
+"""Labels of rows that sum up the others."""
+
+
+def _clear_labels(
+    engine: Engine, cells: pd.DataFrame, chosen: Mapping[str, Any], alike: str | None, reading: Reading
+) -> pd.DataFrame:
+    """The cells once labels that may be one, or that sum up others, are settled; those that were chosen are clear."""
+    for axis in ("language", "judge", "system"):
+        if axis not in cells or chosen.get(axis) is not None:
+            continue
+        if twins := _twins(_in_order(cells, axis), axis) or _versions(cells, axis, alike):
+            _settle_twins(engine, axis, twins, alike, reading)
+            cells = engine.cells()
+        role = reading.role(axis)
+        if role is None or role.how != "column names":  # columns of summaries are left out before
+            _ask_summaries(_in_order(cells, axis), axis, reading)
+    return cells
+
+
+def _ask_summaries(labels: Sequence[str], axis: str, reading: Reading) -> None:
+    """The rows of a judge called "average", or of all languages, are made of the others."""
+    made = [x for x in labels if x.strip(" ()").lower() in SUMMARIES.get(axis, "").split()]
+    rest = [x for x in labels if x not in made]
+    if made and len(rest) > 1:
+        ask(reading, Say("read.summary", {"axis": axis, "labels": made, "rest": rest}))
+
+
+def _refuse_summaries(panel: Panel, where: str) -> None:
+    """A task called "average" whose scores are the means (or sums) of the other tasks' is a line below the table."""
+    for i, task in enumerate(panel.tasks):
+        if task.strip(" ()").lower() in SUMMARIES["judge"].split() and len(panel.tasks) > 3:
+            others = np.delete(panel.scores, i, axis=0)
+            near = 0.006 * np.nanmax(np.abs(panel.scores[i]), initial=1.0)
+            for made in (mean_there(others, axis=0), np.nansum(others, axis=0), np.nanmedian(others, axis=0)):
+                if bool((np.abs(made - panel.scores[i])[~np.isnan(panel.scores[i])] <= near).all()):
+                    raise PanelError(
+                        f"The rows of task {clean(task)!r} in {where} sum up those of the other tasks. Remove them: "
+                        "they are no scores of their own."
+                    )
+
+
+VERSION = {"language": r"[-_]\w+$", "judge": r"[-_@:]?(\d{4}-?\d\d-?\d\d|\d{4}|latest|preview)$"}
+"""What may follow a label that is otherwise the same: a country, the day of a model."""
+
+
+def _versions(cells: pd.DataFrame, axis: str, alike: str | None) -> dict[str, str]:
+    """en and en-US, gpt-4o and gpt-4o-2024-08-06, where no judge has both languages, and no language both judges."""
+    out: dict[str, str] = {}
+    labels = dict.fromkeys(cells[axis]) if axis in VERSION and alike != "different" else ()
+    for label in labels:
+        short = re.sub(VERSION[axis], "", label)
+        if short != label and short in labels:
+            other = "judge" if axis == "language" else "language"
+            one, two = (set(cells.loc[cells[axis] == x, other]) for x in (short, label))
+            out |= {} if one & two else {label: short}
+    return out
+
+
+def _parted(units: Units, entries: Entries, judges: int) -> dict[str, str]:
+    """Tasks that are torn in two by the case or the leading zeros of their names: most tasks have such a twin, and no
+    judge scored both in one language."""
+    groups: dict[str, list[int]] = {}
+    for place, label in enumerate(units.labels):
+        groups.setdefault(re.sub(r"[\s_-]+|0+(?=\d)", "", label).casefold(), []).append(place)
+    torn = [places for places in groups.values() if len(places) > 1]
+    if 2 * sum(map(len, torn)) <= len(units.labels):
+        return {}
+    group = np.empty(len(units.labels), np.int64)
+    for i, places in enumerate(groups.values()):
+        group[places] = i
+    unit, cell = entries.codes["unit"], entries.codes["language"] * judges + entries.codes["judge"]
+    each = np.unique(np.stack([group[unit], cell, unit]), axis=1)
+    if len(np.unique(each[:2], axis=1).T) < each.shape[1]:
+        return {}
+    return {units.labels[other]: units.labels[one] for one, *more in torn for other in more}
+
+
 def _seen_as(label: str) -> str:
     """What a label looks like."""
-    return label if label.isascii() else INVISIBLE.sub("", unicodedata.normalize("NFKC", label))
+    plain = label if label.isascii() else INVISIBLE.sub("", unicodedata.normalize("NFKC", label))
+    return " ".join(plain.split())
 
 
 def _twins_of_many(engine: Engine, notes: list[Words]) -> dict[str, str]:
@@ -276,6 +361,8 @@ def _twins(labels: Sequence[str], axis: str) -> dict[str, str]:
         key = _seen_as(label)
         if axis != "task":
             key = re.sub(r"[\s_-]+", "", key).casefold()
+        if axis == "language":
+            key = ALIASES.get(key, key)
         if seen.setdefault(key, label) != label:
             out[label] = seen[key]
     return out

@@ -239,6 +239,8 @@ class Source:
     """Winners of pairs whose order of showing is known: the relation has the columns `SHOWN`."""
     above: Sequence[str] = ()
     """Lines above the header of CSV, which were skipped."""
+    delimiter: str = ""
+    """What divides the columns of CSV."""
 
     def stamps(self) -> list[tuple[int, int]]:
         """Size and time of change of the files, to see whether they changed while they were read."""
@@ -298,7 +300,7 @@ EXPLAINED = {
     "Save it again.",
     r"Malformed JSON.*at byte (\d+) in line (\d+)": "{where} is not valid JSON: see line {1} or the one before, "
     "byte {0}.",
-    "Malformed JSON": "{where} is not valid JSON.",
+    "Malformed JSON": "{where} is not valid JSON. Write one object to a line, with nothing between them, or a list.",
     "No space left|max_temp_directory_size": "The disk is full while reading {where}: free space in {temporary}, "
     "or set TMPDIR.",
     "Out of Memory|could not allocate": f"Reading {{where}} needs more memory than {MEMORY} allows. Set "
@@ -472,7 +474,9 @@ def _csv(paths: list[Path], where: str) -> Source:
     above = [line for head in heads for line in head.above]
     first = 2 + len(above) if len(paths) == 1 else None
     relation = f"({' UNION ALL '.join(parts)})"
-    return Source(connect(_size(paths)), relation, columns, where, "rowid", first, spool=True, above=above)
+    found = Source(connect(_size(paths)), relation, columns, where, "rowid", first, spool=True, above=above)
+    found.delimiter = heads[0].delimiter
+    return found
 
 
 def _json(paths: list[Path], where: str) -> Source:

@@ -17,7 +17,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
-from polyjudge.read.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
+from polyjudge.read.engine import ODD, Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
 
 if TYPE_CHECKING:
     from polyjudge.panel.shown import Shown
@@ -146,7 +146,7 @@ class DuckEngine:
 
     def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
         self._label_table("asked_tasks", list(among))
-        test = "task IN (SELECT label FROM asked_tasks)" if among else "regexp_matches(task, '[^ -~]')"
+        test = "task IN (SELECT label FROM asked_tasks)" if among else f"regexp_matches(task, '{ODD}')"
         return [task for (task,) in self._rows_of(f"SELECT DISTINCT task FROM {self._rows} WHERE {test} LIMIT {most}")]
 
     def tasks(self, labels: Labels) -> Units:

@@ -23,6 +23,9 @@ AXES = ("language", "judge", "system", "replicate", "group")
 HASH = "first 32 bits of MD5 of the task label, modulo the number of units"
 """How a task finds its unit beyond `max_units`; with clusters, how a cluster does. The same in every engine."""
 
+ODD = "[^ -~]|^ | $|  "
+"""Names that may look like others: signs that are not ASCII, spaces that are not seen."""
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -138,7 +141,7 @@ class Engine(Protocol):
         """Number of different tasks."""
 
     def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
-        """Tasks whose names have other signs than those of ASCII, or that are among these; at most so many."""
+        """Tasks whose names are `ODD`, or that are among these; at most so many."""
 
     def tasks(self, labels: Labels) -> Units:
         """One unit per task."""

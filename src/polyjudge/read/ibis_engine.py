@@ -12,7 +12,7 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, foreign_errors
 from polyjudge.panel.labels import clean
-from polyjudge.read.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
+from polyjudge.read.engine import ODD, Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -144,7 +144,7 @@ class IbisEngine:
 
     def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
         task = self.rows.task
-        found = self.rows.filter(task.isin(list(among)) if among else task.re_search("[^ -~]"))
+        found = self.rows.filter(task.isin(list(among)) if among else task.re_search(ODD))
         return list(self._frame(found.select("task").distinct().limit(most))["task"])
 
     def tasks(self, labels: Labels) -> Units:

@@ -24,7 +24,6 @@ from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.engine import Duplicates
 from polyjudge.read.formats.recognise import Understood, recognise
 from polyjudge.read.formats.roles import Asked
-from polyjudge.read.label_folder import is_label_folder, read_labels
 from polyjudge.read.limits import LARGEST_SCORE
 from polyjudge.read.opener import Opened, chosen_rows, file_of, open_table
 from polyjudge.rooms import load
@@ -408,6 +407,8 @@ def read_gold(path: str | Path) -> pd.DataFrame:
     Tasks and languages become text, exactly as written. The columns wanted are task, language, and preference
     (+1, -1, 0) or score; `pj.anchor` checks them.
     """
+    from polyjudge.read.label_folder import is_label_folder, read_labels
+
     if is_label_folder(path):
         return read_labels(path)
     source = duck.open_file(str(path))

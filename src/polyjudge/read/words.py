@@ -101,8 +101,15 @@ WORDS: dict[str, Template] = {
     "(--swapped keep)?",
     "read.winner": "{words} in {column} is the name of a system and also a position. Which one is meant? --winner "
     "{column}:name or --winner {column}:position.",
-    "read.alike": "The {axis}s {one} and {other} differ only in case, spaces, hyphens or invisible signs. Are they one "
+    "read.alike": "The {axis}s {one} and {other} may be one: they differ only in how they are written. Are they one "
     "(--alike same) or two (--alike different)?",
+    "read.summary": lambda v: (
+        "{labels} "
+        + plural(len(v["labels"]), "looks", "look")
+        + f" like a summary of the other {{axis}}s. Without it: --{v['axis']}s "
+        + escape(shell(",".join(v["rest"])))
+        + f". With it: name all of them in --{v['axis']}s."
+    ),
     "read.scales": lambda v: (
         "Not all judges are on one scale: "
         + "; ".join(escape(f"{clean(j)} from {low:g} to {high:g}") for j, (low, high) in list(v["judges"].items())[:6])

@@ -15,7 +15,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import long_table
 from polyjudge.panel.say import Words, say
-from polyjudge.read.formats import TABLES, TOOLS
+from polyjudge.read.formats import TABLES, readers
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
@@ -117,7 +117,7 @@ class Formats(Result):
     def known() -> Formats:
         """Those that there are."""
         columns = ["name", "title", "files", "reads", "needs"]
-        tools = pd.DataFrame([[getattr(t, c) for c in columns] for t in TOOLS], columns=columns)
+        tools = pd.DataFrame([[getattr(t, c) for c in columns] for t in readers().values()], columns=columns)
         return Formats(tools=tools, tables=pd.DataFrame(TABLES.items(), columns=["name", "holds"]))
 
     def to_frame(self) -> pd.DataFrame:

@@ -69,6 +69,7 @@ def _command(result: Check) -> str:
             "read.metrics": {"--metric": v.get("metrics", [""])[0]},
             "read.winner": {"--winner": f"{v.get('column')}:name"},
             "read.alike": {"--alike": "same"},
+            "read.summary": {f"--{v.get('axis')}s": ",".join(v.get("rest", ()))},
             "read.scales": {"--range": v.get("range", "")},
             "read.far_column": {"--wide": v.get("pattern", "")},
             "read.lone_model": {"--judge": v.get("column", "")},

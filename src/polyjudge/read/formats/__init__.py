@@ -4,40 +4,30 @@ from __future__ import annotations
 
 import glob
 import os
+from importlib import import_module
 from pathlib import Path
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import matches
 from polyjudge.panel.labels import clean
-from polyjudge.read.formats import (
-    deepeval,
-    fastchat,
-    inspect_logs,
-    langfuse,
-    lm_eval,
-    mlflow,
-    mt_metrics,
-    openai_evals,
-    otel,
-    phoenix,
-    promptfoo,
-)
-from polyjudge.read.formats.base import Format, Peek
+from polyjudge.read.formats.base import PEEK, Format, Peek
 from polyjudge.read.limits import named
 
-TOOLS: tuple[Format, ...] = (
-    inspect_logs.FORMAT,
-    lm_eval.FORMAT,
-    promptfoo.FORMAT,
-    deepeval.FORMAT,
-    mlflow.FORMAT,
-    phoenix.FORMAT,
-    langfuse.FORMAT,
-    openai_evals.FORMAT,
-    fastchat.FORMAT,
-    otel.FORMAT,
-    mt_metrics.FORMAT,
-)
+SIGNS: dict[str, tuple[str, ...]] = {
+    "inspect_logs": (".eval", '"eval"'),
+    "lm_eval": ('"filtered_resps"',),
+    "promptfoo": ('"results"', '"gradingResult"', "Grader Reason"),
+    "deepeval": ('"testCases"', '"test_cases"'),
+    "mlflow": ("assessments",),
+    "phoenix": ("annotator_kind",),
+    "langfuse": ('"dataType"',),
+    "openai_evals": ('"completion_fns"', "eval.run.output_item"),
+    "fastchat": ('"tstamp"',),
+    "otel": ("gen_ai.evaluation.result",),
+    "mt_metrics": (".seg.score",),
+}
+"""Module of each tool's reader -> what its files are called or hold: only a reader whose sign is there is loaded, and
+looks closer."""
 TABLES = {
     "csv": "CSV, tab, semicolon or | separated text, also .gz",
     "parquet": "Parquet: a file, a glob, a folder",
@@ -50,17 +40,31 @@ TABLES = {
 """Tables by what holds them; any of them may be long, wide or pairs."""
 
 
+def reader(module: str) -> Format:
+    """The reader of a tool's files."""
+    found: Format = import_module(f"{__name__}.{module}").FORMAT
+    return found
+
+
+def readers() -> dict[str, Format]:
+    """All readers by the names of their formats."""
+    return {tool.name: tool for tool in map(reader, SIGNS)}
+
+
 def find_tool(paths: list[Path], wanted: str | None = None) -> Format | None:
     """The tool whose files these are: by name when the user named it, else by content; None for a table."""
     if wanted is not None:
-        known = {tool.name: tool for tool in TOOLS}
+        known = readers()
         if wanted not in known and wanted not in TABLES:
             raise UsageError(f"There is no format {clean(wanted)!r}. Formats are {', '.join([*known, *TABLES])}.")
         return known.get(wanted)
     if not paths or not all(named(p, "json", "csv") or p.name.lower().endswith((".eval", ".seg.score")) for p in paths):
         return None
     peek = Peek(paths)
-    return next((tool for tool in TOOLS if tool.fits(peek)), None)
+    text = peek.path.name + "\n" + peek.head
+    cut = len(peek.head) >= PEEK and named(peek.path, "json")  # what tells a tool may stand further down
+    maybe = (reader(module) for module, signs in SIGNS.items() if cut or any(sign in text for sign in signs))
+    return next((tool for tool in maybe if tool.fits(peek)), None)
 
 
 def tool_files(source: str | Path) -> list[Path]:

@@ -17,7 +17,7 @@ from polyjudge.panel.columns import usual_columns
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.read.duck import EXACT, MOST_ABOVE, check_names
-from polyjudge.read.formats.languages import all_languages
+from polyjudge.read.formats.names import all_languages
 from polyjudge.read.limits import in_child
 
 SHEETS = ("sheet", "judge (sheet)")

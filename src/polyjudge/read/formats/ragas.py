@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from polyjudge.read.formats.languages import words
+from polyjudge.read.formats.names import words
 
 METRICS = words(
     "faithfulness answer_relevancy answer_correctness answer_similarity semantic_similarity context_precision "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyjudge.panel.adjustment import quote
 from polyjudge.panel.columns import UNREAD, Columns, listed, spelled
@@ -15,13 +15,13 @@ from polyjudge.panel.say import Say, Words
 from polyjudge.read import duck
 from polyjudge.read.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.read.engine import Engine
-from polyjudge.read.formats import ragas
 from polyjudge.read.formats import values as v
-from polyjudge.read.formats.languages import words
-from polyjudge.read.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens
+from polyjudge.read.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens, words
 from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, find_roles
 from polyjudge.read.formats.table import Place, Table, as_number
-from polyjudge.read.formats.verdicts import Pair, ambiguous, find_pair, pair_relation, swapped_question
+
+if TYPE_CHECKING:
+    from polyjudge.read.formats.verdicts import Pair
 
 NO_JUDGE = words(
     "mean avg average median std stdev sd var variance sum total min max overall consensus majority ensemble human "
@@ -109,11 +109,9 @@ def recognise(
     """
     table = Table(source, frame)
     draft = _Draft(table=table, asked=asked, roles=find_roles(table, asked), format=asked.format or source.kind)
-    if ragas.fits(table.names):
-        draft.format = "ragas"
     if asked.names.get("task") is None and needs:
         _join_tasks(draft, frame)
-    _find_shape(draft)
+    _find_shape(draft, _ragas_metrics(draft))
     if "score" in draft.roles.found and draft.spread is None:
         place = draft.roles.found["score"][0]
         draft.lists = place.plain and "replicate" not in draft.roles.found and table.holds_lists(place.text)
@@ -133,7 +131,18 @@ def recognise(
 # --- shape ---
 
 
-def _find_shape(draft: _Draft) -> None:
+def _ragas_metrics(draft: _Draft) -> list[str]:
+    """Columns that are metrics of ragas; its reader is loaded where a table may be of ragas, or where no score is."""
+    names = draft.table.names
+    if "score" in draft.roles.found and not {"response", "answer"} & set(names):
+        return []
+    from polyjudge.read.formats import ragas
+
+    draft.format = "ragas" if ragas.fits(names) else draft.format
+    return ragas.metrics(names)
+
+
+def _find_shape(draft: _Draft, metrics: list[str]) -> None:
     table, roles, asked = draft.table, draft.roles, draft.asked
     if asked.wide is not None:
         free = _scorable(draft)
@@ -146,12 +155,14 @@ def _find_shape(draft: _Draft) -> None:
         for role in ("score", *draft.spread.roles):
             roles.found.pop(role, None)
             roles.several.pop(role, None)
-    elif "score" not in roles.found and (metrics := ragas.metrics(table.names)):
+    elif "score" not in roles.found and metrics:
         if len(metrics) == 1:
             roles.found["score"] = (Place(metrics[0]), "usual name")
         else:
             roles.several["score"] = metrics
     elif "score" not in roles.found or asked.names.get("winner"):
+        from polyjudge.read.formats.verdicts import find_pair
+
         draft.pair = find_pair(table, roles, asked)
         if draft.pair is None and asked.names.get("score") is None:
             _find_wide(draft)
@@ -174,7 +185,7 @@ def _find_wide(draft: _Draft) -> None:
     numeric = _scorable(draft)
     named = [n for n in numeric if SCORE_WORDS & {t.lower() for t in tokens(n)}]
     numeric = named if len(named) > 1 else numeric
-    others = [n for n in numeric if _no_judge(n)] if need_judge else []
+    others = [n for n in numeric if _no_judge(n) or _is_other(n)] if need_judge else []
     if not need_language:  # a field of the whole file, such as its run: no judge gives one score throughout
         others += [n for n in numeric if n not in others and len(table.texts(n)) > 9 and len(table.distinct(n)) == 1]
     numeric = [n for n in numeric if n not in (*several, *others)] or several
@@ -200,6 +211,11 @@ def _no_judge(column: str) -> bool:
     """A mean of judges, or labels, by its name: `mean`, `score_avg`, `human`."""
     parts = [t.lower() for t in tokens(column)[::2]]
     return len(rest := [t for t in parts if t not in SCORE_WORDS]) == 1 and rest[0] in NO_JUDGE
+
+
+def _is_other(column: str) -> bool:
+    """A number of something else by a word of its name: `answer_chars`, `gpt-4_latency`."""
+    return any(OTHER.fullmatch(t) for t in tokens(column)[::2])
 
 
 def _scorable(draft: _Draft) -> list[str]:
@@ -253,8 +269,10 @@ def _questions(draft: _Draft) -> list[Say]:
             out.append(Say("read.lone_model", {"column": model, "labels": table.distinct(model)[:SHOWN]}))
         else:
             out.append(Say("read.missing", {"role": role, "candidates": candidates(table, roles, role)}))
-    if draft.pair is not None and (asks := swapped_question(table, draft.pair, draft.asked)) is not None:
-        out.append(asks)
+    if draft.pair is not None:
+        from polyjudge.read.formats.verdicts import swapped_question
+
+        out += filter(None, [swapped_question(table, draft.pair, draft.asked)])
     out += [d for d in roles.doubts if d.code == "read.far_column" and draft.asked.wide is None]
     return out
 
@@ -433,9 +451,14 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
         "percent",
         "comma",
         "thousands",
+        "grouped",
         "parts",
     )
-    profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
+    profile = v.Profile(
+        **dict(zip(names, found, strict=True)),
+        words={str(t): int(n) for t, n in words},
+        semicolons=source.delimiter == ";",
+    )
 
     return v.recognise(profile, given, draft.asked.decimal, where, lambda some: _where(source, texts, some))
 
@@ -460,6 +483,8 @@ def _value_flags(read: v.Values) -> dict[str, str]:
 
 
 def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> Understood:
+    from polyjudge.read.formats.verdicts import ambiguous, pair_relation
+
     assert draft.pair is not None
     source, found = draft.table.source, draft.roles.found
     keys = {role: place.sql(types) for role, (place, _) in found.items() if role not in ("score", "system")}

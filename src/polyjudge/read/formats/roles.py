@@ -13,8 +13,7 @@ from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.reading import ROLES, How
 from polyjudge.panel.say import Say
-from polyjudge.read.formats.languages import all_languages
-from polyjudge.read.formats.names import compile_pattern, guess_spread, part_of, task_and_language
+from polyjudge.read.formats.names import all_languages, compile_pattern, guess_spread, part_of, task_and_language
 from polyjudge.read.formats.table import Place, Table, file_place, is_nested
 
 OTHER = re.compile(

@@ -17,7 +17,7 @@ from polyjudge.panel.adjustment import quote
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.read.duck import number_sql
-from polyjudge.read.formats.languages import words
+from polyjudge.read.formats.names import words
 
 Kind = Literal["numbers", "percent", "words", "map"]
 Decimal = Literal["comma", "point"]
@@ -30,8 +30,8 @@ YES = words("true yes y t pass passed correct right success succeeded satisfied"
 NO = words("false no n f fail failed incorrect wrong failure unsatisfied")
 PERCENT = r"[-+]?[0-9]+([.,][0-9]+)?\s*%"
 COMMA = r"[-+]?[0-9]*,[0-9]+\s*%?"
-THOUSANDS = r"[-+]?[1-9][0-9]{0,2},[0-9]{3}"
-"""A comma with three digits behind it may be a decimal comma or divide thousands."""
+THOUSANDS, GROUPED = (r"[-+]?[1-9][0-9]{0,2}" + mark + "[0-9]{3}" for mark in (",", "[.]"))
+"""A comma with three digits behind it may be a decimal comma or divide thousands, and so may a point."""
 OUT_OF = r"([-+]?[0-9]+(?:[.,][0-9]+)?)\s*(?:/|out of)\s*([0-9]+)"
 """8/10, 4 out of 5."""
 MOST_WORDS = 200
@@ -48,6 +48,10 @@ class Profile:
     percent: int = 0
     comma: int = 0
     thousands: int = 0
+    grouped: int = 0
+    """Plain numbers whose point may divide thousands: 1.234."""
+    semicolons: bool = False
+    """They stand between semicolons, as where commas are decimal."""
     words: Mapping[str, int] = field(default_factory=dict)
     outside: int = 0
     """Plain numbers other than 0 and 1."""
@@ -130,6 +134,7 @@ def profile_sql(text: str, given: Mapping[str, float | None]) -> tuple[str, str]
                 "percent": percent,
                 "comma": comma,
                 "thousands": f"regexp_full_match({text}, {quote(THOUSANDS)})",
+                "grouped": f"regexp_full_match({text}, {quote(GROUPED)})",
                 "parts": parts,
             }.items()
         )
@@ -253,6 +258,11 @@ def _check_parts(found: Profile, where: str) -> None:
 
 
 def _comma(found: Profile, decimal: Decimal | None, where: str) -> bool:
+    if found.semicolons and found.grouped == found.plain > 0 and decimal is None:
+        raise PanelError(
+            f"{where} has numbers such as 1.234 between semicolons, whose point may divide thousands. Say --decimal "
+            "point, or write them without the point."
+        )
     if not found.comma:
         return False
     if decimal == "comma":
