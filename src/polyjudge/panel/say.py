@@ -12,7 +12,7 @@ import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from polyjudge.panel import numbers as n
@@ -134,7 +134,12 @@ def word(what: Words) -> str:
     template = measured(template, what.unit)
     if what.noun != LANGUAGE:
         template = called(template, what.noun)
-        kinds = {k: what.noun for k in ("axis", "kind", "what") if what.values.get(k) == LANGUAGE}
+        kinds: dict[str, Any] = {
+            k: called(str(what.values[k]), what.noun)
+            for k in ("axis", "kind", "what")
+            if what.values.get(k) in (LANGUAGE, "Languages")
+        }
+        kinds |= {k: replace(v, noun=what.noun) for k, v in what.values.items() if isinstance(v, Say)}
         return _formatter.vformat(template, (), {**what.values, **kinds})
     return _formatter.vformat(template, (), what.values)
 

@@ -49,6 +49,8 @@ class Tongue:
             return replace(value, **changed | own)
         if isinstance(value, pd.DataFrame) and field in ("values", "texts", "marks"):  # of a grid
             return value.rename_axis(index=self._axis(value.index.name), columns=self._axis(value.columns.name))
+        if isinstance(value, pd.DataFrame) and field == "frame" and "component" in value:  # called by their axes
+            return value.assign(component=[called(str(x), self.noun) for x in value["component"]])
         if isinstance(value, dict) and field == "data":  # of a chart: its arguments
             return {k: self.text(v) if k in SHOWN and isinstance(v, str) else v for k, v in value.items()}
         return value

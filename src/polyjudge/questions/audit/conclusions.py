@@ -58,7 +58,7 @@ def conclude(a: Audit) -> list[Finding]:
     ]
     if s.tasks < FEW_TASKS:
         out.append(find("notice", "few-tasks", tasks=s.tasks, enough=FEW_TASKS))
-    out += [find("info", "left-out", part=part, why=str(why)) for part, why in a.left_out.items()]
+    out += [find("info", "left-out", part=part, why=why) for part, why in a.left_out.items()]
     out = weigh(out, a.certificate, a.explanation.scale)
     return ranked([*out, *(() if a.probes is None else a.probes.findings)])
 
@@ -70,7 +70,7 @@ def conclude_inside(a: Inside) -> list[Finding]:
     alpha = (1 - a.level) / _checks(a)
     out = _of_systems(a.systems or a.position, alpha)
     out += () if a.probes is None else a.probes.findings
-    return ranked([*out, *(find("info", "left-out", part=part, why=str(why)) for part, why in a.left_out.items())])
+    return ranked([*out, *(find("info", "left-out", part=part, why=why) for part, why in a.left_out.items())])
 
 
 def _bounded(a: Audit) -> list[Finding]:
