@@ -77,16 +77,16 @@ def link_severity(panel: Panel, gold: Gold) -> Linked | None:
     k, a = panel.shape[1], len(r.names)
     normal, right, share = np.zeros((k + a, k + a)), np.zeros(k + a), np.zeros((k, a))
     for i in range(k):
-        hot = (who[:, i, :, None] == np.arange(a)) & ~np.isnan(rest[:, i])[..., None]
-        there, y = hot.sum(axis=1).astype(float), (hot * np.nan_to_num(rest[:, i])[..., None]).sum(axis=1)
-        count = there.sum(axis=1)
+        mine, there, y = _by_annotator(rest[:, i], who[:, i])
+        count, at = there.sum(axis=1), np.ix_(k + mine, k + mine)
         part = item / np.maximum(error + count * item, 1e-300)
-        normal[k:, k:] += np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
-        normal[i, k:] = normal[k:, i] = (1 - part * count) @ there
+        normal[at] += np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
+        normal[i, k + mine] = normal[k + mine, i] = (1 - part * count) @ there
         normal[i, i] = ((1 - part * count) * count).sum()
-        right[k:] += y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
+        right[k + mine] += y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
         right[i] = ((1 - part * count) * y.sum(axis=1)).sum()
-        share[i] = ratio(there, np.repeat(count[:, None], a, axis=1)).sum(axis=0) / max(int((count > 0).sum()), 1)
+        share[i, mine] = ratio(there, np.repeat(count[:, None], len(mine), axis=1)).sum(axis=0)
+        share[i] /= max(int((count > 0).sum()), 1)
     normal[k:, k:] += np.eye(a) * error / max(spread**2, 1e-9 * error)
     inverse = np.linalg.pinv(normal)
     found = (inverse @ right)[k:]
@@ -166,11 +166,9 @@ def severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> S
         if len(mine) < 2:
             rows += [(i, a, int((who[:, i] == a).sum()), *(np.nan,) * 4) for a in mine]
             continue
-        hot = (who[:, i, :, None] == mine).astype(float) * ~np.isnan(rest[:, i])[..., None]
-        there = hot.sum(axis=1)
+        there, y = _by_annotator(rest[:, i], who[:, i])[1:]
         count = there.sum(axis=1)
         part = item / (error + count * item) if error + item > 0 else np.zeros(len(count))
-        y = (hot * np.nan_to_num(rest[:, i])[..., None]).sum(axis=1)
         normal = np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
         right = y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
         inverse = np.linalg.pinv(normal)
@@ -187,6 +185,15 @@ def severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> S
         severity=columns[3].astype(float), se=columns[4].astype(float), against=columns[5].astype(float),
         against_se=columns[6].astype(float), noise=np.array([error]), squares=squares, expected=expected, df=df,
     )  # fmt: skip
+
+
+def _by_annotator(rest: Array, who: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array, Array]:
+    """The annotators of a language, and for each of its labelled items whose labels there are, and what they say."""
+    used = (who >= 0).any(axis=1)
+    rest, who = rest[used], who[used]
+    mine = np.unique(who[who >= 0])
+    hot = (who[..., None] == mine) & ~np.isnan(rest)[..., None]
+    return mine, hot.sum(axis=1).astype(float), (hot * np.nan_to_num(rest)[..., None]).sum(axis=1)
 
 
 def _components(rest: Array, who: NDArray[np.int64], names: int) -> tuple[float, float]:

@@ -145,7 +145,10 @@ def test_shift_is_the_mean_difference_with_its_t_interval() -> None:
         difference = (panel.scores.mean(axis=2) - gold.values)[gold.there[:, i], i]
         low, high = stats.t.interval(0.95, 29, difference.mean(), stats.sem(difference))
         row = table.iloc[i]
-        assert (row["shift"], row["low"], row["high"]) == pytest.approx((difference.mean(), low, high))
+        assert row["shift"] == pytest.approx(difference.mean())
+        # its spread is steadied by the other languages: nearly Student's own interval
+        assert row["high"] - row["shift"] == pytest.approx(row["shift"] - row["low"])
+        assert row["high"] - row["low"] == pytest.approx(high - low, rel=0.15)
     assert table["centred"].sum() == pytest.approx(0, abs=1e-9)
 
 
@@ -282,8 +285,6 @@ def test_squared_errors_by_hand() -> None:
     judges = table.loc[list(panel.judges), "gain"].mean()
     assert result.panel_gain is not None
     assert judges == pytest.approx(result.panel_gain.table["with_labels"].iloc[0])
-    assert result.nearest is not None
-    assert set(result.nearest["raw"]) <= set(panel.judges)
     json.dumps(result.to_dict(), allow_nan=False)
 
 
@@ -331,8 +332,6 @@ def test_too_few_labels_leave_parts_out_and_say_so() -> None:
     missing = result.helped.cells[result.helped.cells["language"] == "language2"]
     assert set(missing["open_because"]) == {"no labels"}
     assert missing["gain"].isna().all()
-    assert result.nearest is not None
-    assert pd.isna(result.nearest.set_index("language").loc["language2", "raw"])
 
 
 def test_command_shows_every_part(tmp_path: Path, cli: Any) -> None:
@@ -344,14 +343,14 @@ def test_command_shows_every_part(tmp_path: Path, cli: Any) -> None:
     )
     assert out.returncode == 0, out.stderr
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"anchor.json", "anchor.csv", "helped.csv", "nearest.csv", "shift.csv", "panel_worth.csv"} <= written
+    assert {"anchor.json", "anchor.csv", "helped.csv", "shift.csv", "panel_worth.csv"} <= written
     report = report_of(pj.anchor(panel, human_frame(panel, gold), resamples=100))
     assert report is not None
     said = {s.code: s.values for s in (*report.verdict, *(s for part in report.sections for s in part.says))}
     assert said["anchor.invariance"]["holds"]
     assert [said["anchor.hurt"][x] for x in ("language", "judge")] == ["language1", "judge1"]
     shown = {part.name for part in report.sections}
-    assert {"agreement", "gain", "helped", "nearest", "shift", "means", "worth"} <= shown
+    assert {"agreement", "gain", "helped", "shift", "means", "worth"} <= shown
     assert all(word(part.title) in out.stdout for part in report.sections)
 
 

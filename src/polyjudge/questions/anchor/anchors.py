@@ -90,8 +90,6 @@ class Anchor(Result):
     invariance: Invariance
     panel_gain: PanelGain | None
     helped: Helped | None
-    nearest: pd.DataFrame | None
-    """Per language the judge with the smallest squared error, raw and calibrated; `sure` is its share of resamples."""
     shift: SharedShift | None
     means: LanguageMeans
     worth: PanelWorth
@@ -113,7 +111,6 @@ class Anchor(Result):
         parts = {"helped": self.helped, "shift": self.shift, "panel_gain": self.panel_gain}
         out = {"anchor": self.table, "anchor_by_language": self.by_language}
         out |= {name: part.to_frame() for name, part in parts.items() if part is not None}
-        out |= {} if self.nearest is None else {"nearest": self.nearest}
         out |= {} if self.probes is None else {"probes": self.probes}
         out |= {} if self.passing is None else {"passing": self.passing}
         if self.raters is not None:
@@ -173,7 +170,7 @@ def anchor(
     invariance = _invariance(entries, calibrated, raw_decisions, new_decisions)
     raters = annotators(panel, labels, guess_of(panel, labels), resamples=resamples, seed=seed)
     labels = take_off_severity(panel, labels)[0]
-    parts: dict[str, Any] = dict.fromkeys(("panel_gain", "nearest", "shift", "helped", "humans"))
+    parts: dict[str, Any] = dict.fromkeys(("panel_gain", "shift", "helped", "humans"))
     if labels.kind == "score":
         systems = whole.answers()[1] if panel is not whole and trusted is None else None
         parts = _scored(panel, labels, fit, raters, systems, matters, resamples, seed, notes)
@@ -203,12 +200,11 @@ def _scored(
     matters: float | None, resamples: int, seed: int, notes: list[Words],
 ) -> dict[str, Any]:  # fmt: skip
     """The parts that need human scores."""
-    table, by_language, gain, nearest = error_tables(panel, labels, fit, resamples, seed)
+    table, by_language, gain = error_tables(panel, labels, fit, resamples, seed)
     return {
         "table": table,
         "by_language": by_language,
         "panel_gain": None if fit.void else gain,
-        "nearest": nearest,
         "shift": shared_shift(panel, labels),
         "helped": None if fit.void else _helped(panel, labels, resamples, seed, notes),
         "humans": language_error(panel, labels, raters, systems, matters=matters, seed=seed),

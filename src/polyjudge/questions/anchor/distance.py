@@ -1,7 +1,7 @@
 """How far a panel is from human labels: language means, shared shifts, squared errors (docs/methods.md, section 13).
 
 Language means by prediction-powered inference, with the panel as predictor; the shift of the panel mean in each
-language; the squared error of every judge, raw and calibrated on other tasks, and the judge nearest to the humans.
+language; the squared error of every judge, raw and calibrated on other tasks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.estimate.label_budget import predictor
 from polyjudge.estimate.powered import PoweredMean, ppi_mean
 from polyjudge.estimate.resample import holm, mean_and_se
-from polyjudge.estimate.severity import gold_weights
+from polyjudge.estimate.severity import gold_weights, strata_of
 from polyjudge.estimate.shares import quantiles
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
@@ -164,9 +164,10 @@ def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
     at, labels, independent = estimate.languages, estimate.labels, estimate.clusters
     enough = independent > 1
     columns["shift"][at] = estimate.shift
-    half = t_quantile(independent - 1, level) * np.sqrt(estimate.variance)
-    columns["low"][at] = np.where(enough, estimate.shift - half, np.nan)
-    columns["high"][at] = np.where(enough, estimate.shift + half, np.nan)
+    difference = panel.scores.mean(axis=2) - gold.values
+    fit = stratified_means(difference[..., None], strata_of(panel, gold), panel.weights, panel.cluster)
+    limits = t_interval(fit.mean[:, 0], np.sqrt(fit.variance[:, 0]), fit.df[:, 0], level)
+    columns["low"][at], columns["high"][at] = (np.where(enough, x[at], np.nan) for x in limits)
     if len(at) > 1:
         own = (estimate.summed(estimate.centred_influence) ** 2).sum(axis=0)
         spread = (np.eye(len(at)) - 1 / len(at)) ** 2 * estimate.variance
@@ -209,8 +210,8 @@ class PanelGain(Result):
 
 def error_tables(
     panel: Panel, gold: Gold, fit: CrossFit, resamples: int, seed: int
-) -> tuple[pd.DataFrame, pd.DataFrame, PanelGain, pd.DataFrame]:
-    """Squared errors overall and by language, the panel's gain with and without labels, and the nearest judges.
+) -> tuple[pd.DataFrame, pd.DataFrame, PanelGain]:
+    """Squared errors overall and by language, and the panel's gain with and without labels.
 
     Intervals resample tasks and take the calibration as fitted.
     """
@@ -254,7 +255,7 @@ def error_tables(
         labels=point[1].round().astype(int),
     )
     gained = _panel_gain(panel, fit, error, errors, drawn, point[2][0], free)
-    return table, by_language, gained, _nearest(panel, gold, errors, drawn)
+    return table, by_language, gained
 
 
 def _ratio(total: Array, count: Array) -> Array:
@@ -300,21 +301,3 @@ def _mean_fall(fall: Array) -> Array:
     there = ~np.isnan(cells)
     out: Array = np.where(there, cells, 0.0).sum(axis=(-1, -2)) / np.maximum(there.sum(axis=(-1, -2)), 1)
     return out
-
-
-def _nearest(panel: Panel, gold: Gold, errors: Array, draws: Array) -> pd.DataFrame:
-    """The judge with the smallest squared error in each language, and how often it is in resamples of the tasks."""
-    rows = []
-    for i, language in enumerate(panel.languages):
-        row: dict[str, Any] = {"language": language, "labels": int(gold.there[:, i].sum())}
-        for which, word in enumerate(("raw", "calibrated")):
-            mine, drawn = errors[which, i, 1:], draws[:, which, i, 1:]
-            if np.isnan(mine).all():
-                row |= {word: None, f"{word}_error": np.nan, f"{word}_sure": np.nan}
-                continue
-            best = int(np.nanargmin(mine))
-            known = ~np.isnan(drawn).any(axis=1)
-            sure = (drawn[known].argmin(axis=1) == best).mean() if known.any() and row["labels"] > 1 else np.nan
-            row |= {word: panel.judges[best], f"{word}_error": float(mine[best]), f"{word}_sure": float(sure)}
-        rows.append(row)
-    return pd.DataFrame(rows)

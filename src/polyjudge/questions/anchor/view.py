@@ -34,7 +34,6 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         _decisions(result),
         *([] if result.panel_gain is None else [_gain(result.panel_gain.table)]),
         *([] if result.helped is None else [_helped(result.helped)]),
-        *([] if result.nearest is None else [_nearest(result.nearest)]),
         *([] if result.shift is None else [_shift(result.shift.table, result.shift.notes)]),
         *([] if result.probes is None else [_probes(result.probes)]),
         _means(result),
@@ -273,17 +272,6 @@ def _probes(frame: pd.DataFrame) -> Section:
     )
     beside = table("probes", say("anchor.probes-table"), frame, head, most=400)
     return Section(name="probes", title="Probes beside labels", says=(_probes_say(frame),), blocks=(beside,))
-
-
-def _nearest(frame: pd.DataFrame) -> Section:
-    nearest = table(
-        "nearest",
-        "The judge with the smallest squared error, and the share of resamples that agree",
-        frame,
-        "language | labels:count | raw:judge | in resamples = raw_sure:share.0 | calibrated:judge "
-        "| in resamples = calibrated_sure:share.0",
-    )
-    return Section(name="nearest", title="The judge nearest to the humans", blocks=(nearest,))
 
 
 def _shift(frame: pd.DataFrame, said: tuple[Words, ...]) -> Section:
