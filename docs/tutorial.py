@@ -2,7 +2,8 @@
 # # Tutorial: from a file of scores to a decision
 #
 # Ten minutes. You have scores that judge models gave, and a decision to make. Here the scores are simulated, so that we can
-# check at the end whether polyjudge was right. Everything runs as shown, in a notebook or a terminal.
+# check at the end whether polyjudge was right. Everything runs as shown, in a notebook or a terminal; the chart needs the
+# extra `polyjudge[figures]`.
 #
 # ## 1. Scores
 #

@@ -24,8 +24,9 @@ def test_a_healthy_panel_passes_the_strictest_gate(cli: Callable[..., object], t
 def test_checks_of_an_audit_share_its_level() -> None:
     panel, _ = pj.simulate_panel(30, 3, 3, interaction=0.0, replicates=2, missing=0.1, seed=2)
     holes, parts = missingness(panel, draws=99), variance(pj.simulate_panel(30, 3, 3, replicates=2, seed=1)[0])
-    assert _checks(parts, holes, None) == 3
-    assert _checks(None, None, None) == 1
+    audit = pj.audit(pj.simulate_panel(12, 2, 2, seed=1)[0], resamples=100)
+    assert _checks(audit) == 1
+    assert _checks(replace(audit, variance=parts, missingness=holes)) == 3
     for p, severity in ((0.01, "warning"), (0.03, "info")):
         assert _missing(replace(holes, p_interaction=p, notes=()), 0.05 / 3)[0].severity == severity
     for p, severity in ((0.01, "warning"), (0.03, "notice")):

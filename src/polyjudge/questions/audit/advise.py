@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import pandas as pd
 
@@ -75,7 +75,7 @@ def check_goal(goal: str | None) -> Goal | None:
     return goal
 
 
-def advise(a: Audit) -> Advice:
+def advise(a: Inside) -> Advice:
     """Verdict, consequences and steps. Every part is a code with values; the words stand beside.
 
     >>> import polyjudge as pj
@@ -86,8 +86,12 @@ def advise(a: Audit) -> Advice:
     if a.constant:
         said = find("warning", "constant", score=a.summary.low)
         return Advice(state="constant", method=None, goal=a.goal, uses={}, steps=(), verdict=(said,))
-    fault = fault_of(a)
     blind = a.signal is not None and a.signal.verdict == DISAGREE
+    return _inside(a, blind) if a.explanation is None else _crossed(cast("Audit", a), blind)
+
+
+def _crossed(a: Audit, blind: bool) -> Advice:
+    fault = fault_of(a)
     state: State = "blind" if blind else fault
     method: Method | None = (
         "cbc" if fault == "diffuse" else "sparse" if fault == "culprit" and a.explanation.sure else None
@@ -108,12 +112,8 @@ def advise(a: Audit) -> Advice:
     return Advice(state=state, method=method, goal=a.goal, verdict=tuple(verdict), uses=uses, steps=steps)
 
 
-def advise_inside(a: Inside) -> Advice:
+def _inside(a: Inside, blind: bool) -> Advice:
     """The same where nothing can be compared between languages."""
-    if a.constant:
-        said = find("warning", "constant", score=a.summary.low)
-        return Advice(state="constant", method=None, goal=a.goal, uses={}, steps=(), verdict=(said,))
-    blind = a.signal is not None and a.signal.verdict == DISAGREE
     uses = {"compare-systems": _compare_inside(a)} if a.summary.systems and not blind else {}
     if a.goal is not None:
         uses = {a.goal: uses.get(a.goal, say("use.best" if a.goal.startswith("best") else "use.inside"))}

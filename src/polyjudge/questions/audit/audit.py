@@ -19,8 +19,8 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import Stages, stages
 from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.audit.advise import Advice, Goal, advise, advise_inside, check_goal
-from polyjudge.questions.audit.conclusions import conclude, conclude_inside
+from polyjudge.questions.audit.advise import Advice, Goal, advise, check_goal
+from polyjudge.questions.audit.conclusions import conclude
 from polyjudge.questions.audit.explanation import Explanation, distribution, explain
 from polyjudge.questions.audit.inside import means_inside
 from polyjudge.questions.audit.main_effects import judge_effect, language_effect
@@ -82,10 +82,15 @@ class Inside(Result):
     ranks: TiedSets | None = None
     variance: Variance | None = None
     gates: Gates | None = None
+    """Pass rates; None unless a threshold was given."""
     missingness: Missingness | None = None
+    """Where scores are missing and whether that depends on the cell; None for a complete panel."""
     bounded: Bounded | None = None
+    """The interaction on a scale without ends; None where the scale does not ask for it."""
     probes: Probe | None = None
+    """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
     answers: pd.DataFrame | None = None
+    """`explanation.worst` with the texts that could be had: prompt, response, reason; None where there are none."""
 
     @property
     def constant(self) -> bool:
@@ -95,12 +100,12 @@ class Inside(Result):
     @cached_property
     def concluded(self) -> list[Finding]:
         """What the sections say, most severe first."""
-        return conclude_inside(self)
+        return conclude(self)
 
     @cached_property
     def advice(self) -> Advice:
         """Verdict, what follows for each use, and what to do next."""
-        return advise_inside(self)
+        return advise(self)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -143,33 +148,10 @@ class Audit(Inside):
     sensitivity: Sensitivity
     distribution: pd.DataFrame
     """Shares of scores by cell: language, judge, low, high, share."""
-    reversals: RankReversals | None = None
-    ranks: TiedSets | None = None
-    variance: Variance | None = None
-    gates: Gates | None = None
-    """Pass rates; None unless a threshold was given."""
-    missingness: Missingness | None = None
-    """Where scores are missing and whether that depends on the cell; None for a complete panel."""
-    bounded: Bounded | None = None
-    """The interaction on a scale without ends; None where the scale does not ask for it."""
-    probes: Probe | None = None
-    """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
-    answers: pd.DataFrame | None = None
-    """`explanation.worst` with the texts that could be had: prompt, response, reason; None where there are none."""
     cell: tuple[str, str] | None = None
     """The language and judge that were asked for."""
     matters_said: bool = False
     """Whether the user said what matters."""
-
-    @cached_property
-    def concluded(self) -> list[Finding]:
-        """What the sections say, most severe first."""
-        return conclude(self)
-
-    @cached_property
-    def advice(self) -> Advice:
-        """Verdict, what follows for each use, and what to do next."""
-        return advise(self)
 
 
 def audit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
@@ -32,16 +32,27 @@ END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 
 
-def conclude(a: Audit) -> list[Finding]:
+def conclude(a: Inside) -> list[Finding]:
     """The findings of an audit, most severe first."""
     if a.constant:
         return [find("warning", "constant", score=a.summary.low)]
+    alpha = (1 - a.level) / _checks(a)
+    out = _of_systems(a.systems or a.position, alpha)
+    if a.explanation is not None:
+        out += _crossed(cast("Audit", a), alpha)
+    out += [find("info", "left-out", part=part, why=why) for part, why in a.left_out.items()]
+    if a.explanation is not None and a.certificate is not None:
+        out = weigh(out, a.certificate, a.explanation.scale)
+    return ranked([*out, *(() if a.probes is None else a.probes.findings)])
+
+
+def _crossed(a: Audit, alpha: float) -> list[Finding]:
+    """What is found of languages and judges."""
     s, c = a.summary, a.uncertainty
     # Advice about calibrating yields to a panel whose judges do not agree about what they judge.
     blind = a.signal is not None and a.signal.verdict == DISAGREE
-    alpha = (1 - a.level) / _checks(a)
-    out = [
-        *_of_systems(a.systems or a.position, alpha),
+    few = [find("notice", "few-tasks", tasks=s.tasks, enough=FEW_TASKS)] if s.tasks < FEW_TASKS else []
+    return [
         *([] if a.reversals is None else _reversal(a.reversals, alpha)),
         *(f for f in _gain(a.held_out) if not blind or f.code not in ADVICE),
         *_cells(c),
@@ -55,22 +66,8 @@ def conclude(a: Audit) -> list[Finding]:
         *_gates(a.gates),
         *([] if a.ranks is None else [*_order(a.ranks), *_contaminated(a.ranks)]),
         *_shift(a.language_effect),
+        *few,
     ]
-    if s.tasks < FEW_TASKS:
-        out.append(find("notice", "few-tasks", tasks=s.tasks, enough=FEW_TASKS))
-    out += [find("info", "left-out", part=part, why=why) for part, why in a.left_out.items()]
-    out = weigh(out, a.certificate, a.explanation.scale)
-    return ranked([*out, *(() if a.probes is None else a.probes.findings)])
-
-
-def conclude_inside(a: Inside) -> list[Finding]:
-    """The findings of an audit inside languages."""
-    if a.constant:
-        return [find("warning", "constant", score=a.summary.low)]
-    alpha = (1 - a.level) / _checks(a)
-    out = _of_systems(a.systems or a.position, alpha)
-    out += () if a.probes is None else a.probes.findings
-    return ranked([*out, *(find("info", "left-out", part=part, why=why) for part, why in a.left_out.items())])
 
 
 def _bounded(a: Audit) -> list[Finding]:

@@ -125,7 +125,9 @@ def _inside_in(a: Inside, scale: Scale) -> Inside:
         return a
     found = None if a.systems is None else systems.in_unit(a.systems, scale)
     means = None if a.means is None else scaled(a.means, scale.factor)
-    return replace(a, systems=found, means=less(means, scale.low * scale.factor, ("mean", "low", "high")))
+    probes = None if a.probes is None else probe.in_unit(a.probes, scale)
+    means = less(means, scale.low * scale.factor, ("mean", "low", "high"))
+    return replace(a, systems=found, means=means, probes=probes)
 
 
 def _means(a: Inside) -> tuple[Section, ...]:

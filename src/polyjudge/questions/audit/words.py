@@ -282,6 +282,14 @@ def _end(end: str) -> Template:
     )
 
 
+AT_END = (
+    "{{judge}} puts {{share:share}} of its scores in {{language}} on the {}, against {{overall:share}} over all "
+    "languages: check the prompt and the parsing there."
+)
+SCALE = (
+    "The conclusion depends on the scale: under {links} cells are ordered or signed differently. Speak of scores on "
+    "this scale, not of judges."
+)
 INSIDE = {
     "judge": "There is one judge ({judges}): what language does to a judge takes two to compare.",
     "language": "There is one language ({languages}): what compares languages is left out.",
@@ -330,15 +338,12 @@ WORDS: dict[str, Template] = {
     ),
     "near-floor": _end("floor"),
     "near-ceiling": _end("ceiling"),
-    "cell-at-floor": "{judge} puts {share:share} of its scores in {language} on the floor, against {overall:share} "
-    "over all languages: check the prompt and the parsing there.",
-    "cell-at-ceiling": "{judge} puts {share:share} of its scores in {language} on the ceiling, against {overall:share} "
-    "over all languages: check the prompt and the parsing there.",
+    "cell-at-floor": AT_END.format("floor"),
+    "cell-at-ceiling": AT_END.format("ceiling"),
     "missing-scores": _missing,
     "one-judge-drives": "Without {judge} the rest nearly agree: the largest deviation falls from {with_it:points} to "
     "{without:points} points, and {swaps} of {pairs} pairs swap places (with it {swaps_with_it}).",
-    "depends-on-scale": "The conclusion depends on the scale: under {links} cells are ordered or signed differently. "
-    "Speak of scores on this scale, not of judges.",
+    "depends-on-scale": SCALE,
     "three-way": lambda v: (
         "The language effect depends on the task. Calibrated averages are safe to use; single calibrated scores are "
         "not ({three:share} of the variance, against {two:share} that calibrating removes)."
@@ -442,8 +447,7 @@ WORDS: dict[str, Template] = {
     "caveat.unseen": "A language that is not in the panel is taken as unaffected until a few of its tasks are scored.",
     "caveat.tasks": "Calibrating removes the mean over tasks; what differs from task to task stays.",
     # notes
-    "scale.depends": "The conclusion depends on the scale: under {links} cells are ordered or signed differently. "
-    "Speak of scores on this scale, not of judges.",
+    "scale.depends": SCALE,
     "scale.survives": "The conclusion survives on all three other scales.",
     "sensitivity.constant": "All scores are equal: links and left-out parts change nothing.",
     "sensitivity.fewer-resamples": "{made} of {asked} resamples were made, to bound the time on so many cells.",

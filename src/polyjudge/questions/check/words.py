@@ -21,7 +21,7 @@ WORDS: dict[str, Template] = {
     "check.without": "without {labels}, which missing scores leave unknown",
     "check.no_systems": "there are no systems to rank by at least two judges",
     "check.answers": "What each command can answer",
-    "check.full": "Right? Then run:",
+    "check.full": "Right? Then run",
     "check.then": "Answer, and check again:",
     "check.roles": "What was taken for what",
     "check.coverage": "Tasks scored in each language by each judge, of {tasks}",
