@@ -40,6 +40,10 @@ lint: .venv/test.stamp
 mutate: .venv/test.stamp
 	$(BIN)/python tools/mutate.py $(ARGS)
 
+# Each question taken out in turn: the tests that do not ask it must pass. One of them: make without ARGS="drift".
+without: .venv/test.stamp
+	@$(BIN)/python tools/without.py $(ARGS)
+
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ import pytest
 from importlinter.cli import lint_imports
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
+from without import NAMES, others, run_others, take_out
 
 import polyjudge
 from polyjudge.cli.commands import COMMANDS, RENAMED
@@ -212,19 +212,10 @@ if "anchor" in pj.__all__:
 """
 
 
-@pytest.mark.parametrize("name", ["judges", "label", "anchor", "plan", "drift", "audit"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_question_can_be_taken_out(name: str, tmp_path: Path) -> None:
-    """Its folder and its line: the rest imports and answers. The paper stands on all of it and is not asked."""
-    house = tmp_path / "polyjudge"
-    shutil.copytree(SOURCE, house, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(house / "questions" / name)
-    gone = [f'    "{name}": Question(']
-    if name == "plan":  # collecting uses its rule
-        shutil.rmtree(house / "collect")
-        gone.append("polyjudge.collect")
-    for file in (house / "rooms.py", house / "cli" / "commands.py"):
-        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-        file.write_text("".join(x for x in lines if not any(text in x for text in gone)), encoding="utf-8")
+    """Its folder and its line: the rest imports and answers. `make without` runs the tests of the rest too."""
+    house = take_out(name, tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL, str(house)],
         env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
@@ -233,3 +224,11 @@ def test_a_question_can_be_taken_out(name: str, tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_other_tests_pass_without_a_question() -> None:
+    """A sample of what `make without` runs: every question and every room."""
+    files = [ROOT / "tests" / name for name in ("questions/check", "estimate/test_kernels.py", "panel/test_scale.py")]
+    done = run_others("drift", files=[f for f in others("drift") if any(f.is_relative_to(x) for x in files)])
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert re.search(r"\d+ passed", done.stdout)

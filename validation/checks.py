@@ -28,11 +28,10 @@ from polyjudge.questions.anchor.distance import language_means, shared_shift
 from polyjudge.questions.audit.audit import audit
 from polyjudge.questions.audit.explanation import explain
 from polyjudge.questions.audit.latent import bounded
-from polyjudge.questions.audit.main_effects import language_effect
 from polyjudge.questions.audit.matters import certificate
 from polyjudge.questions.audit.missing import missingness
 from polyjudge.questions.audit.orders import order_judges, rank_reversals, tied_sets
-from polyjudge.questions.audit.variation import variance
+from polyjudge.questions.audit.variation import language_effect, variance
 from polyjudge.questions.compare.held_out import full_gain
 from polyjudge.questions.drift.drift import drift
 from polyjudge.questions.plan.sequential import replay

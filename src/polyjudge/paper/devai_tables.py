@@ -48,7 +48,7 @@ def reproduce_devai(
     check = None if labels is None else check_labels(panel, labels)
     return Reproduction(
         ledger=settle("devai", answer(found, types)),
-        corrections=(*corrections(found, types or Types()), *seen(found, check)),
+        corrections=(*corrections(found, types or Types()), *seen(check)),
         tables=(
             *_tables(found),
             follow_up(panel, found.reversals, replication),

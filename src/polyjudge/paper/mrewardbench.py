@@ -17,7 +17,7 @@ from polyjudge.paper.draws import of_draws, summary
 from polyjudge.paper.external import External, held_out
 from polyjudge.paper.ledger import Answer, Answers, Kind, label, labels, scattered, setting, settle, within
 from polyjudge.paper.printed import Table
-from polyjudge.paper.reproduction import Correction, Reproduction, notes
+from polyjudge.paper.reproduction import Correction, Reproduction, correction, notes
 
 MATRIX = "published matrix"
 PANEL = "released panel"
@@ -282,45 +282,19 @@ def _gain_text(external: External) -> str:
 
 def _corrections(means: pd.DataFrame, external: External | None, anchor: HumanAnchor | None) -> tuple[Correction, ...]:
     square = float((double_centre(means.to_numpy()) ** 2).mean())
-    held = f"; {_gain_text(external)}" if external else "; held out it needs the panel"
+    held = _gain_text(external) if external else "held out it needs the panel"
     return (
         *(() if anchor is None else (_retracted(anchor),)),
-        Correction(
-            "What can be claimed instead of the retracted gain",
-            '"our strongest external evidence of downstream usefulness"',
-            f"mean squared error to any truth that no judge changes falls by {square:.4f} squared margin points in "
-            f"sample{held}",
-            "Identity I7: double centring is an orthogonal projection. It holds on average over the panel; it does not "
-            "say that each judge or language gains, nor that a decision is right.",
-        ),
-        Correction(
-            "After calibration all languages agree",
-            '"all seven languages align on the order DeepSeek > Sonnet > GPT-4o > GPT-5.4 > Gemini with τ=1.000"',
-            "true by arithmetic for any scores",
-            FULL_FIT,
-            '"an in-sample sanity check, not an independent generalization estimate"',
-            '"On the full fitting panels, CBC yields τ=1 by construction"',
-        ),
-        Correction(
-            "Calibrated order of the judges",
-            '"DeepSeek > Sonnet > GPT-4o > GPT-5.4 > Gemini"',
-            "a severity order",
-            SEVERITY,
-        ),
+        correction("m-instead", square=square, held=held),
+        correction("m-agree", full_fit=FULL_FIT),
+        correction("m-order", severity=SEVERITY),
     )
 
 
 def _retracted(anchor: HumanAnchor) -> Correction:
     total = anchor.by_language.set_index("language").loc["all"]
-    return Correction(
-        "Calibration raises agreement with human preferences",
-        '"Raw agreement is 68.7%", "CBC-aligned panel agreement rises to 76.6%"',
-        f"{total['raw']} and {total['calibrated']} of {total['rows']}: {_rate(anchor, 'raw')} and "
-        f"{_rate(anchor, 'calibrated')}; {total['changed']} decisions changed; {total['rounding']} ties got a "
-        f"sign by rounding, {total['counted']} of them were counted as agreement",
-        anchor.proof,
-        later='"We retract the earlier accuracy gain and make no human-accuracy claim for CBC."',
-    )
+    rates = {name: _rate(anchor, name) for name in ("raw", "calibrated")}
+    return correction("m-retracted", total=total, proof=anchor.proof, **rates)
 
 
 def _external_table(book: dict[str, Any], external: External | None, answers: Answers) -> Table:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import pandas as pd
@@ -29,6 +32,18 @@ class Correction:
     """What the paper itself says against it."""
     later: str = ""
     """What its authors say about it in their later manuscript and notes."""
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    text = (files("polyjudge.paper") / "data" / "corrections.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, str]] = json.loads(text)
+    return found
+
+
+def correction(name: str, **values: Any) -> Correction:
+    """A correction of data/corrections.json with its values."""
+    return Correction(**{field: text.format(**values) for field, text in _texts()[name].items()})
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

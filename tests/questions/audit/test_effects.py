@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import polyjudge as pj
-from polyjudge.questions.audit.main_effects import language_effect
+from polyjudge.questions.audit.variation import language_effect
 from polyjudge.report.sections import find
 from refusals import lacks
 

@@ -23,11 +23,10 @@ from polyjudge.questions.audit.advise import Advice, Goal, advise, check_goal
 from polyjudge.questions.audit.conclusions import conclude
 from polyjudge.questions.audit.explanation import Explanation, distribution, explain
 from polyjudge.questions.audit.inside import means_inside
-from polyjudge.questions.audit.main_effects import judge_effect, language_effect
 from polyjudge.questions.audit.matters import Certificate, certificate, what_matters
 from polyjudge.questions.audit.orders import RankReversals, TiedSets, order_judges, rank_reversals, tied_sets
 from polyjudge.questions.audit.robustness import Sensitivity, sensitivity
-from polyjudge.questions.audit.variation import Variance, variance
+from polyjudge.questions.audit.variation import Variance, judge_effect, language_effect, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
 from polyjudge.questions.systems.signal import Signal, signal
 from polyjudge.read.spoken import read_texts
