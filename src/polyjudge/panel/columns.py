@@ -10,6 +10,8 @@ from itertools import combinations
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean, some
 
+ANNOTATOR = ("annotator", "annotator_id", "rater", "rater_id", "labeller", "labeler", "worker", "worker_id")
+"""Usual names of the column that says who gave a label."""
 USUAL = {
     "task": (
         "task", "item", "item_id", "sample_id", "id", "task_id", "prompt_id", "question_id", "query_id", "segment",

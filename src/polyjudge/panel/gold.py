@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
-from polyjudge.panel.columns import USUAL
+from polyjudge.panel.columns import ANNOTATOR, USUAL
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean, some
 from polyjudge.panel.panel import Panel
@@ -21,7 +21,6 @@ from polyjudge.panel.say import Say, say
 Kind = Literal["preference", "score"]
 Contradictions = Literal["error", "mean", "drop"]
 LABEL_COLUMNS = {"preference": ("preference", "pref", "choice"), "score": USUAL["score"]}
-ANNOTATOR = ("annotator", "annotator_id", "rater", "rater_id", "labeller", "labeler", "worker", "worker_id")
 CUTS = "polyjudge-cuts"
 """Where a table of labels (`DataFrame.attrs`) keeps the strata its tasks were drawn from: by language, the panel means
 that divide one stratum from the next."""

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polyjudge.panel.errors import PanelError, UsageError
-from polyjudge.panel.files import atomic_write
+from polyjudge.panel.files import atomic_write, read_json
 from polyjudge.panel.labels import clean, shell_line, some
 from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say
-from polyjudge.panel.small_files import read_json
 
 How = Literal[
     "named", "usual name", "content", "joins", "nested", "pattern", "file name", "column names", "row", "format"

@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.panel.errors import UsageError
-from polyjudge.panel.files import safe_csv, write_texts
+from polyjudge.panel.files import read_text, safe_csv, write_texts
 from polyjudge.panel.labels import clean
-from polyjudge.panel.small_files import read_text
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, typed
 from polyjudge.paper.translate import Translation, parse_judge, read_translations, translate
 from polyjudge.paper.workspace import named_files, read_workspace

@@ -11,9 +11,9 @@ import pandas as pd
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
+from polyjudge.panel.files import check_ordinary
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Grouping, Panel
-from polyjudge.panel.small_files import check_ordinary
 from polyjudge.paper import published
 
 DEVAI_COLUMNS = ["backbone", "language", "framework", "task", "score"]

@@ -19,10 +19,10 @@ from scipy.special import stdtrit
 from polyjudge.estimate.kernels import double_centre, stream
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
+from polyjudge.panel.files import read_csv
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.panel.small_files import read_csv
 from polyjudge.report.result import Result
 
 FEWEST = 5

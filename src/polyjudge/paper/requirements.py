@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.panel.errors import PanelError
+from polyjudge.panel.files import read_json, read_text
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.small_files import read_json, read_text
 from polyjudge.paper.draws import held_out_draws, plain_draws
 from polyjudge.paper.inputs import array_of, table_of
 from polyjudge.questions.compare.held_out import compare

@@ -19,9 +19,8 @@ from polyjudge.collect.askers import make_asker
 from polyjudge.collect.models import Ask, Asker, Problem
 from polyjudge.collect.plan import Judge
 from polyjudge.panel.errors import CollectError
-from polyjudge.panel.files import atomic_write
+from polyjudge.panel.files import atomic_write, read_text
 from polyjudge.panel.labels import clean
-from polyjudge.panel.small_files import read_text
 
 PROTECTED = re.compile(r"`[^`]+`")
 """What must stay as it is: file names and code between backticks."""

@@ -28,9 +28,8 @@ from polyjudge.panel.adjustment import quote
 from polyjudge.panel.budget import VARIABLE as MEMORY
 from polyjudge.panel.budget import budget
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
-from polyjudge.panel.files import check_name, literal, matches
+from polyjudge.panel.files import check_name, check_ordinary, literal, matches
 from polyjudge.panel.labels import clean
-from polyjudge.panel.small_files import check_ordinary
 from polyjudge.read.limits import LONG_LINE, SECONDS, named, weigh
 
 ENGINE_MEMORY = 1200 << 20

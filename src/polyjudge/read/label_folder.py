@@ -17,9 +17,9 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.panel.files import read_json
 from polyjudge.panel.gold import CUTS
 from polyjudge.panel.labels import clean, some
-from polyjudge.panel.small_files import read_json
 from polyjudge.read.formats.excel import read_excel
 
 MANIFEST = "manifest.json"

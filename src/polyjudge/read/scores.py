@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from polyjudge.panel.columns import USUAL, Columns, doubts
+from polyjudge.panel.columns import ANNOTATOR, USUAL, Columns, doubts
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
-from polyjudge.panel.gold import ANNOTATOR
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options

@@ -11,8 +11,8 @@ from typing import Any
 
 from polyjudge._version import __version__
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.files import read_text
 from polyjudge.panel.labels import clean
-from polyjudge.panel.small_files import read_text
 
 SCHEMA = 2
 """Version of the JSON. It rises when a field changes its meaning or goes."""

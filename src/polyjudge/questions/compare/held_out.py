@@ -149,6 +149,12 @@ class Comparison(Result):
         return out
 
 
+def _anchored(panel: Panel, gold: Any) -> Calibrator:
+    from polyjudge.calibrate.anchored import AnchoredCalibrator
+
+    return AnchoredCalibrator(shift="centred", map="shift").fit(panel, gold)
+
+
 def compare(
     panel: Panel,
     methods: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None = None,
@@ -177,9 +183,7 @@ def compare(
     """
     wanted: list[Any] = [*find_methods(methods)]
     if gold is not None:
-        from polyjudge.calibrate.anchored import AnchoredCalibrator
-
-        wanted.append(AnchoredCalibrator(shift="centred", map="shift").fit(panel, gold))
+        wanted.append(_anchored(panel, gold))
     chosen, left = _usable(find_methods(wanted), panel, everything=methods is None or methods == "all")
     estimate = estimate or estimate_interaction(panel).resample
     resamples = resamples if draws is None else len(draws)

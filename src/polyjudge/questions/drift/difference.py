@@ -14,8 +14,8 @@ from scipy.special import stdtrit
 
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.files import read_json
 from polyjudge.panel.labels import clean
-from polyjudge.panel.small_files import read_json
 from polyjudge.report.result import Result
 from polyjudge.report.schema import MOST
 from polyjudge.report.sections import Finding

@@ -83,7 +83,7 @@ def read(
 def _rubric(text: str | None) -> Any:
     if text is None or not Path(text[:4000]).is_file():
         return text
-    from polyjudge.panel.small_files import read_json, read_text
+    from polyjudge.panel.files import read_json, read_text
 
     if not text.lower().endswith(".json"):
         return read_text(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
 IN_POINTS = frozenset(
-    {f"{name}{end}" for name in ("reaction", "false_reaction", "rise", "usual") for end in ("", "_low", "_high")}
-    | {"interaction", "matters"}
+    [*map("".join, product(("reaction", "false_reaction", "rise", "usual"), ("", "_low", "_high"))), "interaction"]
+    + ["matters"]
 )
 CELLS = (
     f"language | judge | fall for each step = reaction/_low/_high:+points | {PLACEBO} "
