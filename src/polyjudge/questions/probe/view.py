@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from polyjudge.questions.probe.reaction import Probe
 
 PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
-IN_POINTS = frozenset(
-    [*map("".join, product(("reaction", "false_reaction", "rise", "usual"), ("", "_low", "_high"))), "interaction"]
-    + ["matters"]
-)
+SIZES = product(("reaction", "false_reaction", "rise", "usual"), ("", "_low", "_high"))
+IN_POINTS = frozenset(map("".join, SIZES)) | {"interaction", "matters"}
 CELLS = (
     f"language | judge | fall for each step = reaction/_low/_high:+points | {PLACEBO} "
     "| prefers clean = sensitivity/_low/_high:share | at an end = at_end:share | sight | interaction:+points | verdict"
