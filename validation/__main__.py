@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 
 from polyjudge.panel.errors import PolyjudgeError, UsageError
-from polyjudge.report.console import progress_bar
 from validation.mutants import MUTANTS, noticed
 from validation.page import DATA, TESTED, markdown, mutant_table, summary
 from validation.scenarios import SCENARIOS
@@ -50,8 +49,7 @@ def _scenarios(options: argparse.Namespace) -> int:
             raise UsageError(f"There is no scenario {name!r}. Checks are {checks}; scenarios stand in {DATA}.")
     wanted = [s for s in SCENARIOS if not options.only or s.name in options.only or s.check in options.only]
     count = options.panels if options.panels is not None else FULL if options.full else PANELS
-    with progress_bar("validating") as progress:
-        result = validate(count, seed=options.seed, workers=options.workers, scenarios=wanted, progress=progress)
+    result = validate(count, seed=options.seed, workers=options.workers, scenarios=wanted)
     print(summary(result))
     if options.page:
         before = options.page.read_text(encoding="utf-8") if options.page.exists() else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import ndtri, stdtr
 
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.progress import track
 from validation.checks import run_check
 from validation.promises import Promise, chances, detectable, largest_t, mean_limits, promise, rate_limits
 from validation.scenarios import SCENARIOS, Scenario
@@ -28,8 +29,6 @@ BIAS = "largest bias (standard errors)"
 POOLED = "(all scenarios)"
 BOUNDS = 700
 """Limits of a whole run, at least: a scenario run alone is held to the limits of the whole."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,6 @@ def validate(
     seed: int = 7,
     workers: int | None = None,
     scenarios: Sequence[Scenario] = SCENARIOS,
-    progress: Progress | None = None,
 ) -> Validation:
     """Run every scenario with so many panels and judge it. `workers` processes, one per core by default: the result
     does not depend on them."""
@@ -80,10 +78,8 @@ def validate(
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # the processes are the parallelism; they read it when they start
     workers = min(workers or os.cpu_count() or 1, len(jobs))
-    for done, ((scenario, _, start, _), batch) in enumerate(_run(jobs, workers), 1):
+    for (scenario, _, start, _), batch in track(_run(jobs, workers), len(jobs), "validating"):
         found[scenario.name][start] = batch
-        if progress:
-            progress(done, len(jobs))
     trials = {s.name: [t for start in sorted(found[s.name]) for t in found[s.name][start]] for s in scenarios}
     return summed([row for s in scenarios for row in judge(s, trials[s.name], chances(BOUNDS))], panels, scenarios)
 

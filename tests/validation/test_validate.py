@@ -18,7 +18,7 @@ from validation.mutants import MUTANTS, noticed
 from validation.page import CLAIMS, DATA, TESTED, mutant_table
 from validation.promises import AT_MOST, COVERS, PROMISES, chances, detectable, rate_limits
 from validation.scenarios import SCENARIOS, Scenario
-from validation.suite import BIAS, PANELS, POOLED, judge, pooled, validate
+from validation.suite import BIAS, BOUNDS, PANELS, POOLED, judge, pooled, validate
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +83,15 @@ def test_a_trial_is_reproducible() -> None:
     first, second = run_check(SMALL, 3), run_check(SMALL, 3)
     np.testing.assert_array_equal(first.pop("error"), second.pop("error"))
     assert first == second
+
+
+def test_the_page_has_every_scenario_on_enough_panels_and_its_limits_are_counted() -> None:
+    """At least 300 panels each, and no more limits than the chance of the whole run is shared by."""
+    page = pd.read_csv(Path(__file__).parents[2] / "docs" / DATA)
+    own = page[page["scenario"] != POOLED]
+    assert set(own["scenario"]) == {s.name for s in SCENARIOS}
+    assert own.groupby("scenario")["panels"].max().min() >= PANELS
+    assert page[["low", "high"]].notna().sum().sum() <= BOUNDS
 
 
 def test_too_few_panels() -> None:

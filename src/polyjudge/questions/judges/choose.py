@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from polyjudge.estimate.covariance import candidate_groups, correlations, group_table, shared_errors
 from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.kernels import pair_index, stream
-from polyjudge.estimate.resample import check_level
+from polyjudge.estimate.resample import check_level, percentile_limits
 from polyjudge.estimate.subsets import (
     FOLDS,
     Masks,
@@ -136,7 +136,7 @@ def choose(
     slopes, drawn_slopes = sure_slopes(v, draws, level)
     value = reliability_of(v, z), errors_of(u, slopes, z, tasks)
     drawn = np.stack([reliability_of(draws[:, language], z).T for language in range(k)])
-    subsets = _table(panel, z, value, drawn, z @ price, level)
+    subsets = _table(panel, z, value, drawn, z @ price, moments.size, level)
     if gold is not None:
         subsets = subsets.join(_against_labels(panel, moments, gold, z, seed))
     held = _held_out(moments, weights, z, seed)
@@ -233,18 +233,20 @@ def _names(panel: Panel, mask: Masks) -> str:
 # --- tables and the recommendation ---
 
 
-def _table(panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cost: Array, level: float) -> pd.DataFrame:
-    reliability, error = value
-    drawn = np.concatenate([drawn, drawn.mean(axis=0, keepdims=True)])  # all languages last, as below
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)
+def _table(
+    panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cost: Array, units: int, level: float
+) -> pd.DataFrame:
+    """Every subset in each language, and last over all."""
+    reliability, drawn = (np.concatenate([x, x.mean(axis=0, keepdims=True)]) for x in (value[0], drawn))
+    low, high = percentile_limits(reliability, np.moveaxis(drawn, -1, 0), units, level)
     k, names = len(panel.languages), np.array([_names(panel, row) for row in z], object)
     return long_table(
         {"language": (*panel.languages, ALL), "judges": names},
         size=np.broadcast_to(z.sum(axis=1), low.shape),
-        reliability=np.vstack([reliability, reliability.mean(axis=0)]),
+        reliability=reliability,
         low=low,
-        high=high,
-        error=error,
+        high=np.minimum(high, 1.0),
+        error=value[1],
         cost=np.vstack([np.broadcast_to(cost, (k, len(z))), cost * k]),
     )
 
