@@ -248,6 +248,14 @@ def test_rescaled_scores_are_written_back(tmp_path: Path, cli: Any) -> None:
         assert done.returncode == 0, done.stderr
     got, want = (pd.read_csv(tmp_path / f"{name}-out.csv")["calibrated"] for name in ("mixed", "plain"))
     np.testing.assert_allclose(got, want)
+    # The same by a calibrator that was kept, whose scale is the panel's.
+    done = cli("calibrate", str(tmp_path / "plain.csv"), "--range", "0:100", "--save", str(tmp_path / "cal.json"))
+    assert done.returncode == 0, done.stderr
+    scales = ("--range", "0:100", "--rescale", "jb=0:1")
+    applied = str(tmp_path / "applied.csv")
+    done = cli("apply", str(tmp_path / "cal.json"), str(tmp_path / "mixed.csv"), *scales, "-o", applied)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(pd.read_csv(applied)["calibrated"], want)
 
 
 # --- 6. pages of an export, lines that are no objects ---

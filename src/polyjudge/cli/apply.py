@@ -24,6 +24,9 @@ def apply(
     unseen: Annotated[Unseen, Option(help="Rows of a language or judge the calibrator does not know.")] = Unseen.error,
     column: o.NewColumn = "calibrated",
     clip: Annotated[str | None, Option(metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")] = None,
+    score_range: Annotated[
+        str | None, Option("--range", metavar="LOW:HIGH", help="The scale that --rescale brings judges to.")
+    ] = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
     """Calibrate new scores with a saved calibrator.
@@ -46,6 +49,7 @@ def apply(
         unseen=unseen.value,
         overwrite=o.Overwrite.of(ctx).overwrite,
         spreadsheet_safe=spreadsheet_safe,
+        range=o.parse_range(score_range),
         **o.Layout.of(ctx).layout(),
         **vars(o.Labels.of(ctx)),
     )

@@ -11,7 +11,7 @@ import glob
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -105,25 +105,21 @@ def write_calibrated(
     """
     if not column or "\0" in column:
         raise UsageError("The column of calibrated scores needs a name: --column NAME.")
-    said = {**how, "metric": metric, "rescale": rescale, "range": range}
-    said = with_kept(said, reading, inspect.signature(read_panel)) if reading is not None else said
-    scales, limits = parse_rescale(said.pop("rescale", None)), said.pop("range", None)
-    if scales and (limits is None or engine == "spark" or is_foreign(source)):
+    asked, metric, scales, limits = _as_said({**how, "metric": metric, "rescale": rescale, "range": range}, reading)
+    names, foreign = dict(asked.names), is_foreign(source)
+    if scales and (limits is None or engine == "spark" or foreign):
         raise UsageError("--rescale needs --range LOW:HIGH and scores in files of our own engine.")
-    metric, names = said.pop("metric"), {role: said.pop(role, None) for role in ROLES}
-    asked = Asked(names=names, require_task=False, **{n: v for n, v in said.items() if n in ASKED})
     sibling = beside.named(str(source), str(output), table)
     if sibling is None:
         check_apart({"-o": output}, [source])
         _check_outside(Path(output), str(source))
     adjustment = cal.adjustment_
-    if isinstance(adjustment, ByCriterion) and (engine == "spark" or is_foreign(source)):
+    if isinstance(adjustment, ByCriterion) and (engine == "spark" or foreign):
         raise UsageError("Scores of several criteria are calibrated in files, or as a table with calibrator.apply.")
     if engine == "spark":
         if sibling is not None or not reads_itself(asked, metric):
             raise UsageError("With --engine spark scores are one in each row, and the output is a folder. Use DuckDB.")
         return _with_spark(adjustment, str(source), Path(output), column, unseen, partition_by, overwrite, names)
-    foreign = is_foreign(source)
     if sibling is not None and foreign:
         if not reads_itself(asked, metric):
             raise UsageError("A table beside one of a server is made there, from plain scores. Write to a file.")
@@ -135,16 +131,8 @@ def write_calibrated(
     before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
     fresh = partial(open_table, source, table, asked.format, metric)
     read = [understand(fresh() if i else opened, part) for i, part in enumerate(_asked_each(adjustment, asked))]
-    layouts = [one.layout for one in read if one.layout is not None]
-    if not layouts:
-        raise UsageError(
-            "Winners of pairs are calibrated as margins, so there is no score to put another beside. Save the "
-            "calibrator (--save) and read the margins with pj.read_panel."
-        )
-    if isinstance(adjustment, ByCriterion):
-        counted = _counted_each(adjustment, fresh, asked, unseen)
-    else:
-        counted = _counted(adjustment, read[0], unseen)
+    layouts = _layouts(read)
+    counted = _counted_each(adjustment, read[0], fresh, asked, unseen)
     rows = _all_rows(source, table, opened, foreign, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
@@ -156,6 +144,25 @@ def write_calibrated(
     old = _as_they_were(rows, whole, target, spreadsheet_safe)
     done = _write(rows, old, made, target, opened, before, sibling)
     return Written(done, *counted)
+
+
+def _as_said(said: dict[str, Any], reading: str | Path | None) -> tuple[Asked, str | None, dict[str, Any], Any]:
+    """How to read, the metric, the scales of judges and that of the calibrator, by the options and a kept reading."""
+    said = with_kept(said, reading, inspect.signature(read_panel)) if reading is not None else said
+    names = {role: said.pop(role, None) for role in ROLES}
+    asked = Asked(names=names, require_task=False, **{n: v for n, v in said.items() if n in ASKED})
+    return asked, said["metric"], parse_rescale(said.get("rescale")), said.get("range")
+
+
+def _layouts(read: Sequence[Understood]) -> list[Layout]:
+    """Where the scores of each reading stand."""
+    found = [one.layout for one in read if one.layout is not None]
+    if not found:
+        raise UsageError(
+            "Winners of pairs are calibrated as margins, so there is no score to put another beside. Save the "
+            "calibrator (--save) and read the margins with pj.read_panel."
+        )
+    return found
 
 
 def _asked_each(adjustment: Any, asked: Asked) -> list[Asked]:
@@ -174,8 +181,10 @@ def _new_columns(adjustment: Any, column: str) -> list[tuple[Adjustment, str, st
     return [(part, f"{criterion}_{column}", "") for criterion, part in adjustment.parts.items()]
 
 
-def _counted_each(adjustment: ByCriterion, fresh: Callable[[], Opened], asked: Asked, unseen: str) -> Counted:
-    """`_counted` of every criterion, together."""
+def _counted_each(adjustment: Any, read: Understood, fresh: Callable[[], Opened], asked: Asked, unseen: str) -> Counted:
+    """`_counted`, of every criterion together where there are several."""
+    if not isinstance(adjustment, ByCriterion):
+        return _counted(adjustment, read, unseen)
     found: list[Counted] = []
     if adjustment.column:
         opened = fresh()
