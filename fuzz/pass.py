@@ -279,7 +279,7 @@ def bombs(bench: Bench, world: World, rng: random.Random) -> None:
 
     for name, make in BOMBS.items():
         path = make(bench.folder / name)
-        bench.run("check", f"{path}::v" if name.endswith("sqlite") else path, watch=[path], codes=(2,))
+        bench.run("check", f"{path}::v" if name.startswith("view") else path, watch=[path], codes=(2,))
     head = b"task,language,judge,score\n" + b"".join(
         b"t%d,%s,%s,3\n" % (t, x, j) for t in range(9) for x in (b"en", b"de") for j in (b"a", b"b")
     )

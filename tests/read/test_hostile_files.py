@@ -181,6 +181,15 @@ def sqlite_view(path: Path) -> Path:
     return path
 
 
+def duckdb_text(path: Path) -> Path:
+    """A view with one value of 2 GB, which the engine does not count."""
+    with duckdb.connect(str(path)) as db:
+        db.execute(
+            "CREATE VIEW v AS SELECT repeat('x', 2000000000) AS task, 'en' AS language, 'j' AS judge, 1 AS score"
+        )
+    return path
+
+
 def duckdb_macros(path: Path) -> Path:
     with duckdb.connect(str(path)) as db:
         db.execute("CREATE MACRO m0(x) AS x + 1")
@@ -200,6 +209,7 @@ BOMBS: dict[str, Callable[[Path], Path]] = {
     "many.xlsx": many_cells,
     "many.json.gz": many_objects,
     "view.sqlite": sqlite_view,
+    "view.duckdb": duckdb_text,
 }
 
 
@@ -250,6 +260,7 @@ STRANGE: dict[str, tuple[str, bytes]] = {
     "a list as a metric": ("l.json", json.dumps({"data": [record(name=["a"]), record(name={"b": 1})]}).encode()),
     "half a pair": ("s.jsonl", b'{"task": "\\ud800", "language": "en", "judge": "j", "score": 1}\n'),
     "half a pair in a tool's file": ("l.json", json.dumps({"data": [record(name="\ud800")]}).encode()),
+    "half a pair in a list of records": ("s.jsonl", b'{"id": 1, "judgments": [{"judge": "\\ud800", "score": 0}]}\n'),
     "half a pair as a name": ("s.json", b'[{"task": "t", "language": "en", "\\udc00": "j", "score": 1}]'),
     "ragged Phoenix": (
         "p.csv",

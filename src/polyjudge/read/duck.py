@@ -30,7 +30,7 @@ from polyjudge.panel.budget import budget
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.files import check_name, check_ordinary, literal, matches
 from polyjudge.panel.labels import clean
-from polyjudge.read.limits import LONG_LINE, SECONDS, named, weigh
+from polyjudge.read.limits import LONG_LINE, SECONDS, memory_limit, named, weigh
 
 ENGINE_MEMORY = 1200 << 20
 """The engine works in this much unless the user gives a budget. What does not fit goes to the temporary folder."""
@@ -181,7 +181,7 @@ def _spill_folder(process: int) -> str:
 
 @contextmanager
 def time_limit(interrupt: Callable[[], None], where: str) -> Iterator[None]:
-    """Interrupt the engine when the block takes too long."""
+    """Interrupt the engine when the block takes too long, and let it take no more memory than the budget."""
     late = threading.Event()
 
     def stop() -> None:
@@ -192,7 +192,8 @@ def time_limit(interrupt: Callable[[], None], where: str) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        yield
+        with memory_limit():
+            yield
     except Exception:
         if late.is_set():
             raise PanelError(

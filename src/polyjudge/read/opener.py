@@ -91,7 +91,14 @@ def open_table(
             raise PanelError(f"{clean(text, 200)} matches several spreadsheets. Read one at a time.")
         return _held(read_excel(paths[0], sheet or None), text, "excel", paths)
     if paths and all(named(path, "json") for path in paths):
-        frame = unfold(paths)
+        try:
+            frame = unfold(paths)
+        except UnicodeEncodeError as error:
+            half = clean(ascii(error.object), 40)
+            raise PanelError(
+                f"{clean(text, 200)} holds half of a surrogate pair, which is no character ({half}). Write the "
+                "character itself, or leave it out."
+            ) from None
         if frame is not None:
             return _held(frame, text, "json", paths)
     source_ = duck.open_file(text, table)
