@@ -41,6 +41,7 @@ from polyjudge.simulate import Truth, simulate_panel
 from validation.claims import CLAIMS
 from validation.nights import nightly
 from validation.scenarios import Found, Scenario
+from validation.shapes import CHECKS as SHAPES
 
 LEVEL = 0.95
 BOOTSTRAPS = 199
@@ -494,4 +495,5 @@ CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "calm": calm,
     "vetoed": vetoed,
     **CLAIMS,
+    **SHAPES,
 }

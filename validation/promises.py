@@ -117,6 +117,17 @@ PROMISES: dict[str, Promise] = {
     "planned tasks bring the band down to it": Promise(),
     "audits without a warning": Promise(low=0.95),
     "called calm, and it is not": AT_MOST,
+    "alone, a change is said and there is none": AT_MOST,
+    "alone, a change of 6 points is found": MOSTLY,
+    "preference for a place, coverage": COVERS,
+    "a place is said to be preferred, none is": AT_MOST,
+    "a judge that follows the slot is found": MOSTLY,
+    "slope on length, coverage": COVERS,
+    "scores are said to go with length, they do not": AT_MOST,
+    "scores that go with length are found": MOSTLY,
+    "equal systems at equal length, kept as best": COVERS,
+    "a cell of a criterion is named, none is off": AT_MOST,
+    "the criterion with the fault is named": MOSTLY,
 }
 """By quantity; those without a bound are reported only."""
 

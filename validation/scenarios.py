@@ -315,6 +315,22 @@ NOT_CALM: tuple[Scenario, ...] = (
              simulate={**PLAIN, "judge_sd": 0.0, "interaction": SWAP, "noise_sd": 4.0}),
 )  # fmt: skip
 
+SHAPES: tuple[Scenario, ...] = (
+    Scenario("one language", "four judges, four systems", "alone", 60, 1, 4),
+    Scenario("one judge", "three languages, four systems", "alone", 60, 3, 1),
+    Scenario("one language, one judge", "four systems", "alone", 60, 1, 1),
+    Scenario("pairs in both orders", "a judge of four follows the slot in 35%", "placed", 60, 2, 4, ask={"slot": 0.35}),
+    Scenario("pairs in both orders, calm", "no judge prefers a place", "placed", 60, 2, 4, ask={"slot": 0.0}),
+    Scenario("pairs, order by chance", "one order a task; a judge follows the slot in 35%", "placed", 120, 2, 4,
+             ask={"slot": 0.35, "orders": "one"}),
+    Scenario("lengths", "one judge of three pays for length; equal systems", "lengths", 40, 2, 3, ask={"quality": 0.0}),
+    Scenario("lengths, better systems", "which write less", "lengths", 40, 2, 3, ask={"quality": 1.0}),
+    Scenario("lengths, 15 tasks", "better systems write less", "lengths", 15, 2, 3, ask={"quality": 1.0}),
+    Scenario("three criteria", "nothing is off", "criteria", 60, 3, 4, ask={"fault": 0.0}),
+    Scenario("three criteria, a fault", "15 points in one cell of one of them", "criteria", 60, 3, 4,
+             ask={"fault": 15.0}),
+)  # fmt: skip
+
 SCENARIOS: tuple[Scenario, ...] = (
     *CELLS,
     *LEVELS,
@@ -326,4 +342,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     *CLAIMS,
     *CALM,
     *NOT_CALM,
+    *SHAPES,
 )
