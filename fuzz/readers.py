@@ -1,4 +1,4 @@
-"""Fuzz the table readers: raw bytes, and tables put together from hostile pieces, as CSV, CSV.gz, JSONL and Parquet."""
+"""Fuzz the readers: raw bytes, tables put together from hostile pieces, and eval tools' files with fields changed."""
 
 import gzip
 import io
@@ -15,6 +15,7 @@ with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge.read
     from polyjudge.read import read_panel
 
+import damage
 import pandas as pd
 from harness import fuzz
 
@@ -57,6 +58,33 @@ CELLS = (
 CELLS += ("=1+1", "a,b", "a\nb", "\r", "é", "\ufeff", "  A", "a ", "null", "None", "true", "0x10", "1_000", "9" * 400)
 warnings.simplefilter("ignore")
 
+TOOLS = Path(__file__).parents[1] / "tests" / "fixtures" / "tools"
+PAIR = {
+    "question_id": 1, "model_1": "a", "model_2": "b", "g1_winner": "model_1", "g2_winner": "tie",
+    "judge": ["gpt-4", "pair"], "turn": 1, "tstamp": 1.0,
+}  # fmt: skip
+EVENT = {
+    "eventName": "gen_ai.evaluation.result",
+    "attributes": [
+        {"key": "gen_ai.evaluation.name", "value": {"stringValue": "q"}},
+        {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0.5}},
+        {"key": "language", "value": {"stringValue": "en"}},
+    ],
+}
+OTEL = {"resourceLogs": [{"resource": {"attributes": []}, "scopeLogs": [{"logRecords": [EVENT, EVENT]}]}]}
+
+
+def records(path: Path) -> list[object]:
+    """The objects of a tool's file: one in each line, or the whole."""
+    text = path.read_text()
+    return [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else [json.loads(text)]
+
+
+REAL = [records(path) for path in sorted(TOOLS.glob("*.json*"))]
+(promptfoo,) = records(TOOLS / "promptfoo.json")
+REAL += [promptfoo["results"]["results"][:6], [PAIR, {**PAIR, "turn": 2}], [OTEL, OTEL]]
+"""Files of eval tools; of promptfoo also the results one to a line."""
+
 
 def rows(data: atheris.FuzzedDataProvider) -> list[list[str]]:
     width = data.ConsumeIntInRange(1, 7)
@@ -74,7 +102,19 @@ def rows(data: atheris.FuzzedDataProvider) -> list[list[str]]:
     return [header, *body]
 
 
+def tool_file(data: atheris.FuzzedDataProvider) -> Path:
+    """A tool's file with up to four places changed."""
+    real = damage.of_data(data, data.PickValueInList(REAL))
+    path = FOLDER / ("tool.jsonl" if len(real) != 1 else "tool.json")
+    lines = [json.dumps(record) for record in real]
+    path.write_text("\n".join(lines), encoding="utf-8", errors="surrogatepass")
+    return path
+
+
 def target(data: atheris.FuzzedDataProvider) -> None:
+    if data.ConsumeIntInRange(0, 2) == 0:
+        pj.check(read_panel(tool_file(data)))
+        return
     kind = data.PickValueInList(["csv", "csv.gz", "jsonl", "parquet", "raw csv", "raw gz", "raw jsonl", "raw parquet"])
     name, _, raw = kind.rpartition(" ")[::-1] if " " in kind else (kind, "", "")
     extension = {"gz": "csv.gz"}.get(name, name)
