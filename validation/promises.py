@@ -117,6 +117,7 @@ PROMISES: dict[str, Promise] = {
     "planned tasks bring the band down to it": Promise(),
     "audits without a warning": Promise(low=0.95),
     "called calm, and it is not": AT_MOST,
+    "alone, audits without a warning": Promise(low=0.95),
     "alone, a change is said and there is none": AT_MOST,
     "alone, a change of 6 points is found": MOSTLY,
     "preference for a place, coverage": COVERS,

@@ -52,7 +52,7 @@ def alone(s: Scenario, seed: int) -> Found:
     calm, changed = (drift(cal, _panel(x, tasks=panel.tasks)).findings for x in (again, moved))
     return {
         "rank sets, coverage": bool(held.all()),
-        "audits without a warning": not warned,
+        "alone, audits without a warning": not warned,
         "alone, a change is said and there is none": any(f.weight >= 2 for f in calm),
         "alone, a change of 6 points is found": any(f.weight >= 2 for f in changed),
     }
