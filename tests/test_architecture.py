@@ -160,8 +160,8 @@ try:
     main()
 except SystemExit as end:
     sys.setprofile(None)
-    heavy = [m for m in ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.cluster", "altair", "jinja2", "ibis")
-             if m in sys.modules]
+    heavy = [m for m in ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.cluster", "scipy.linalg", "altair",
+                         "jinja2", "ibis") if m in sys.modules]
     print(f"{end.code} {len(seen)} {','.join(heavy)}", file=sys.stderr)
 """
 

@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import polyjudge as pj
+from polyjudge.estimate import designs
 from polyjudge.estimate.identify import identified_design, identified_part, settle_incomplete
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.panel.arrays import Array
@@ -178,3 +180,8 @@ def test_hostile_labels_are_shown_as_text() -> None:
     evil = pj.Panel(np.where(mask, panel.scores, np.nan), panel.tasks, ("a", "b", "c\x1b[31m\n", "d"), JUDGES)
     assert "\x1b" not in refuse(evil)
     assert "\x1b" not in str(identified_part(evil).notes[0])
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_contrasts_are_those_of_helmert(n: int) -> None:
+    np.testing.assert_array_equal(designs.helmert(n), linalg.helmert(n))

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import helmert
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.shrinkage import Spread
-from polyjudge.estimate.designs import RANK_TOLERANCE, Elimination
+from polyjudge.estimate.designs import RANK_TOLERANCE, Elimination, helmert
 from polyjudge.estimate.incomplete import entry_weights
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import CalibratorError, UsageError

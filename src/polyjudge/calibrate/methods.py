@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.base import Calibrator, read_numbers
 from polyjudge.calibrate.block import Block, full_fit
 from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.shrinkage import best_keep
 from polyjudge.estimate.deviations import Units, choose_each, sized
-from polyjudge.estimate.gain import best_keep
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.adjustment import Adjustment

@@ -17,10 +17,15 @@ CHUNK_BYTES = 32 << 20
 RANK_TOLERANCE = 1e-9
 
 
+def helmert(n: int) -> Array:
+    """(n - 1, n) orthonormal rows that sum to 0. `scipy.linalg.helmert` is the same, and takes longer to load."""
+    i, j = np.arange(1, n)[:, None], np.arange(n)
+    out: Array = np.where(j < i, 1.0, np.where(j == i, -1.0 * i, 0.0)) / np.sqrt(i * (i + 1))
+    return out
+
+
 def basis(k: int, m: int, design: Design) -> Array:
     """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
-    from scipy.linalg import helmert  # takes long to load, and complete panels do without
-
     if design == "paired":
         rows, columns = helmert(k), helmert(m)
         paired: Array = np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)

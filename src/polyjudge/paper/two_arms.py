@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from polyjudge.estimate.gain import unbiased_gain
+from polyjudge.calibrate.shrinkage import unbiased_gain
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel

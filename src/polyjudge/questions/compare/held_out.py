@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.block import Block, Estimate, Multiplicity, full_fit, make_block
 from polyjudge.calibrate.methods import Map, Method, find_methods
-from polyjudge.calibrate.shrinkage import shrinkage
-from polyjudge.estimate.gain import Gain, unbiased_gain
+from polyjudge.calibrate.shrinkage import Gain, shrinkage, unbiased_gain
 from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
 from polyjudge.panel import budget as memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyjudge.estimate.gain import best_keep, unbiased_gain
+from polyjudge.calibrate.shrinkage import best_keep, unbiased_gain
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.simulate import simulate_panel
 
