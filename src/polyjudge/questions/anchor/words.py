@@ -113,7 +113,7 @@ WORDS: dict[str, Template] = {
     "humans.raters-limit": "{open} of {languages} languages are not settled, and more labels by the same people "
     "would not settle them: ask another annotator there.",
     "humans.settled": "Every language is settled: off, or within {matters:points} points.",
-    "humans.skewed": "With fewer than 20 labels in a language, and labels that pile up at one end, intervals of its "
+    "humans.skewed": "With fewer than 20 labels in a language, and skewed labels, intervals of its "
     "mean cover less than they say (about 90%).",
     "humans.shrunk": "Errors are shrunk to the mean of all languages; their intervals allow for how far languages "
     "differ and for the annotators. What a language's own labels say stands under shared shift.",
