@@ -1,6 +1,6 @@
 """Full-size collections against the loopback judge of the tests, with and without faults; rate and resume time.
 
-    python benchmarks/collect.py rates        64 connections, a server that takes 0, 0.05 and 0.3 s; bare clients beside it
+    python benchmarks/collect.py rates        64 connections, a server that takes 0 to 0.3 s; bare clients beside it
     python benchmarks/collect.py start        100,000 items x 8 languages x 3 judges: time to the first answers, memory
     python benchmarks/collect.py rows         what benchmarks/bench.py prints of it, with a start of 500,000 calls
     python benchmarks/collect.py pair         200 x 7 x 5 pairs (14,000 calls), calm and with 20% faults

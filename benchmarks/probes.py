@@ -1,6 +1,6 @@
 """Reading probes on planted truth: judges that see, see half, are blind, severe or competent, or follow form.
 
-    python benchmarks/probes.py [--panels 500] [--through-server 2]
+    python benchmarks/probes.py [--panels 500] [--only "all see"] [--through-server 2]
     python benchmarks/probes.py --table            # of the results that are kept, with 95% intervals (Wilson's)
 
 60 items x 4 languages (en, ar, ko, th) x 5 judges, and probes of 30 of them: 9 versions by `make_probes`. The judges of
@@ -10,7 +10,8 @@ server by a plan with `probes:`, and must be equal, score by score.
 
 "right" is the share of panels in which the planted cell gets its verdict, the judge that follows form is named by
 placebos, or the one that scores length by padding; "confused" that in which a blind cell anywhere is called competent
-or seeing, or a seeing one blind; "accused" that in which a judge is said to follow form, pleas or length that does not.
+or seeing, or a seeing one blind; "form" that in which a judge is said to follow form that does not, "help" that in
+which one is said to be swayed by pleas or padding that is not.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def read(texts: Texts, judges: dict[str, Any], wanted: str | None, seed: int) ->
     }
     followers = {name for name, entry in judges.items() if "placebo" in entry or "length" in entry}
     due = {name: {judge for judge in judges if name in judges[judge]} for name in named}
-    accused = set().union(*named.values(), helped.loc[helped["rises"], "judge"]) - followers
+    swayed = set(helped.loc[helped["rises"], "judge"]) - followers
     return {
         "right": verdict == wanted if wanted is not None else all(due[name] <= named[name] for name in named),
         "confused": any(
@@ -129,7 +130,8 @@ def read(texts: Texts, judges: dict[str, Any], wanted: str | None, seed: int) ->
             for cell, sees in truth.items()
             if not followers
         ),
-        "accused": bool(accused),
+        "form": bool(named["placebo"] - followers),
+        "help": bool(swayed),
     }
 
 
@@ -137,13 +139,13 @@ def table(out: dict[str, Any]) -> str:
     """The results for docs/probes.md."""
     from scipy.stats import binomtest
 
-    n = out["panels"]
-    lines = ["| judges | right | confused | accused |", "|---|---|---|---|"]
+    lines = ["| judges | panels | right | confused | accused of form | of pleas or length |", "|" + "---|" * 6]
     for name, found in out.items():
-        if isinstance(found, dict):
-            cells = [f"{p:.1%} [{low:.1%}, {high:.1%}]" for p in found.values()
-                     for low, high in [binomtest(round(p * n), n).proportion_ci(method="wilson")]]  # fmt: skip
-            lines.append(f"| {name} | {' | '.join(cells)} |")
+        n = found["panels"]
+        shares = [(found[key], binomtest(round(found[key] * n), n).proportion_ci(method="wilson"))
+                  for key in ("right", "confused", "form", "help")]  # fmt: skip
+        cells = [f"{p:.0%} [{low:.0%}, {high:.0%}]" for p, (low, high) in shares]
+        lines.append(f"| {name} | {n} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -178,24 +180,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panels", type=int, default=500)
     parser.add_argument("--through-server", type=int, default=0)
+    parser.add_argument("--only", default="")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     kept = Path(__file__).with_name("results") / "probes.json"
     if options.table:
         print(table(json.loads(kept.read_text())))
         return
-    out: dict[str, Any] = {"panels": options.panels}
+    out: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         if options.through_server:
-            out["equal_through_server"] = through_server(Path(folder), options.through_server)
+            through_server(Path(folder), options.through_server)
         texts = Texts(write_plan(Path(folder) / "direct", "http://127.0.0.1:1/v1"))
         for name, (judges, wanted) in scenarios().items():
+            if options.only not in name:
+                continue
             begun = time.perf_counter()
             found = [read(texts, judges, wanted, seed) for seed in range(options.panels)]
-            out[name] = {key: float(np.mean([f[key] for f in found])) for key in found[0]}
+            out[name] = {"panels": options.panels} | {
+                key: round(float(np.mean([f[key] for f in found])), 4) for key in found[0]
+            }
             print(name, json.dumps(out[name]), f"({time.perf_counter() - begun:.0f} s)", flush=True)
-    if options.panels >= 100:
-        kept.write_text(json.dumps(out, indent=1) + "\n")
+            kept.write_text(json.dumps({n: out[n] for n in scenarios() if n in out}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import Summary, collect, load_plan, read_summary
-from polyjudge.collect.adaptive import _refuse_changes, audited_scores, collect_until
+from polyjudge.collect.adaptive import _note, _planned, _refuse_changes, audited_scores, collect_until
+from polyjudge.collect.runner import Asking, opened, ready
 from polyjudge.collect.runs import read_run
+from polyjudge.collect.store import ADAPTIVE, write_meta
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.say import Say, say, word
 from polyjudge.questions.plan.sequential import Sequential, run_rule
@@ -309,6 +312,23 @@ def test_a_judge_and_a_language_join_a_run_as_new_questions(tmp_path: Path) -> N
     assert words(word(say("collect.parts", parts=3, level=0.95))) in words(shown)
 
 
+def test_whatever_joins_and_leaves_every_question_is_asked_once(tmp_path: Path) -> None:
+    config = js.plant("rating", 24, ["en", "zh", "tr"], ["ja", "jb", "jc", "jd", "je"], seed=1)
+    path = js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", config)
+    raw, rng = json.loads(path.read_text()), np.random.default_rng(5)
+    for seed in range(3):
+        with opened(tmp_path / f"run{seed}") as con:
+            for _ in range(8):
+                judges = rng.permutation(raw["judges"])[: rng.integers(2, 6)].tolist()
+                languages = rng.permutation(raw["languages"])[: rng.integers(1, 4)].tolist()
+                plan = load_plan(_changed(path, lambda raw, j=judges, x=languages: raw.update(judges=j, languages=x)))
+                tasks, parts = _planned(con, ready(plan, Asking()), SETTINGS)
+                write_meta(con, ADAPTIVE, _note(tasks, parts))
+                asked = [(x, *sorted(pair)) for part in parts for x, *pair in part.rule.asked.itertuples(index=False)]
+                names = sorted(judge["name"] for judge in judges)
+                assert sorted(asked) == sorted((x, *pair) for x in languages for pair in combinations(names, 2))
+
+
 def test_claims_about_judges_that_joined_are_false_in_at_most_5_percent_of_runs() -> None:
     """Also when somebody adds a judge only where the scores that are there look extreme, and to look at them again."""
     names = {"languages": ("en", "de"), "judges": ("a", "b", "c")}
@@ -398,3 +418,10 @@ def test_what_may_join_and_leave(questions: str, judge: bool, language: bool) ->
                 with refused(CollectError, *({*now} ^ {*kept[axis]}), axis, "-o NEW_RUN"):
                     _refuse_changes({**kept, axis: now}, [kept], questions)
         _refuse_changes({**kept, axis: kept[axis][::-1]}, [kept], questions)
+
+
+def test_the_page_has_the_table_that_was_measured() -> None:
+    from benchmarks.sequential import RESULTS, table
+
+    root = Path(__file__).parents[2]
+    assert table(json.loads(RESULTS.read_text())) in (root / "docs" / "adaptive.md").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ import judge_server as js
 import polyjudge as pj
 from polyjudge.collect.askers import make_asker
 from polyjudge.collect.first_calls import first_calls
-from polyjudge.collect.models import Ask, Problem
+from polyjudge.collect.models import Ask, ChatAsker, Problem
 from polyjudge.collect.plan import Judge, load_plan
 from polyjudge.collect.runner import collect
 from polyjudge.collect.store import FILE
@@ -165,6 +165,16 @@ def test_the_client_of_every_provider_is_made_and_asks(model: str, monkeypatch: 
     assert caught.value.retry
 
 
+def test_a_service_that_wants_another_name_for_max_tokens_is_bounded_all_the_same() -> None:
+    base = {"model": "openai-api/here/m", "base_url": "http://127.0.0.1:9", "settings": {"max_tokens": 50}}
+    asker = make_asker(Judge.model_validate(base), None, None, [])
+    assert isinstance(asker, ChatAsker)
+    assert asker.body(Ask("x"))["max_tokens"] == 50
+    assert asker.leave_out("max_tokens")
+    body = asker.body(Ask("x"))
+    assert (body["max_completion_tokens"], "max_tokens" in body) == (50, False)
+
+
 # --- the first calls ---
 
 
@@ -173,6 +183,7 @@ PLANTED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "wrong key": ({"dead": {"ja": 401}}, {}, "key"),
     "no such model": ({"dead": {"ja": 404}}, {}, "model"),
     "nobody there": ({}, {"base_url": "http://127.0.0.1:9/v1"}, "address"),
+    "moved": ({"dead": {"ja": 302}}, {}, "address"),
     "no money": ({"dead": {"ja": 402}}, {}, "money"),
     "too fast": ({"dead": {"ja": 429}}, {}, "rate"),
     "refuses": ({"says": "I'm sorry, I can't do that."}, {}, "refused"),

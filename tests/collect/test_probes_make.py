@@ -249,3 +249,11 @@ def test_short_and_missing_responses_are_said() -> None:
         make_probes(items(2), kinds=["explode"])
     with refused(CollectError, "severities"):
         make_probes(items(2), shares=[0.4, 0.2])
+
+
+def test_the_page_has_the_table_that_was_measured() -> None:
+    from benchmarks.probes import table
+
+    root = Path(__file__).parents[2]
+    kept = json.loads((root / "benchmarks" / "results" / "probes.json").read_text())
+    assert table(kept) in (root / "docs" / "probes.md").read_text(encoding="utf-8")

@@ -140,7 +140,7 @@ def _row(
 def _code(problem: Problem) -> str:
     """What is wrong, by what the service said."""
     text = problem.message.casefold()
-    if problem.unreachable:
+    if problem.unreachable or problem.kind.startswith("http 3"):
         return "address"
     if problem.kind in ("http 402",) or "quota" in text or "credit" in text or "billing" in text:
         return "money"

@@ -17,16 +17,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.prompts import answer_schema
 from polyjudge.collect.secrets import allowed, host_of, is_loopback, redact
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
-
-if TYPE_CHECKING:
-    pass
 
 FATAL = (401, 402, 404)
 """Statuses that will not change by asking again or asking something else: no key, no money, no such model."""
@@ -244,8 +241,10 @@ class ChatAsker(HttpAsker):
             messages.insert(0, {"role": "system", "content": settings["system_message"]})
         body: dict[str, Any] = {"model": self.model, "messages": messages}
         body |= {_SENT[k]: v for k, v in settings.items() if k in _SENT}
-        if self.judge.model.startswith("openai/") and "max_tokens" in body:
-            body["max_completion_tokens"] = body.pop("max_tokens")
+        most = self.judge.settings.get("max_tokens")
+        if most is not None and (self.judge.model.startswith("openai/") or "max_tokens" in self.omitted):
+            body.pop("max_tokens", None)
+            body["max_completion_tokens"] = most  # what others call max_tokens
         if self.structured:
             schema = {"name": "verdict", "schema": self.schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -24,6 +24,8 @@ SEES, BLIND = 0.1, 0.4
 that share: surely for all cells together."""
 AT_END = 0.25
 """From this share of clean responses at an end of the scale on a small reaction says nothing: there is no room."""
+ACCUSED = 0.01
+"""Chance that some judge of a panel is said to follow form, or to be swayed, that is not."""
 VERDICTS = ("severity", "blind", "competence", "cannot tell")
 
 
@@ -102,7 +104,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     shift = mean_there(scores[:, placebos], 1) - scores[:, clean]
     wrong, wrong_se, _, skew = _over_tasks(shift, panel)
     t = float(stdtrit(df, (1 + level) / 2))
-    moved = _moved(wrong, wrong_se, skew, df, (1 + level) / 2) & (np.abs(wrong) > limit / 2)
+    moved = _moved(wrong, wrong_se, skew, df, 1 - ACCUSED / 2) & (np.abs(wrong) > limit / 2)
     half = float(stdtrit(df, 1 - together(1 - level, reaction.size))) * reaction_se
     usual, usual_low = _usual(fall, reaction - half > 0, panel, t)
     at_end = mean_there(_at_end(scores[:, clean], panel), 0)
@@ -168,7 +170,7 @@ def _moved(value: Array, se: Array, skew: Array, df: int, level: float) -> NDArr
 def _judges(panel: Panel, shift: Array, cells: NDArray[np.bool_], limit: float, level: float) -> pd.DataFrame:
     """What placebos do to each judge over all languages: a liking for form, such as length, shows sooner there."""
     value, se, df, skew = _over_tasks(mean_there(shift, 1)[:, None], panel)
-    over = _moved(value, se, skew, df, (1 + level) / 2) & (np.abs(value) > limit / 2)
+    over = _moved(value, se, skew, df, 1 - ACCUSED / 2) & (np.abs(value) > limit / 2)
     half = float(stdtrit(df, (1 + level) / 2)) * se
     return pd.DataFrame(
         {
@@ -234,7 +236,7 @@ def _susceptibility(panel: Panel, clean: int, helps: dict[int, str], limit: floa
     rises = [scores[:, at] - scores[:, clean] for at in helps]
     values = np.stack([np.concatenate([mean_there(r, 1)[:, None], r], axis=1) for r in rises], axis=1)
     value, se, df, skew = _over_tasks(values, panel)  # (kinds, 1 + languages, judges)
-    sure = _moved(value, se, skew, df, level) & (value > limit / 2)
+    sure = _moved(value, se, skew, df, 1 - ACCUSED) & (value > limit / 2)
     places = [(kind, x, j) for kind in helps.values() for x in (ALL, *panel.languages) for j in panel.judges]
     out = pd.DataFrame(places, columns=list(names[:3])).assign(
         **_interval("rise", value, float(stdtrit(df, (1 + level) / 2)) * se), rises=sure.ravel()
