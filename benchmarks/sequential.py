@@ -213,14 +213,13 @@ def measure(draw: Draw, truth: np.ndarray, matters: float, cluster: int, runs: i
 
 def table(out: dict[str, Any]) -> str:
     """The results for docs/adaptive.md."""
-    head = "| scores | matters | wrong [95% interval] | bought | settled | fixed: wrong, settled | peeking: wrong |"
-    lines = [head + " largest bias (by chance) |", "|" + "---|" * 8]
+    head = "| scores | wrong [95% interval] | bought | settled | peeking: wrong | largest bias (by chance) |"
+    lines = [head, "|" + "---|" * 6]
     for name, r in out.items():
         low, high = binomtest(round(r["wrong"] * r["runs"]), r["runs"]).proportion_ci(method="wilson")
         lines.append(
-            f"| {name} | {r['matters']:g} | {r['wrong']:.1%} [{low:.1%}, {high:.1%}] | {r['share']:.0%} | "
-            f"{r['settled']:.0%} | {r['wrong_fixed']:.1%}, {r['settled_fixed']:.0%} | {r['wrong_peeking']:.0%} | "
-            f"{r['bias']['largest']:.2f} ({r['bias']['largest_by_chance']:.2f}) |"
+            f"| {name} | {r['wrong']:.1%} [{low:.1%}, {high:.1%}] | {r['share']:.0%} | {r['settled']:.0%} | "
+            f"{r['wrong_peeking']:.0%} | {r['bias']['largest']:.2f} ({r['bias']['largest_by_chance']:.2f}) |"
         )
     return "\n".join(lines)
 
