@@ -9,7 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.estimate.resample import holm
 from polyjudge.panel.arrays import Array
+from polyjudge.panel.labels import ALL
 
 
 def spread(added: Array, clusters: NDArray[np.int64] | int, least: Array | float = 0.0) -> Array:
@@ -40,3 +42,19 @@ def two_boards(systems: tuple[str, ...], name: str, plain: Any, other: Any, leve
     wide = stdtrit(g - 1, 1 - (1 - level) / 2 / max(len(systems) - 1, 1)) * spread(added[:, [best]] - added, g)
     out["top_set"] = mean[best] - mean <= wide
     return pd.DataFrame(out).sort_values(f"{name}_rank", kind="stable", ignore_index=True)
+
+
+def judges_first(frame: pd.DataFrame, level: float, cells: bool = False) -> pd.DataFrame:
+    """A table of languages and judges with "(all)" of each: judges over all languages first, then cells; what is over
+    all of one language or one judge is said once. Column p becomes Holm's over the judges, with `cells` over their
+    cells too; and `clear` says where it is small."""
+    if frame["judge"].nunique() == 2:
+        frame = frame[frame["judge"] != ALL]
+    if frame["language"].nunique() == 2:
+        frame = frame[frame["language"] == ALL]
+    tested = ((frame["judge"] != ALL) & (cells | (frame["language"] == ALL))).to_numpy()
+    p = np.where(tested, frame["p"].to_numpy(float), np.nan)
+    p[tested] = holm(p[tested])
+    frame = frame.assign(p=p, clear=np.nan_to_num(p, nan=1.0) <= 1 - level)
+    order = np.lexsort([frame["language"] != ALL, frame["judge"] == ALL])
+    return frame.iloc[order].reset_index(drop=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.estimate.influence import cluster_codes, spread, two_boards
+from polyjudge.estimate.influence import cluster_codes, judges_first, spread, two_boards
 from polyjudge.estimate.length_slope import at_equal_length, slopes
-from polyjudge.estimate.resample import check_level, holm
+from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
-
-ALL = "(all)"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -74,7 +72,7 @@ def length(panel: Panel, characters: Array | None, *, level: float = 0.95) -> Le
     with np.errstate(invalid="ignore", divide="ignore"):
         p = np.where(se > 0, 2 * stdtr(np.maximum(count - 1, 1), -np.abs(value[0]) / se), 1.0)
     ends = {"low": value[0] - half, "high": value[0] + half}
-    cells = _tested(long_table(axes, slope=value[0], **ends, p=p, tasks=count), level)
+    cells = judges_first(long_table(axes, slope=value[0], **ends, p=p, tasks=count), level)
     board = at_equal_length(panel.system_scores, found, panel.weights, cluster)
     plain, equal = (board.plain, board.plain_added), (board.equal, board.equal_added)
     systems = two_boards(panel.systems, "equal", plain, equal, level)
@@ -90,18 +88,3 @@ def _with_all(values: Array, k: int, m: int) -> Array:
     wide = np.concatenate([values, values.mean(axis=1, keepdims=True)], axis=1)
     out: Array = np.concatenate([wide, wide.mean(axis=2, keepdims=True)], axis=2)
     return out
-
-
-def _tested(frame: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Judges first, then cells; with one language or one judge what is over all of it is said once. The judges are
-    tested together."""
-    if frame["judge"].nunique() == 2:
-        frame = frame[frame["judge"] != ALL]
-    if frame["language"].nunique() == 2:
-        frame = frame[frame["language"] == ALL]
-    tested = ((frame["language"] == ALL) & (frame["judge"] != ALL)).to_numpy()
-    p = np.where(tested, frame["p"].to_numpy(float), math.nan)
-    p[tested] = holm(p[tested])
-    frame = frame.assign(p=p, clear=np.nan_to_num(p, nan=1.0) <= 1 - level)
-    order = np.lexsort([frame["language"] != ALL, frame["judge"] == ALL])
-    return frame.iloc[order].reset_index(drop=True)

@@ -10,9 +10,9 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from polyjudge.estimate.bands import uncertainty
-from polyjudge.estimate.influence import cluster_codes, spread, two_boards
+from polyjudge.estimate.influence import cluster_codes, judges_first, spread, two_boards
 from polyjudge.estimate.order_effect import Lean, balance, lean
-from polyjudge.estimate.resample import check_level, holm
+from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import ALL
@@ -117,22 +117,7 @@ def _cells(panel: Panel, known: Lean, level: float) -> pd.DataFrame:
             out["p"] = 2 * stdtr(np.maximum(count - 1, 1), -np.abs(mean) / se)
     axes = {"language": (*panel.languages, ALL), "judge": (*panel.judges, ALL)}
     frame = long_table(axes, **out, tasks=count)
-    return _tested(frame, level)
-
-
-def _tested(frame: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Judges first, then cells; p over both together. With one language (or judge) a cell is its judge: said once."""
-    for axis in ("language", "judge"):
-        if frame[axis].nunique() == 2:
-            frame = frame[(frame[axis] != ALL) if axis == "judge" else (frame[axis] == ALL)]
-    frame = frame[frame["preference"].notna()]
-    order = np.lexsort([frame["language"] != ALL, frame["judge"] == ALL])
-    tested = frame["judge"].ne(ALL) | (frame["judge"].nunique() == 1)
-    p = frame["p"].where(tested).to_numpy(float, copy=True)
-    there = ~np.isnan(p)
-    p[there] = holm(p[there])
-    frame = frame.assign(p=p, clear=np.nan_to_num(p, nan=1.0) <= 1 - level)
-    return frame.iloc[order].reset_index(drop=True)
+    return judges_first(frame[frame["preference"].notna()], level, cells=True)
 
 
 def _scopes(k: int, m: int) -> list[Any]:
