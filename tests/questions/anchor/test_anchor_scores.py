@@ -350,7 +350,7 @@ def test_command_shows_every_part(tmp_path: Path, cli: Any) -> None:
     assert said["anchor.invariance"]["holds"]
     assert [said["anchor.hurt"][x] for x in ("language", "judge")] == ["language1", "judge1"]
     shown = {part.name for part in report.sections}
-    assert {"agreement", "gain", "helped", "shift", "means", "worth"} <= shown
+    assert {"humans", "agreement", "gain", "helped", "means", "worth"} <= shown
     assert all(word(part.title) in out.stdout for part in report.sections)
 
 

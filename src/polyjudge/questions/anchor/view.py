@@ -8,6 +8,7 @@ import pandas as pd
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.anchor.anchors import Anchor
+from polyjudge.questions.anchor.distance import SharedShift
 from polyjudge.questions.anchor.helped import Helped
 from polyjudge.questions.anchor.humans import PANEL, LanguageError
 from polyjudge.questions.anchor.raters import Annotators
@@ -29,12 +30,11 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
     frame["read"] = (*frame.get("read", ()), whose)
     sections = (
         *([] if result.raters is None else [_raters(result.raters)]),
-        *([] if result.humans is None else [_humans(result.humans)]),
+        *([] if result.humans is None else [_humans(result.humans, result.shift)]),
         *([] if result.passing is None else [_passing(result.passing)]),
         _decisions(result),
         *([] if result.panel_gain is None else [_gain(result.panel_gain.table)]),
         *([] if result.helped is None else [_helped(result.helped)]),
-        *([] if result.shift is None else [_shift(result.shift.table, result.shift.notes)]),
         *([] if result.probes is None else [_probes(result.probes)]),
         _means(result),
         _worth(result),
@@ -152,12 +152,13 @@ def _panel_table(h: LanguageError, means: pd.DataFrame) -> Table:
     return table("language_error_panel", "How far the panel is from the humans, points", frame, head, most=30)
 
 
-def _humans(h: LanguageError) -> Section:
+def _humans(h: LanguageError, shift: SharedShift | None) -> Section:
     best = (
         "language | judge | labels:count | follows labels = correlation/low/high:ratio.2 | without their noise = "
         "disattenuated:ratio.2 | best:yes | sure:share.0"
     )
-    errors = "language | judge | labels:count | error/_low/_high:+points | own labels' weight = weight:share.0"
+    errors = "language | judge | labels:count | by its own labels = shift/low/high:+points "
+    errors += "| error/_low/_high:+points | own labels' weight = weight:share.0"
     blocks: list[Block] = [
         table("language_error", "Judges and their mean against the humans", h.table, errors, most=400),
         table("judges_by_language", "Which judge follows the humans", h.judges, best, most=400),
@@ -166,7 +167,8 @@ def _humans(h: LanguageError) -> Section:
         head = "system | labels:count | rank:rank | as humans = humans/low/high:points"
         head += " | panel:points | by panel = rank_panel:rank"
         blocks.append(table("leaderboard_by_humans", "Systems as humans would rank them", h.board, head))
-    says = (say("humans.shrunk"), *notes(h.notes))
+    said = () if shift is None else shift.notes
+    says = (say("humans.shrunk"), say("anchor.distance"), *notes((*h.notes, *said)))
     return Section(name="humans", title="The panel against the humans", says=says, blocks=tuple(blocks))
 
 
@@ -272,31 +274,6 @@ def _probes(frame: pd.DataFrame) -> Section:
     )
     beside = table("probes", say("anchor.probes-table"), frame, head, most=400)
     return Section(name="probes", title="Probes beside labels", says=(_probes_say(frame),), blocks=(beside,))
-
-
-def _shift(frame: pd.DataFrame, said: tuple[Words, ...]) -> Section:
-    known = frame[frame["low"].notna()]
-    blocks: list[Block] = []
-    if len(known):
-        blocks.append(
-            chart(
-                "shift-chart",
-                "intervals",
-                "Shared shift of each language.",
-                say("anchor.distance"),
-                frame=known,
-                label="language",
-                value="shift",
-                title="Panel mean minus human",
-                unit="points",
-            )
-        )
-    head = (
-        "language | labels:count | shift, points = shift/low/high:+points "
-        "| less the mean shift = centred/_low/_high:+points"
-    )
-    blocks.append(table("shift", "Panel mean minus human, in points", frame, head))
-    return Section(name="shift", title="Shared shift against the humans", says=notes(said), blocks=tuple(blocks))
 
 
 def _means(a: Anchor) -> Section:

@@ -116,7 +116,7 @@ WORDS: dict[str, Template] = {
     "humans.skewed": "With fewer than 20 labels in a language, and skewed labels, intervals of its "
     "mean cover less than they say (about 90%).",
     "humans.shrunk": "Errors are shrunk to the mean of all languages; their intervals allow for how far languages "
-    "differ and for the annotators. What a language's own labels say stands under shared shift.",
+    "differ and for the annotators. What a language's own labels say stands beside.",
     "humans.more": "Label what is open.",
     "humans.save": "Correct the scores by the labels, and keep the calibrator.",
     "anchor.no-interaction": "With one judge or one language there is nothing to calibrate without labels.",
@@ -153,7 +153,8 @@ WORDS: dict[str, Template] = {
         + (f"{v['few']}" if v["few"] == v["most"] else f"{v['few']} to {v['most']}")
         + " more per language. The others need more tasks, not labels."
     ),
-    "anchor.distance": "What all judges together give more (or less) than the humans. Calibrating leaves it in.",
+    "anchor.distance": "What all judges together give more (or less) than the humans, calibrating without labels "
+    "leaves in.",
     "anchor.probes": lambda v: (
         "Labels and probes agree about {agrees} pairs of language and judge"
         + (f" and contradict each other about {places(v['places'])}: trust the labels." if v["places"] else ".")
