@@ -35,6 +35,9 @@ REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
 Map = Literal["auto", "shift", "slope", "isotonic", "ordinal"]
 MAPS: tuple[Map, ...] = ("auto", "shift", "slope", "isotonic", "ordinal")
 
+MUCH = 0.25
+"""Share of the difference between languages that annotators' severity may be, from which that is said first."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShiftEstimate:
@@ -159,6 +162,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
     _estimate: ShiftEstimate | None = None
     _weight: Array | None = None
     _chosen: LabelMap
+    _by_annotators: float = 0.0
 
     def __init__(
         self,
@@ -238,6 +242,8 @@ class AnchoredCalibrator(ConsensusCalibrator):
             fit = shrink(mean, steady_variance(found) + severity)
             mean, se = fit.estimate, np.sqrt(fit.se**2 + found.shared[0])
             self.tau_, self._weight = fit.tau, fit.weight
+            doubt = float(severity.mean())
+            self._by_annotators = doubt / (doubt + fit.tau**2) if doubt > 0 else 0.0
         self.shift_ = pd.Series(mean, index=index, name="shift")
         self.shift_se_ = pd.Series(se, index=index, name="shift_se")
         self.labels_ = pd.Series(found.labels, index=index, name="labels")
@@ -304,6 +310,8 @@ class AnchoredCalibrator(ConsensusCalibrator):
             names = ("removed", "low", "high")
             ends = dict(zip(names, fall.removed, strict=True))
             out.append(say("calibrate.fall", before=fall.before[0], after=fall.after[0], **ends))
+        if self._by_annotators >= MUCH and self.shift != "none":
+            out.insert(0, say("calibrate.annotators", share=self._by_annotators))
         bare = [str(x) for x in self.labels_.index[self.labels_ == 0]]
         if bare and self.shift != "none":
             half = 1.96 * float(self.shift_se_[bare].max())

@@ -25,6 +25,8 @@ WORDS: dict[str, Template] = {
         if v["low"] > 0
         else "Whether these labels lower the language error cannot be told: {removed/low/high:share} of it removed."
     ),
+    "calibrate.annotators": "{share:share} of the difference between languages, or more, may be your annotators' own "
+    "severity: do not use this before people who read two languages have labelled (label make --link).",
     "calibrate.no-labels": "{languages} have no labels: the mean shift of the others is removed there, and may be off "
     "by {half:points} points.",
     "calibrate.slope": "Scores are also stretched to the humans' scale, by {low:.2f} to {high:.2f}: left-out labels "

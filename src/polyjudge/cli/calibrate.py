@@ -83,7 +83,7 @@ def calibrate(
     if clip and scale.kind == "open" and panel.declared_range is None:
         raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
     cal, notes = _fitted(panel, method, shrink, labels, extend, target)
-    notes += () if extend or mark is not None or alone else advice(cal, panel)
+    notes += () if extend or mark is not None or (alone and labels is None) else advice(cal, panel)
     if mark is not None:
         cal = marked(cal, mark)
     part = panel.shape[1:] != everything.shape[1:]

@@ -155,6 +155,10 @@ def test_on_pariksha_the_first_screen_says_that_it_may_be_the_annotators(
     assert not any("calibrate" in step.command for step in said.next), "nobody is sent to correct by it"
     assert result.humans.table["weight"].mean() < 0.5, "shrinkage knows their variance"
     assert len(result.humans.board) == 30  # type: ignore[arg-type]
+    panel, labels = pariksha
+    said_first = pj.AnchoredCalibrator().fit(panel, labels).cautions(panel)[0]
+    assert said_first.code == "calibrate.annotators"
+    assert said_first.values["share"] >= 0.25
 
 
 def test_on_rtplx_the_labels_remove_what_no_panel_sees() -> None:
