@@ -21,6 +21,9 @@ WRITERS = {
 }
 """Commands that replace a folder, two files and a folder of tables; make a folder; and go on with a run."""
 
+GONE = (-signal.SIGKILL, -signal.SIGTERM)
+"""How a process ends that a signal took: 137, and 143 before and after its work, as a shell says."""
+
 
 def line(name: str, to: Path, scores: Path, plain: Path) -> list[str]:
     words = {"SCORES": scores, "TO": to, "PLAN": plain / "plan.json"}
@@ -51,8 +54,8 @@ def kills(bench: Bench, plain: Path, rng: random.Random, count: int, real: bool 
             shutil.copytree(place / f"{name}-scores", to)
         number = rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM))
         words, moment = line(name, to, other, plain), rng.uniform(0.02, 1.05) * lasts[name]
-        done = bench.run(*words, end=(moment, number), codes=(0, 143, -9), real=real)
-        killed += done.code in (143, -9)
+        done = bench.run(*words, end=(moment, number), codes=(0, 143, *GONE), real=real)
+        killed += done.code in (143, *GONE)
         found, old, new = content(to), whole[name, first], whole[name, other]
         if name == "run":
             _resumed(bench, words, to, place / "run-other", real)

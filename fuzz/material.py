@@ -122,7 +122,7 @@ def fill_sheets(labels: Path, rng: random.Random) -> None:
 
 
 def score_probes(made: Path, to: Path, judge: str, rng: random.Random) -> None:
-    rows = [json.loads(line) for line in made.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in made.read_text("utf-8").split("\n") if line]
     out = [
         {"task": r["id"], "language": r["language"], "judge": j, "system": r["version"],
          "score": round(70 - 10 * r["severity"] * (j != "blind") + rng.gauss(0, 3), 2)}

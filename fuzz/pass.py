@@ -143,7 +143,7 @@ refused: drift HERE/none SCORES
 refused: audit SCORES --map TEXT=1,x --judge COLUMN
 refused: audit SCORES::TEXT
 refused: audit SCORES --judge COLUMN -o SCORES
-refused: judges SCORES --judge COLUMN --families TEXT
+judges SCORES --judge COLUMN --families TEXT
 """
 """Commands whose words in capitals have hostile names. "report": with every output, and as JSON."""
 

@@ -58,28 +58,15 @@ def calibrate(
     from polyjudge.panel.errors import UsageError
     from polyjudge.panel.scale import scale_of
 
-    if output is None and save is None:
-        raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
-    if target is not None and extend is None:
-        raise UsageError("--target belongs to --extend.")
+    _check(output, save, target, extend, clip, mark)
     panels = o.criteria_panels(ctx, scores, criterion, criteria)
     if len(panels) > 1:
-        one = {"--labels": labels, "--extend": extend, "--mark": mark, "--clip": clip}
-        asked = next((flag for flag, value in one.items() if value not in (None, False)), None)
-        if asked is not None:
-            raise UsageError(f"{asked} works on one criterion at a time: read one of them.")
+        _check_one({"--labels": labels, "--extend": extend, "--mark": mark, "--clip": clip})
         return _each(ctx, scores, panels, (output, save), method, shrink, column or "calibrated", spreadsheet_safe)
     everything = next(iter(panels.values()))
-    alone = min(everything.shape[1:]) < 2
-    if alone and output is not None and labels is None and extend is None:
-        raise UsageError(
-            "Calibrating compares judges between languages: it takes two of each. These scores can be kept as a "
-            "baseline for polyjudge drift (--save CAL, without -o), or be calibrated by labels (--labels FILE)."
-        )
+    alone = _alone(everything, output is not None and labels is None and extend is None)
     panel = everything if extend else settle_incomplete(everything, inside=alone or labels is not None)
     scale = scale_of(panel)
-    if clip and mark is not None:
-        raise UsageError("--mark leaves the scores as they are: there is nothing to --clip.")
     if clip and scale.kind == "open" and panel.declared_range is None:
         raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
     cal, notes = _fitted(panel, method, shrink, labels, extend, target)
@@ -94,6 +81,41 @@ def calibrate(
     if save is not None:
         cal.save(save)
     _show(ctx, panel, cal, notes, written, save, clip, mark)
+
+
+def _check(
+    output: str | None, save: Path | None, target: float | None, extend: Path | None, clip: bool, mark: float | None
+) -> None:
+    """Options that do not go together."""
+    from polyjudge.panel.errors import UsageError
+
+    if output is None and save is None:
+        raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
+    if target is not None and extend is None:
+        raise UsageError("--target belongs to --extend.")
+    if clip and mark is not None:
+        raise UsageError("--mark leaves the scores as they are: there is nothing to --clip.")
+
+
+def _check_one(given: dict[str, Any]) -> None:
+    from polyjudge.panel.errors import UsageError
+
+    asked = next((flag for flag, value in given.items() if value not in (None, False)), None)
+    if asked is not None:
+        raise UsageError(f"{asked} works on one criterion at a time: read one of them.")
+
+
+def _alone(panel: Panel, by_judges: bool) -> bool:
+    """Whether there is one language or one judge; an error where scores are to be calibrated by the other judges."""
+    from polyjudge.panel.errors import UsageError
+
+    alone = min(panel.shape[1:]) < 2
+    if alone and by_judges:
+        raise UsageError(
+            "Calibrating compares judges between languages: it takes two of each. These scores can be kept as a "
+            "baseline for polyjudge drift (--save CAL, without -o), or be calibrated by labels (--labels FILE)."
+        )
+    return alone
 
 
 def _each(

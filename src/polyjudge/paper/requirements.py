@@ -75,7 +75,7 @@ def read_instances(path: str | Path) -> list[dict[str, Any]]:
     """The benchmark's tasks, one JSON object a line: task, query, requirements with criteria and prerequisites."""
     where = clean(str(path), 300)
     try:
-        rows = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+        rows = [json.loads(line) for line in read_text(path).split("\n") if line.strip()]
     except (json.JSONDecodeError, RecursionError) as error:
         raise PanelError(f"{where} is not JSON lines: {clean(error, 120)}.") from None
     for i, row in enumerate(rows, 1):

@@ -77,7 +77,7 @@ def read_translations(path: Path) -> dict[str, Translation]:
         return {}
     out = {}
     try:
-        for line in read_text(path).splitlines():
+        for line in read_text(path).split("\n"):
             if line.strip():
                 row = json.loads(line)
                 out[str(row["id"])] = Translation(**{**row, "lost": tuple(row.get("lost", ()))})

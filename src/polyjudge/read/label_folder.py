@@ -233,7 +233,7 @@ def _answers(path: Path, folder: Path, manifest: dict[str, Any], odd: list[str])
 def _json(path: Path) -> Iterator[dict[str, Any]]:
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix.lower() == ".jsonl":
-        data: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
+        data: Any = [json.loads(line) for line in text.split("\n") if line.strip()]
     else:
         data = json.loads(text)
     if isinstance(data, dict):

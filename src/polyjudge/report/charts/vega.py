@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean
 
 Spec = dict[str, Any]
 TYPES = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
@@ -63,7 +64,12 @@ class Picture:
         except ValueError:
             # It may cut a long label inside an emoji, and then not understand the half: they become squares.
             text = json.dumps(self.to_dict(), ensure_ascii=False)
-            return str(draw(json.loads(re.sub("[\U00010000-\U0010ffff]", "\N{WHITE SQUARE}", text))))
+            plain = json.loads(re.sub("[\U00010000-\U0010ffff]", "\N{WHITE SQUARE}", text))
+        try:
+            return str(draw(plain))
+        except ValueError as error:
+            why = clean(str(error).splitlines()[-1], 120)
+            raise UsageError(f"The figures cannot be drawn here: {why}. Leave them out, or raise ulimit -n.") from None
 
     def _repr_svg_(self) -> str:
         return self.svg
