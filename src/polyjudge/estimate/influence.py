@@ -30,7 +30,7 @@ def cluster_codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
 def two_boards(systems: tuple[str, ...], name: str, plain: Any, other: Any, level: float) -> pd.DataFrame:
     """Means of systems as they are and in another light (`name`), each given with what clusters add, (s,) and (g, s):
     system, mean, low, high, rank; {name}, {name}_low, {name}_high, {name}_rank; top_set, those that may be best in that
-    light (Bonferroni over the others)."""
+    light (Bonferroni over every two)."""
     out: dict[str, Any] = {"system": systems}
     for title, prefix, (mean, added) in (("mean", "", plain), (name, f"{name}_", other)):
         g = len(added)
@@ -39,7 +39,8 @@ def two_boards(systems: tuple[str, ...], name: str, plain: Any, other: Any, leve
         out[f"{prefix}rank"] = pd.Series(-mean).rank(method="min").astype(int).to_numpy()
     mean, added = other
     best, g = int(np.argmax(mean)), len(added)
-    wide = stdtrit(g - 1, 1 - (1 - level) / 2 / max(len(systems) - 1, 1)) * spread(added[:, [best]] - added, g)
+    pairs = len(systems) * (len(systems) - 1) / 2  # the best is picked by the data: every two may be those compared
+    wide = stdtrit(g - 1, 1 - (1 - level) / 2 / max(pairs, 1)) * spread(added[:, [best]] - added, g)
     out["top_set"] = mean[best] - mean <= wide
     return pd.DataFrame(out).sort_values(f"{name}_rank", kind="stable", ignore_index=True)
 
