@@ -28,7 +28,7 @@ def _judged(rng: np.random.Generator, s: Scenario, noise: float = 8.0) -> Array:
     """(n, 4, k, m) scores with tasks, judges and systems of their own levels."""
     n, k, m = s.tasks, s.languages, s.judges
     out = 50 + rng.normal(0, 8, (n, 1, 1, 1)) + rng.normal(0, 4, m) + QUALITY[:, None, None]
-    return out + rng.normal(0, 4, (n, 4, 1, 1)) + rng.normal(0, noise, (n, 4, k, m))
+    return np.asarray(out + rng.normal(0, 4, (n, 4, 1, 1)) + rng.normal(0, noise, (n, 4, k, m)))
 
 
 def _panel(scores: Array, **more: Any) -> Panel:
