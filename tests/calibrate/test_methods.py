@@ -12,8 +12,7 @@ import pytest
 
 import polyjudge as pj
 from plain_held_out import PLAIN, plain_matrices, plain_taus
-from polyjudge.calibrate.block import full_fit
-from polyjudge.calibrate.methods import REGISTRY, Method, find_methods, method
+from polyjudge.calibrate.methods import REGISTRY, Method, find_methods, full_fit, method
 from polyjudge.estimate.kernels import draw_blocks, stream
 from polyjudge.panel.errors import CalibratorError, UsageError
 from polyjudge.paper.methods import ORDER

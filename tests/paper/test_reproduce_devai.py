@@ -375,12 +375,12 @@ def test_exit_1_when_something_differs(call: Call, panel_file: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["devai", "--data", "absent.csv"], "Cannot read absent.csv"),
+        (["devai", "--data", "absent.csv"], "no file absent.csv"),
         (["devai", "--anchor", "x.csv"], "belongs to M-RewardBench"),
         (["devai", "--offline"], "--data FILE"),
         (["devai"], "Is there a network?"),
         (["mrewardbench"], "--offline"),
-        (["mrewardbench", "--offline", "--anchor", "absent.csv"], "Cannot read absent.csv"),
+        (["mrewardbench", "--offline", "--anchor", "absent.csv"], "no file absent.csv"),
         (["mrewardbench", "--offline", "-o", "out", "--figures", "gif"], "svg, png, pdf"),
         (["gsm8k"], "devai"),
     ],

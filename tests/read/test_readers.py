@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -470,8 +471,8 @@ def test_long_and_right_to_left_labels_stay_intact(tmp_path: Path) -> None:
 
 
 def test_numbers_as_labels_are_kept_as_written(tmp_path: Path) -> None:
-    panel = pj.read_panel(write(tmp_path / "s.csv", HEADER + rows(tasks="12").replace("1,en", "01,en")))
-    assert panel.tasks == ("01", "1", "2")
+    panel = pj.read_panel(write(tmp_path / "s.csv", HEADER + re.sub("(?m)^1,", "01,", rows(tasks="12"))))
+    assert panel.tasks == ("01", "2")
 
 
 def test_columns_by_usual_names() -> None:

@@ -17,7 +17,7 @@ from polyjudge.panel.say import Say, called, word
 from polyjudge.read.scores import condition_name
 from polyjudge.report import report_of
 from polyjudge.report.charts import draw
-from polyjudge.report.condition import in_words_of
+from polyjudge.report.fit import in_words_of
 from refusals import refused
 
 Cli = Callable[..., CompletedProcess[str]]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.block import Block, Multiplicity, make_block
+from polyjudge.calibrate.methods import Block, Multiplicity, make_block
 from polyjudge.estimate.bands import gaussian_radius, noise_sigma, score_sigma
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau, stream

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.block import Block
+from polyjudge.calibrate.methods import Block
 from polyjudge.estimate.kernels import double_centre, mean_tau, ranks
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.block import Multiplicity
+from polyjudge.calibrate.methods import Multiplicity
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate.block import Block, Multiplicity
+from polyjudge.calibrate.methods import Block, Multiplicity
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import cross_tau, double_centre, mean_of_pairs, mean_tau, stream
 from polyjudge.panel.arrays import Array

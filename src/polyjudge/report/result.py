@@ -48,8 +48,7 @@ def report_of(result: Record, panel: Panel | None = None) -> Report | None:
     build = import_module(beside).VIEWS.get(type(result).__name__) if package and find_spec(beside) else None
     if build is None:
         return None
-    from polyjudge.report.condition import in_words_of
-    from polyjudge.report.fit import fitted
+    from polyjudge.report.fit import fitted, in_words_of
 
     noun = panel.condition if panel is not None else getattr(result, "condition_", LANGUAGE)
     return fitted(in_words_of(build(result, panel), noun))

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.calibrate.block import Block
-from polyjudge.calibrate.methods import REGISTRY, Method, method
+from polyjudge.calibrate.methods import REGISTRY, Block, Method, method
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.panel.errors import UsageError
 from polyjudge.paper.draws import held_out_draws

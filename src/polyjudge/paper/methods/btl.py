@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.special import expit
 
-from polyjudge.calibrate.block import Block
-from polyjudge.calibrate.methods import method
+from polyjudge.calibrate.methods import Block, method
 from polyjudge.estimate.kernels import pair_index
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.budget import require_time

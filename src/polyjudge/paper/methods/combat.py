@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyjudge.calibrate.block import Block
-from polyjudge.calibrate.methods import Map, method
+from polyjudge.calibrate.methods import Block, Map, method
 from polyjudge.panel.arrays import Array
 
 

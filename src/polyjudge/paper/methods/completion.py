@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyjudge.calibrate.block import Block
-from polyjudge.calibrate.methods import method
+from polyjudge.calibrate.methods import Block, method
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.panel.arrays import Array
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.block import Block
-from polyjudge.calibrate.methods import method
+from polyjudge.calibrate.methods import Block, method
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyjudge.calibrate.block import Block
-from polyjudge.calibrate.methods import Map, method
+from polyjudge.calibrate.methods import Block, Map, method
 from polyjudge.estimate.kernels import ranks, tie_runs
 from polyjudge.panel.arrays import TIE_TOLERANCE, Array
 

@@ -6,8 +6,7 @@ import weakref
 
 import numpy as np
 
-from polyjudge.calibrate.block import Block
-from polyjudge.calibrate.methods import Map, method
+from polyjudge.calibrate.methods import Block, Map, method
 from polyjudge.estimate.covariance import Moments, correlations, off_and_on, one_factor
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel

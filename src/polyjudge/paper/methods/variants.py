@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from polyjudge.calibrate.block import Block
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.methods import REGISTRY, method, method_of
+from polyjudge.calibrate.methods import REGISTRY, Block, method, method_of
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 

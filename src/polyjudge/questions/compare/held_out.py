@@ -16,8 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.calibrate.base import Calibrator
-from polyjudge.calibrate.block import Block, Estimate, Multiplicity, full_fit, make_block
-from polyjudge.calibrate.methods import Map, Method, find_methods
+from polyjudge.calibrate.methods import Block, Estimate, Map, Method, Multiplicity, find_methods, full_fit, make_block
 from polyjudge.calibrate.shrinkage import Gain, shrinkage, unbiased_gain
 from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index

@@ -27,7 +27,7 @@ from polyjudge.report.charts.lines import (
     variance_shares,
 )
 from polyjudge.report.charts.vega import Picture
-from polyjudge.report.condition import Tongue
+from polyjudge.report.fit import Tongue
 from polyjudge.report.sections import Chart
 
 __all__ = [
