@@ -11,7 +11,7 @@ demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
 test: .venv/test.stamp .venv/system.stamp
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The eval tools whose files are read, in an environment of their own: the tests run them with mock judges. promptfoo
 # (needs Node.js 20.20 or newer) without what it asks for optionally, its own dependencies as of a day.

@@ -56,17 +56,14 @@ def need_tools() -> tuple[Path, Path]:
     return found
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a file share a worker and so its fixtures; files with slow tests begin, so that no worker waits."""
+    """Files with slow tests begin, so that no worker waits at the end."""
     slow = set()
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
         if item.get_closest_marker("slow"):
             slow.add(item.path)
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: item.path not in slow)
 
 

@@ -29,7 +29,7 @@ def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProces
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=280, cwd=cwd, env=env)
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

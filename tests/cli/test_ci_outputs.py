@@ -138,7 +138,6 @@ class Runner:
         return done
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_action_on_a_pull_request(scores: Path, wheel: Path, tmp_path: Path) -> None:
     """Installed from a wheel, audited, commented, failed by a finding; every step of it."""
     options = "--resamples 100 --judges 'Aster,Cobalt'"
