@@ -99,7 +99,7 @@ def _open(v: Values) -> str:
 
 def _diffuse(v: Values) -> str:
     judges = "all your judges" if len(v["judges"]) == v["panel"] else names(v["judges"])
-    count = "{count} of {cells} cells are off by more than {matters:.2g} {unit}"
+    count = "{count} of {cells} cells are surely off by more than {matters:.2g} {unit}"
     return f"Beyond that, {count}." if v["also"] else f"Language changes {judges}: {count}."
 
 
