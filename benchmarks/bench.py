@@ -66,7 +66,11 @@ def run(argv):
     return time.process_time() - begun
 
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    try:  # of this program alone: what getrusage says begins with the peak of the one that started it
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 small, large = json.loads(sys.argv[1])
 run(small)

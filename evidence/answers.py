@@ -214,7 +214,7 @@ def _ppi(sets: Sequence[Evidence]) -> Answer | None:
         return None
     by = table.groupby("labels")[["covers", "width"]].agg({"covers": ["min", "max"], "width": "median"})
     said = "; ".join(f"{n} labels: {r['covers', 'min']:.0%} to {r['covers', 'max']:.0%}" for n, r in by.iterrows())
-    short = [int(n) for n, r in by.iterrows() if r["covers", "min"] < 0.93]
+    short = [n for n, r in by.iterrows() if r["covers", "min"] < 0.93]
     verdict = f"with {short[-1]} labels or fewer some are short" if short else "none is short, some are a little wide"
     return Answer(
         "ppi", "Do intervals from few labels and many scores hold?", "Partly" if short else "Yes",

@@ -436,10 +436,9 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     one = " UNION ALL ".join(f"SELECT trim({t}) AS t FROM {source.relation}" for t in texts)
     given = v.parse_map(draft.asked.map)
     counts, is_word = v.profile_sql("t", given)
-    found = source.con.execute(f"SELECT {counts} FROM ({one})").fetchall()[0]
-    words = source.con.execute(
-        f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
-    ).fetchall()
+    *found, worded = source.con.execute(f"SELECT {counts}, bool_or({is_word}) FROM ({one})").fetchall()[0]
+    grouped = f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
+    words = source.con.execute(grouped).fetchall() if worded else []
     names = (
         "least",
         "most",
