@@ -29,6 +29,8 @@ SETTLED = 1e-9
 """Newton's steps end when the log-likelihood would rise by less than this."""
 ROUNDING = 1e-3
 """A step may lower the log-likelihood by this: the points move with the units' modes, so it is smooth only so far."""
+FAR = 300.0
+"""Cuts further apart than this have nothing to do with each other."""
 CHUNK = 200_000
 """Terms (unit x point x cell x cut) held at once."""
 
@@ -86,7 +88,7 @@ def fit_ordinal(counts: Array, nodes: int | None = None) -> OrdinalFit:
         tried = at + step
         if (np.diff(tried[: c - 1]) > 0).all():
             new = _evaluate(counts, tried, modes, nodes)
-            if np.isfinite(new[0]) and new[0] >= value - ROUNDING:
+            if np.isfinite(new[2]).all() and new[0] >= value - ROUNDING:
                 at, ridge = tried, 0.0 if ridge <= 1e-3 else ridge / 10
                 value, gradient, hessian, scores, modes = new
                 continue
@@ -237,7 +239,7 @@ def _quadrature(
 
 def _between(level: Array, cuts: Array, hessian: Array) -> float:
     """The terms of inner levels that depend on the gap of their cuts alone; adds their part of the Hessian."""
-    gap = np.diff(cuts)
+    gap = np.minimum(np.diff(cuts), FAR)
     inner = level[1:-1]
     up = np.exp(gap)
     bend = inner * up / (up - 1) ** 2
@@ -248,7 +250,7 @@ def _between(level: Array, cuts: Array, hessian: Array) -> float:
 
 def _between_gradient(counts: Array, cuts: Array) -> Array:
     """(n, C - 1) gradient of those terms for each unit."""
-    pull = counts[:, :, 1:-1].sum(axis=1) / np.expm1(np.diff(cuts))
+    pull = counts[:, :, 1:-1].sum(axis=1) / np.expm1(np.minimum(np.diff(cuts), FAR))
     out = np.zeros((len(counts), len(cuts)))
     out[:, 1:] += pull
     out[:, :-1] -= pull
