@@ -192,7 +192,7 @@ def test_later_figures_of_the_authors(panel: pj.Panel, tmp_path: Path) -> None:
         columns=["task", "language", "evaluator", "repeat", "score"],
     )
     repeats.to_csv(tmp_path / "replication_scores.csv", index=False)
-    table = follow_up(panel, rank_reversals(panel), tmp_path / "replication_scores.csv").frame.set_index("quantity")
+    table = follow_up(panel, rank_reversals(panel), tmp_path / "replication_scores.csv").set_index("quantity")
     assert table.loc["repeat calls: mean sd", "computed"] == pytest.approx(10)
     assert table.loc["repeat calls: ratio to the largest cell", "computed"] == pytest.approx(10 / 20.6058, abs=1e-4)
     rest = table[table["authors_later"].notna() & ~table.index.str.startswith("repeat calls")]

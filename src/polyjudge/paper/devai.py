@@ -17,7 +17,7 @@ from polyjudge.paper import published
 from polyjudge.paper.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
 from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
 from polyjudge.paper.exact import Tau, bare_comparison, published_information
-from polyjudge.paper.ledger import Answer, Answers, measured_scatter, scattered, worded
+from polyjudge.paper.ledger import Answers, measured_scatter, scattered, value, worded
 from polyjudge.paper.requirements import GROUPS, Requirements
 from polyjudge.paper.score_information import Information, information
 from polyjudge.paper.top_judge import TARGET, Decisions, decisions
@@ -180,13 +180,8 @@ def answer(found: Findings, types: Types | None = None) -> Answers:
         "target": str(TARGET),
         "judges_identity": str(JUDGES_IDENTITY),
     }
-    answers = worded(given, dict(published.leaves(book)), words)
+    answers = worded("devai", given, words)
     return answers if found.seed is None else scattered(answers, measured_scatter())
-
-
-def value(computed: float | str | None, corrected: str = "", **more: Any) -> Answer:
-    """A computed value, worded by its path."""
-    return Answer("", computed, corrected=corrected, **more)
 
 
 def _panel(found: Findings) -> Answers:

@@ -12,6 +12,7 @@ from polyjudge.estimate.bands import Uncertainty
 from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.labels import labels
+from polyjudge.panel.panel import Panel
 from polyjudge.report.charts import interaction_heatmap, rank_lines
 from polyjudge.report.charts.theme import LIGHT, finish
 from polyjudge.report.charts.vega import Picture, bands, layer, of, plot, stacked
@@ -41,6 +42,12 @@ def before_after(means: pd.DataFrame, gap: float, title: str, measure: str, note
         _axis_titles(rank_lines(rows, stage, titles[stage]), "language", f"rank by mean {measure}") for stage in stages
     ]
     return finish(stacked(parts, "vconcat", spacing=12), title, note)
+
+
+def ranks_of(panel: Panel) -> Picture:
+    """Figure 2."""
+    means = panel.matrix(panel.cell_means)
+    return before_after(means, panel.tie_gap, "Ranks of the judges by language", "score")
 
 
 def reversal_strength(pairs: pd.DataFrame, alpha: float = 0.05) -> Picture:

@@ -6,9 +6,7 @@ polyjudge moves it half a task inwards; both are given.
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
-from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
 from polyjudge.paper.inputs import table_of
-from polyjudge.paper.printed import Table
+from polyjudge.paper.published import data
 from polyjudge.questions.audit.orders import RankReversals
 from polyjudge.questions.audit.pass_rates import gates, pass_rates, spread
 from polyjudge.questions.audit.robustness import link_functions, spearman
@@ -28,35 +26,17 @@ from polyjudge.questions.audit.robustness import link_functions, spearman
 CLIP = 1e-4
 OWN = "logit, squeezed by half a task"
 """What polyjudge takes as the logit."""
-NOTE = (
-    "Gates in percentage points, cells in points. Spearman and sign changes (cells of a point or more) compare the "
-    "interaction on another scale with the linear one. Scores of 0 and 100 have no logit: the authors cut them off at "
-    "0.0001, polyjudge moves them half a task inwards, and whether the linear conclusion survives hangs on that. Three "
-    "values that the authors give with bootstrap intervals differ in the last digit. "
-    "The repeat calls are 1,440 new ones, ten tasks of MetaGPT; they need the authors' replication_scores.csv "
-    "(--replication). These are descriptions of this panel, so they have no interval; polyjudge audit gives them with "
-    "one."
-)
 
 
-def later_values() -> dict[str, float]:
-    """Quantity -> what the authors print of it."""
-    text = (files("polyjudge.paper") / "data" / "later.json").read_text(encoding="utf-8")
-    out: dict[str, float] = json.loads(text)["values"]
-    return out
-
-
-def follow_up(panel: Panel, reversals: RankReversals, replication: str | Path | None = None) -> Table:
+def follow_up(panel: Panel, reversals: RankReversals, replication: str | Path | None = None) -> pd.DataFrame:
     """The authors' figures beside ours; `agrees`: ours prints as theirs."""
-    theirs = later_values()
+    theirs: dict[str, float] = data("later")["values"]
     mine = {**_gates(panel), **_left_out(panel), **_descriptions(panel), **_links(panel)}
     mine["p of the number of reversals"] = reversals.p_global
     mine |= {} if replication is None else _repeat_calls(panel, replication)
     names = [*theirs, *(name for name in mine if name not in theirs)]
     rows = [(name, theirs.get(name), mine.get(name), agrees(theirs.get(name), mine.get(name))) for name in names]
-    frame = pd.DataFrame(rows, columns=["quantity", "authors_later", "computed", "agrees"])
-    title = "What the authors found later on the same scores"
-    return Table("follow_up", title, frame, {"authors_later": 3, "computed": 3}, NOTE)
+    return pd.DataFrame(rows, columns=["quantity", "authors_later", "computed", "agrees"])
 
 
 def agrees(theirs: float | None, mine: float | None) -> str:

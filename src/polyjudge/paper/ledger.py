@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Any, Literal
 
 import pandas as pd
@@ -71,6 +69,11 @@ class Answer:
 
 
 Answers = dict[Path, Answer]
+
+
+def value(computed: float | str | None, corrected: str = "", **more: Any) -> Answer:
+    """A computed value, worded by its path."""
+    return Answer("", computed, corrected=corrected, **more)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -147,25 +150,20 @@ def within(width: float) -> float:
 
 def measured_scatter() -> dict[str, float]:
     """Standard deviation of every random DevAI value over independent draws, as `benchmarks/scatter.py` found it."""
-    text = (files("polyjudge.paper") / "data" / "scatter.json").read_text(encoding="utf-8")
-    out: dict[str, float] = json.loads(text)["sd"]
-    return out
+    return dict(published.data("scatter")["sd"])
 
 
-def worded(
-    given: Mapping[Path, Answer], taken: Mapping[Path, float | str | None], words: Mapping[str, str | Sequence[str]]
-) -> Answers:
+def worded(benchmark: Benchmark, given: Mapping[Path, Answer], words: Mapping[str, str | Sequence[str]]) -> Answers:
     """The answers with the wording of `data/answers.json`: number, kind and reading where they say none themselves.
 
-    Settings come from `taken`, the published values. `words`: what templates may speak of; of a list by the kind of row
-    the one at the row's place.
+    Settings are taken from the published values. `words`: what templates may speak of; of a list by the kind of row the
+    one at the row's place.
     """
-    text = (files("polyjudge.paper") / "data" / "answers.json").read_text(encoding="utf-8")
-    rules = [(re.compile(pattern), *more) for pattern, *more in json.loads(text)]
+    taken = dict(published.leaves(published.load(benchmark)))
+    rules = [(re.compile(pattern), *more) for pattern, *more in published.data("answers")[benchmark]]
     out: Answers = {}
     for path in {**taken, **given}:
-        key = published.key(path)
-        match, number, kind, reading = _rule(rules, key)
+        match, number, kind, reading = _rule(rules, published.key(path))
         answer = given.get(path)
         if answer is None:
             if kind != "setting":
@@ -177,7 +175,10 @@ def worded(
         known["part"] = PARTS[int(last)] if last.isdigit() and int(last) < len(PARTS) else ""
         names = words.get(path[0], ())
         known["name"] = names[int(last)] if last.isdigit() and int(last) < len(names) else ""
-        groups = [g.replace("_", " ") if path[0] in ("cost", "requirement_types") else g for g in match.groups()]
+        groups = [
+            g.replace("_", " ") if path[0] in ("cost", "requirement_types", "human_anchor") else g
+            for g in match.groups()
+        ]
         out[path] = replace(
             answer,
             number=answer.number or number.format(*groups, **known),
@@ -198,18 +199,3 @@ def _rule(rules: Sequence[Any], key: str) -> tuple[re.Match[str], str, Any, str]
             kind, reading = (*more, "", "")[:2]
             return match, number, kind, reading
     raise AssertionError(f"no words for {key}")
-
-
-def setting(number: str, value: float | str) -> Answer:
-    """A published setting (seed, number of resamples, level) that the recomputation takes over."""
-    return Answer(number, value, "setting", "setting")
-
-
-def label(number: str, value: str) -> Answer:
-    """A name that is taken over from the published table."""
-    return Answer(number, value, "label", "label")
-
-
-def labels(word: str, names: Iterable[str]) -> Answers:
-    """The names along an axis of the panel."""
-    return {("panel", word, str(i)): label(f"{word[:-1]} {i + 1}", name) for i, name in enumerate(names)}

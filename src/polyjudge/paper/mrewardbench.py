@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from polyjudge.estimate.kernels import double_centre, mean_tau
-from polyjudge.panel.arrays import tie_gap
+from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau
+from polyjudge.panel.arrays import Array, tie_gap
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.progress import track
 from polyjudge.paper import figures, published
 from polyjudge.paper.anchor_check import MARGIN_RANGE, HumanAnchor, draw_sample, human_anchor
-from polyjudge.paper.draws import of_draws, summary
-from polyjudge.paper.external import External, held_out
-from polyjudge.paper.ledger import Answer, Answers, Kind, label, labels, scattered, setting, settle, within
-from polyjudge.paper.printed import Table
+from polyjudge.paper.draws import item_draws, of_draws, summary
+from polyjudge.paper.ledger import Answer, Answers, scattered, settle, value, within, worded
+from polyjudge.paper.methods.btl import fit_btl, pair_counts
+from polyjudge.paper.printed import Table, table
 from polyjudge.paper.reproduction import Correction, Reproduction, correction, notes
 
 MATRIX = "published matrix"
@@ -33,9 +34,10 @@ SHORT = {
     "openrouter/openai/gpt-5.4": "GPT-5.4",
 }
 """The judges as the paper displays them."""
+STRENGTH_GAP = tie_gap(0.0, 1.0)
+"""Strengths closer than this count as tied."""
 METHODS = {"raw": "raw", "cbc": "CBC", "judge_aware_btl": "judge-aware BTL"}
 FULL_FIT = "Full fit: after subtracting its own interaction every language ranks alike (identity I3). Not evidence."
-CONSISTENCY = "Consistency between languages, not accuracy."
 SEVERITY = "The order of mean margins: how wide a judge's margins are, not how good the judge is."
 
 
@@ -63,13 +65,17 @@ def reproduce_mrewardbench(
     if sample is not None:
         draws = spec["seed"] if seed is None else seed
         anchor = human_anchor(sample, book["panel"]["languages"], spec["bootstrap"], draws)
-    answers: Answers = {
+    given: Answers = {
         **_panel(book, panel),
-        **_matrices(book, external, means),
-        **_held_out(book, external),
+        **_matrices(external, means),
+        **_held_out(external),
         **_full_fit(book, external, means),
-        **_anchor(book, anchor, drawn),
+        **({} if anchor is None else _anchor(book["human_anchor"], anchor, drawn)),
     }
+    sources = {"held_out": external, "human_anchor": anchor}
+    lacking = {path for path, _ in published.leaves(book) if sources.get(path[0]) is None} - given.keys()
+    names = [row["language"] for row in book["human_anchor"]["by_language"]]
+    answers = worded("mrewardbench", given | {path: _needed(path) for path in lacking}, {"human_anchor": names})
     if seed is not None:
         answers = scattered(answers, _scatter(external, anchor))
     note = "" if external else "From the published matrix of mean margins, not from the panel."
@@ -77,7 +83,10 @@ def reproduce_mrewardbench(
     return Reproduction(
         ledger=settle("mrewardbench", answers),
         corrections=_corrections(means, external, anchor),
-        tables=(_external_table(book, external, answers), *_anchor_tables(anchor)),
+        tables=(
+            _external_table(book, external, answers),
+            *(() if anchor is None else (table("mrewardbench", "human_anchor", anchor.by_language),)),
+        ),
         figures={
             "external_ranks_before_after": lambda: figures.before_after(
                 means.rename(columns=SHORT), GAP, "Ranks of the judges, M-RewardBench", "margin", note
@@ -88,13 +97,64 @@ def reproduce_mrewardbench(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class External:
+    """Mean margins and BTL strengths (language x judge) of all items; tau by method and gain of every resample."""
+
+    means: pd.DataFrame
+    btl: pd.DataFrame
+    tau: dict[str, Array]
+    gain: Array
+
+
+def available_means(panel: Panel, weights: Array) -> Array:
+    """Weighted mean over the units that have a score, for every row of weights (R, n): (R, k, m)."""
+    n, k, m = panel.shape
+    there = ~np.isnan(panel.scores)
+    total = weights @ np.where(there, panel.scores, 0.0).reshape(n, k * m)
+    count = weights @ there.reshape(n, k * m).astype(float)
+    out: Array = (total / count).reshape(-1, k, m)
+    return out
+
+
+def held_out(panel: Panel, resamples: int, seed: int) -> External:
+    """Raw, CBC and judge-aware BTL: trained on drawn items, evaluated on the left-out ones.
+
+    See docs/methods.md, sections 7 and 11.
+    """
+    gap = panel.tie_gap
+    n = len(panel.tasks)
+    tau: dict[str, list[Array]] = {"raw": [], "cbc": [], "judge_aware_btl": []}
+    gains = []
+    whole = fit_btl(*pair_counts(panel, np.ones((1, n))))
+    draws = item_draws(panel.tasks, resamples, seed)
+    starts = range(0, resamples, BLOCK)
+    for drawn in track((draws[s : s + BLOCK] for s in starts), len(starts), "left-out items"):
+        held = (drawn == 0).astype(float)
+        train, left = available_means(panel, drawn.astype(float)), available_means(panel, held)
+        beta, own = double_centre(train), double_centre(left)
+        tau["raw"].append(mean_tau(left, gap))
+        tau["cbc"].append(mean_tau(left - beta, gap))
+        strength = fit_btl(*pair_counts(panel, held), start=whole)[0]
+        tau["judge_aware_btl"].append(mean_tau(strength, STRENGTH_GAP))
+        gains.append((2 * own * beta - beta**2).mean(axis=(1, 2)))
+    return External(
+        means=panel.matrix(available_means(panel, np.ones((1, n)))[0]),
+        btl=panel.matrix(whole[0][0]),
+        tau={name: np.concatenate(parts) for name, parts in tau.items()},
+        gain=np.concatenate(gains),
+    )
+
+
 def _matrix(book: dict[str, Any], name: str) -> pd.DataFrame:
     return pd.DataFrame(book[name]).T
 
 
-def _of_panel(number: str, value: float | None, reading: str = "", corrected: str = "") -> Answer:
-    """A value that only the panel gives."""
-    return Answer(number, value, "reproduced", PANEL, corrected, NEED_PANEL if value is None else reading)
+def _needed(path: tuple[str, ...]) -> Answer:
+    """A value that what is at hand does not give."""
+    if path[0] != "human_anchor":
+        return value(None, reading=NEED_PANEL)
+    return Answer("human anchor: " + " ".join(path[1:]).replace("_", " "), None, reading=NEED_SAMPLE)
 
 
 def missing_behind(means: pd.DataFrame, items: int) -> int:
@@ -109,61 +169,45 @@ def missing_behind(means: pd.DataFrame, items: int) -> int:
 
 
 def _panel(book: dict[str, Any], panel: Panel | None) -> Answers:
-    shape, matrix = book["panel"], _matrix(book, "raw_mean_margin")
+    matrix = _matrix(book, "raw_mean_margin")
     languages, judges = (matrix.index, matrix.columns) if panel is None else (panel.languages, panel.judges)
-    out = labels("languages", languages) | labels("judges", judges)
-    for key, word, each in (
-        ("items_per_language", "items in each language", 1),
-        ("language_item_instances", "items over all languages", len(languages)),
-        ("judged_pairs", "margins of all languages and judges", len(languages) * len(judges)),
-    ):
-        out["panel", key] = _of_panel(word, None if panel is None else len(panel.tasks) * each)
-    for name in shape["subsets"]:
-        size = None if panel is None else len(panel.slice(name).tasks)
-        out["panel", "subsets", name] = _of_panel(f"items of {name}", size)
+    out: Answers = {}
+    for word, names in (("languages", languages), ("judges", judges)):
+        out |= {("panel", word, str(i)): value(name) for i, name in enumerate(names)}
     if panel is None:
-        missing = missing_behind(matrix, shape["items_per_language"])
+        missing = missing_behind(matrix, book["panel"]["items_per_language"])
         why = "Fewest gaps under which each published mean is a whole sum of margins over the rest."
-        out["panel", "missing_margins"] = Answer("margins missing", missing, basis=MATRIX, reading=why)
-    else:
-        out["panel", "missing_margins"] = _of_panel("margins missing", int(np.isnan(panel.scores).sum()))
-    return out
+        return out | {("panel", "missing_margins"): value(missing, basis=MATRIX, reading=why)}
+    n, k, m = panel.shape
+    sizes: dict[tuple[str, ...], int]
+    sizes = {("items_per_language",): n, ("language_item_instances",): n * k, ("judged_pairs",): n * k * m}
+    sizes |= {("subsets", name): len(panel.slice(name).tasks) for name in book["panel"]["subsets"]}
+    sizes |= {("missing_margins",): int(np.isnan(panel.scores).sum())}
+    return out | {("panel", *path): value(size, basis=PANEL) for path, size in sizes.items()}
 
 
-def _matrices(book: dict[str, Any], external: External | None, means: pd.DataFrame) -> Answers:
-    out: Answers = {}
-    for name, word, table in (
-        ("raw_mean_margin", "mean margin", external.means if external else None),
-        ("judge_aware_btl", "judge-aware BTL strength", external.btl if external else None),
-    ):
-        for language, row in book[name].items():
-            for b in row:
-                value = None if table is None else float(table.loc[language, b])
-                out[name, language, b] = _of_panel(f"{word}, {language} x {b}", value)
+def _matrices(external: External | None, means: pd.DataFrame) -> Answers:
+    tables = {"beta_hat": pd.DataFrame(double_centre(means.to_numpy()), means.index, means.columns)}
     why = "Double centring of the published means, against the published matrix: two releases that agree."
-    for language, cells in zip(means.index, double_centre(means.to_numpy()), strict=True):
-        for b, value in zip(means.columns, cells.tolist(), strict=True):
-            text = f"interaction, {language} x {b}"
-            out["beta_hat", language, b] = (
-                _of_panel(text, value) if external else Answer(text, value, "reproduced", MATRIX, reading=why)
-            )
-    return out
+    more = {"basis": MATRIX, "reading": why}
+    if external is not None:
+        tables |= {"raw_mean_margin": external.means, "judge_aware_btl": external.btl}
+        more = {"basis": PANEL}
+    return {
+        (name, str(language), str(judge)): value(cell, **more)
+        for name, table in tables.items()
+        for language, row in table.iterrows()
+        for judge, cell in row.items()
+    }
 
 
-def _held_out(book: dict[str, Any], external: External | None) -> Answers:
+def _held_out(external: External | None) -> Answers:
     out: Answers = {}
-    for name, word in (("replicates", "resamples"), ("seed", "seed")):
-        word = f"{word} of the held-out protocol"
-        out["held_out", name] = setting(word, book["held_out"][name]) if external else _of_panel(word, None)
-    for name, word in METHODS.items():
-        have = summary(external.tau[name]) if external else (None,) * 3
-        for i, (part, value) in enumerate(
-            zip(("held-out tau", "low end of tau", "high end of tau"), have, strict=True)
-        ):
-            gain = _gain_text(external) if external and name == "cbc" and i == 0 else ""
-            out["held_out", name, str(i)] = _of_panel(
-                f"{word}: {part}", value, CONSISTENCY if name == "cbc" else "", gain
-            )
+    for name, tau in external.tau.items() if external else ():
+        out |= {("held_out", name, str(i)): value(x, basis=PANEL) for i, x in enumerate(summary(tau))}
+    if external:
+        best = ("held_out", "cbc", "0")
+        out[best] = replace(out[best], corrected=_gain_text(external))
     return out
 
 
@@ -177,35 +221,24 @@ def _full_fit(book: dict[str, Any], external: External | None, means: pd.DataFra
         ("judge_aware_btl", btl.to_numpy(), of_btl),
         ("cbc", matrix - double_centre(matrix), FULL_FIT),
     ):
-        tau = float(mean_tau(cells[None], GAP)[0])
-        kind: Kind = "identity" if name == "cbc" else "reproduced"
-        out["full_fit", name] = Answer(f"{METHODS[name]}: full-fit tau", tau, kind, basis, reading=reading)
-    for i, judge in enumerate(means.columns[np.argsort(-matrix.mean(axis=0), kind="stable")]):
-        out["calibrated_order", str(i)] = Answer(
-            f"calibrated order, place {i + 1}", str(judge), basis=basis, reading=f"{SEVERITY} {note}".strip()
-        )
-    return out
+        out["full_fit", name] = value(float(mean_tau(cells[None], GAP)[0]), basis=basis, reading=reading)
+    reading = f"{SEVERITY} {note}".strip()
+    order = means.columns[np.argsort(-matrix.mean(axis=0), kind="stable")]
+    return out | {
+        ("calibrated_order", str(i)): value(str(b), basis=basis, reading=reading) for i, b in enumerate(order)
+    }
 
 
-def _anchor(book: dict[str, Any], anchor: HumanAnchor | None, drawn: bool) -> Answers:
+def _anchor(spec: dict[str, Any], anchor: HumanAnchor, drawn: bool) -> Answers:
     """`drawn`: the sample comes from the panel. Which of its ties rounding tips then depends on the order of sums."""
-    head, spec = "human_anchor", book["human_anchor"]
-    if anchor is None:
-        return {
-            (head, *path): Answer(_anchor_name(path), None, reading=NEED_SAMPLE) for path, _ in published.leaves(spec)
-        }
+    head = "human_anchor"
     table: dict[str, dict[str, int]] = anchor.by_language.set_index("language").to_dict("index")  # type: ignore[assignment]
     total = table["all"]
     rows, languages = total["rows"], len(table) - 1
     basis = "sample drawn from the panel" if drawn else "released sample"
-    out: Answers = {
-        (head, "sample_per_language"): Answer("sampled items per language", rows / languages, basis=basis),
-        (head, "seed"): setting("seed of the bootstrap", spec["seed"]),
-        (head, "bootstrap"): setting("resamples of the bootstrap", anchor.resamples),
-    }
+    out: Answers = {(head, "sample_per_language"): value(rows / languages, basis=basis)}
     for name in spec["strata"]:
-        size = anchor.strata[name] / languages
-        out[head, "strata", name] = Answer(f"sampled items of {name} per language", size, basis=basis)
+        out[head, "strata", name] = value(anchor.strata[name] / languages, basis=basis)
     why = (
         f"{total['counted']} ties became about 1e-17 by rounding and were counted as agreement; with a tie tolerance "
         f"agreement is {total['raw']} before and {total['calibrated']} of {rows} after. Retracted by the authors "
@@ -219,11 +252,9 @@ def _anchor(book: dict[str, Any], anchor: HumanAnchor | None, drawn: bool) -> An
         ("gain", "gain_published", change),
     ):
         ends = (name if name == "gain" else f"{name}_agreement", f"{name}_ci_low", f"{name}_ci_high")
-        for end, value in zip(ends, anchor.interval(key), strict=True):
-            answer = Answer(_anchor_name(("overall", end)), value, basis=basis)
-            if name != "raw":
-                answer = replace(answer, kind="artefact", corrected=instead, reading=why, scatter=scatter)
-            out[head, "overall", end] = answer
+        more = {} if name == "raw" else {"kind": "artefact", "reading": why, "scatter": scatter}
+        for end, share in zip(ends, anchor.interval(key), strict=True):
+            out[head, "overall", end] = value(share, instead, basis=basis, **more)
     return out | _anchor_languages(spec, table, basis, drawn)
 
 
@@ -235,19 +266,17 @@ def _anchor_languages(spec: dict[str, Any], table: dict[str, dict[str, int]], ba
         here = ("human_anchor", "by_language", str(i))
         mine = table[row["language"]]
         n = mine["rows"]
-        out[(*here, "language")] = label("language", languages[i])
-        out[(*here, "raw_agreement")] = Answer(
-            f"raw agreement, {row['language']}", mine["raw_published"] / n, basis=basis
-        )
+        out[(*here, "language")] = value(languages[i])
+        out[(*here, "raw_agreement")] = value(mine["raw_published"] / n, basis=basis)
         same = mine["calibrated_published"] == mine["calibrated"]
-        out[(*here, "cbc_agreement")] = Answer(
-            f"CBC agreement, {row['language']}",
+        ties = f" ({mine['counted']} of {n} were ties)" if mine["counted"] else ""
+        out[(*here, "cbc_agreement")] = value(
             mine["calibrated_published"] / n,
-            "identity" if same else "artefact",
-            basis,
-            f"{mine['calibrated'] / n:.0%}" + (f" ({mine['counted']} of {n} were ties)" if mine["counted"] else ""),
-            "Equal to the raw agreement by identity I1." if same else "Rounding turned ties into agreement.",
-            within(mine["ties"] / n) if drawn else 0.0,
+            f"{mine['calibrated'] / n:.0%}{ties}",
+            kind="identity" if same else "artefact",
+            basis=basis,
+            reading="Equal to the raw agreement by identity I1." if same else "Rounding turned ties into agreement.",
+            scatter=within(mine["ties"] / n) if drawn else 0.0,
         )
     return out
 
@@ -266,10 +295,6 @@ def _scatter(external: External | None, anchor: HumanAnchor | None) -> dict[str,
 def _rate(anchor: HumanAnchor, name: str) -> str:
     rate, low, high = anchor.interval(name)
     return f"{rate:.1%} [{low:.1%}, {high:.1%}]"
-
-
-def _anchor_name(path: tuple[str, ...]) -> str:
-    return "human anchor: " + " ".join(path).replace("_", " ")
 
 
 def _gain_text(external: External) -> str:
@@ -303,21 +328,5 @@ def _external_table(book: dict[str, Any], external: External | None, answers: An
         new = (*summary(external.tau[name]), answers["full_fit", name].value) if external else (None,) * 4
         rows.append((word, *book["held_out"][name], book["full_fit"][name], *new))
     columns = ["method", *(f"{x}_{w}" for w in ("published", "computed") for x in ("tau", "low", "high", "full_fit"))]
-    return Table(
-        "external_validation",
-        "Rank consistency on left-out items, M-RewardBench",
-        pd.DataFrame(rows, columns=columns),
-        dict.fromkeys(columns[1:], 3),
-        "The full-fit value of CBC is 1 by arithmetic." + ("" if external else " Computed values need the panel."),
-    )
-
-
-def _anchor_tables(anchor: HumanAnchor | None) -> tuple[Table, ...]:
-    if anchor is None:
-        return ()
-    title = "Agreement of the panel mean with the human preference, as published and with a tie tolerance"
-    note = (
-        "counted: ties that rounding gave a positive sign and that were counted as agreement. shifted: items that "
-        "lack a judge's score, so that their panel mean can move. changed: decisions that truly changed."
-    )
-    return (Table("human_anchor", title, anchor.by_language, note=note),)
+    more = "" if external else " Computed values need the panel."
+    return table("mrewardbench", "external_validation", pd.DataFrame(rows, columns=columns), more=more)

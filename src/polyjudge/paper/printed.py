@@ -15,19 +15,13 @@ import pandas as pd
 
 from polyjudge.panel.files import spreadsheet_safe, write_texts
 from polyjudge.panel.labels import clean, visible
+from polyjudge.paper.published import data
 
+_NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
 LATEX = str.maketrans(
     {c: f"\\{c}" for c in "&%$#_{}"}
-    | {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-        "–": "--",
-    }
+    | {c: f"\\text{name}{{}}" for c, name in {**_NAMED, '"': "quotedbl"}.items()}
+    | {"–": "--"}
 )
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~"} | {"&": "&amp;", "@": "&#64;"})
 
@@ -39,7 +33,7 @@ class Table:
     name: str
     title: str
     frame: pd.DataFrame
-    digits: Mapping[str, int | str] = field(default_factory=dict)
+    digits: Mapping[str, int | str | None] = field(default_factory=dict)
     note: str = ""
 
     def csv(self) -> str:
@@ -78,6 +72,14 @@ class Table:
         return write_texts(folder, {f"{self.name}.{ending}": text for ending, text in forms.items()})
 
 
+def table(part: str, name: str, frame: pd.DataFrame, **values: Any) -> Table:
+    """A table with the title, the digits (by pattern of column) and the note of data/tables.json."""
+    about = data("tables")[part][name]
+    rules = about.get("digits", {}).items()
+    digits = {str(c): next((d for rule, d in rules if re.fullmatch(rule, str(c))), None) for c in frame.columns}
+    return Table(name, about["title"], frame, digits, about.get("note", "").format(**values))
+
+
 def shown(value: Any, digits: int | str | None = None) -> str:
     """A value as a reader wants it: rounded, a dash where there is none."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
@@ -94,7 +96,7 @@ def shown(value: Any, digits: int | str | None = None) -> str:
     return f"{round(round(float(value), 12), int(digits)) + 0.0:.{digits}f}"
 
 
-def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str] | None = None) -> str:
+def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str | None] | None = None) -> str:
     """A frame as a Markdown table."""
     digits = digits or {}
     marks = [":--" if _is_text(frame[c]) else "--:" for c in frame]

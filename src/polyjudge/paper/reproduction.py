@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import pandas as pd
@@ -15,6 +12,7 @@ from polyjudge.panel.records import plain
 from polyjudge.paper.human_labels import LabelCheck
 from polyjudge.paper.ledger import REACH, Ledger
 from polyjudge.paper.printed import Table
+from polyjudge.paper.published import data
 from polyjudge.report.charts.vega import Picture
 from polyjudge.report.result import Result
 
@@ -34,16 +32,9 @@ class Correction:
     """What its authors say about it in their later manuscript and notes."""
 
 
-@cache
-def _texts() -> dict[str, dict[str, str]]:
-    text = (files("polyjudge.paper") / "data" / "corrections.json").read_text(encoding="utf-8")
-    found: dict[str, dict[str, str]] = json.loads(text)
-    return found
-
-
 def correction(name: str, **values: Any) -> Correction:
     """A correction of data/corrections.json with its values."""
-    return Correction(**{field: text.format(**values) for field, text in _texts()[name].items()})
+    return Correction(**{field: text.format(**values) for field, text in data("corrections")[name].items()})
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
