@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from polyjudge.panel.errors import UsageError
-from polyjudge.questions.options import Columns, Output, Reading, command_class
+from polyjudge.questions.options import Columns, Light, Output, Reading, command_class
 from polyjudge.rooms import QUESTIONS
 
 GROUPS = ("start", "decide", "fix", "watch", "collect", "paper")
@@ -41,7 +41,7 @@ RENAMED = {
 """Commands of before -> what to write now."""
 
 
-class Commands(TyperGroup):
+class Commands(Light, TyperGroup):
     """The commands in groups, each with a line of its own."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -43,7 +43,7 @@ SQLITE_MEMORY = 256 << 20
 CHUNK_BYTES = 64 << 20
 """Bytes of rows of a database that are held at once."""
 
-SMALL = 8 << 20
+SMALL = 32 << 20
 """Bytes of files that are read by the engine that is running already, with one thread."""
 
 ROW = "polyjudge_row"

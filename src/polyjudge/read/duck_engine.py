@@ -49,7 +49,7 @@ class DuckEngine:
         score, kind = name(c.score), types[c.score]
         if kind.startswith(("VARCHAR", "ENUM")):
             raw = f"nullif(trim(CAST({score} AS VARCHAR)), '')"
-            number = duck.number_sql(raw)
+            number = duck.number_sql(f"trim(CAST({score} AS VARCHAR))")
             text = f"({raw} IS NOT NULL AND ({number}) IS NULL)"
         elif duck.is_number(kind) or kind == "BOOLEAN":
             raw, number, text = f"CAST({score} AS VARCHAR)", f"CAST({score} AS DOUBLE)", "false"
@@ -215,20 +215,21 @@ class DuckEngine:
         keys = ", ".join(f"{column.get(a, a)}::{a}_codes AS {a[:2]}" for a in axes)
         mark = units.hashed and duplicates == "error"
         if duplicates == "first":
-            value = f"arg_min(score, {duck.ROW})"
+            value = f"arg_min(score, {duck.ROW}) FILTER (score IS NOT NULL)"
         else:
             value = "sum(score)" if duplicates == "error" or not units.hashed else "avg(score)"
+        marked = ", bit_xor(t.h) FILTER (score IS NOT NULL) AS mark" if mark else ""
         grouped = (
-            f"SELECT t.u, {keys}, {value} AS total, count(*) AS n{', bit_xor(t.h) AS mark' if mark else ''} "
-            f"FROM {self._rows} s JOIN task_units t ON {self._match()} WHERE s.score IS NOT NULL "
+            f"SELECT t.u, {keys}, {value} AS total, count(score) AS n{marked} FROM {self._rows} s "
+            f"JOIN task_units t ON {self._match()} "
         )
         short = ", ".join(a[:2] for a in axes)
         if units.hashed and duplicates != "error":
             # A task's rows are averaged first: a unit is a mean over tasks, not over rows.
-            inner = f"{grouped} GROUP BY t.u, t.h, {short}"
+            inner = f"{grouped} GROUP BY t.u, t.h, {short} HAVING n > 0"
             grouped = f"SELECT u, {short}, sum(total) AS total, count(*) AS n FROM ({inner}) GROUP BY u, {short}"
         else:
-            grouped += f"GROUP BY t.u, {short}"
+            grouped += f"GROUP BY t.u, {short} HAVING n > 0"  # a filter of rows would read every score twice
         codes = ", ".join(f"enum_code({a[:2]})::BIGINT AS {a}" for a in axes)
         out = self._arrays(f"SELECT u::BIGINT AS unit, {codes}, total, n{', mark' if mark else ''} FROM ({grouped})")
         total, rows = out["total"].astype(float), out["n"].astype(np.int64)

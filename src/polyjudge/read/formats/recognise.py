@@ -432,12 +432,13 @@ def _wide_sql(draft: _Draft, read: v.Values, texts: Mapping[str, str], keys: str
 
 
 def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Values:
-    """What the score columns hold together, in one pass."""
+    """What the score columns hold together, in one pass: scores are few different texts, each looked at once."""
     one = " UNION ALL ".join(f"SELECT trim({t}) AS t FROM {source.relation}" for t in texts)
+    one = f"SELECT t, count(*) AS n FROM ({one}) GROUP BY t"
     given = v.parse_map(draft.asked.map)
     counts, is_word = v.profile_sql("t", given)
     *found, worded = source.con.execute(f"SELECT {counts}, bool_or({is_word}) FROM ({one})").fetchall()[0]
-    grouped = f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
+    grouped = f"SELECT t, n FROM ({one}) WHERE {is_word} ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
     words = source.con.execute(grouped).fetchall() if worded else []
     names = (
         "least",

@@ -112,7 +112,7 @@ class Values:
 
 
 def profile_sql(text: str, given: Mapping[str, float | None]) -> tuple[str, str]:
-    """SQL of the counts of `Profile` over a text expression, and the condition of a word.
+    """SQL of the counts of `Profile` over a text expression that stands for `n` rows, and the condition of a word.
 
     Numbers that `given` names are words.
     """
@@ -126,7 +126,7 @@ def profile_sql(text: str, given: Mapping[str, float | None]) -> tuple[str, str]
     counts = (
         f"min({whole}) AS least, max({whole}) AS most, min({part}) AS lowest, max({part}) AS highest, "
         + ", ".join(
-            f"count_if({condition}) AS {name}"
+            f"coalesce(sum(n) FILTER ({condition}), 0)::BIGINT AS {name}"
             for name, condition in {
                 "plain": number,
                 "pointed": f"{number} AND contains({text}, '.')",
