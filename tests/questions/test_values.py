@@ -49,7 +49,13 @@ def case(function: Callable[[], Any]) -> Callable[[], Any]:
 
 def bones(text: str) -> list[str]:
     """What a sentence says whatever its English: its numbers, and the words that turn its meaning."""
-    return [x for x in re.findall(r"[+-]?\$?\d[\d,.]*%?|[a-z]+", text.lower()) if x in TELLING or not x.isalpha()]
+    words = re.findall(r"[+-]?\$?\d[\d,.]*%?|[a-z]+", here(text).lower())
+    return [x for x in words if x in TELLING or not x.isalpha()]
+
+
+def here(text: str) -> str:
+    """A text without the name of a folder that is another one in every run."""
+    return re.sub(rf"{gettempdir()}/tmp\w+/", "", text)
 
 
 def lines(value: Any, path: str) -> Iterator[Line]:
@@ -159,7 +165,7 @@ def told(value: Any) -> str:
         return str(bool(value))
     if isinstance(value, float | np.floating):
         return f"{float(value):.8g}"
-    return "_".join(re.sub(rf"{gettempdir()}/tmp\w+/", "", str(value)).split())[:200]
+    return "_".join(here(str(value)).split())[:200]
 
 
 def alike(one: str, other: str) -> bool:
