@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ from scipy.special import ndtr, stdtrit
 from scipy.stats import binomtest
 
 import polyjudge as pj
-from polyjudge.questions.plan.sequential import Replay, Sequential, State, replay_of, simultaneous_by_run
+from polyjudge.questions.plan.sequential import Sequential, run_rule, simultaneous
 
 TASKS, LANGUAGES, JUDGES = 1536, 3, 4
 TOGETHER = 50
-"""Runs that share their resamples: independent scores, one set of draws."""
+"""Runs that share a seed of their resamples."""
 ORDERS = 100
 """Orders behind each corrected estimate: few, since their noise cancels over runs."""
 RESULTS = Path(__file__).with_name("results") / "sequential.json"
@@ -123,34 +123,8 @@ def peek(rule: Sequential, values: np.ndarray) -> np.ndarray:
 def fixed(rule: Sequential, values: np.ndarray, share: float, codes: np.ndarray | None) -> np.ndarray:
     """Claims from one sample of all cells that costs as much as the adaptive run."""
     n = max(2, round(share * len(values)))
-    one = np.zeros(values.shape[1], int)
-    alpha = 1 - rule.level
-    centre, se, critical = simultaneous_by_run(values[:n], None if codes is None else codes[:n], alpha, 300, 1, one)
-    return claims_of(centre, critical[0] * se, rule.matters)
-
-
-def run_together(rule: Sequential, scores: list[np.ndarray], codes: np.ndarray | None) -> list[Replay]:
-    """The rule over several panels: as `run_rule` for each, but with one set of resamples at each look."""
-    values = [rule.values(s) for s in scores]
-    states: list[State] = [rule.start() for _ in scores]
-    alpha = (1 - rule.level) / len(rule.looks)
-    for look, n in enumerate(rule.looks):
-        going = [i for i, state in enumerate(states) if rule.next(state) is not None]
-        if not going:
-            break
-        parts = [values[i][:n, states[i].open] for i in going]
-        run = np.repeat(np.arange(len(going)), [p.shape[1] for p in parts])
-        here = None if codes is None else codes[:n]
-        every = np.concatenate(parts, axis=1)
-        centre, se, critical = simultaneous_by_run(every, here, alpha, rule.resamples, rule.seed + look, run)
-        for g, i in enumerate(going):
-            states[i] = rule.settle(states[i], parts[g], centre[run == g], se[run == g], float(critical[g]))
-    return [replay_of(rule, state, s, codes) for state, s in zip(states, scores, strict=True)]
-
-
-def batches(draw: Draw, runs: int) -> Iterator[list[np.ndarray]]:
-    for start in range(0, runs, TOGETHER):
-        yield [draw(np.random.default_rng([21, r])) for r in range(start, min(runs, start + TOGETHER))]
+    centre, se, critical = simultaneous(values[:n], None if codes is None else codes[:n], 1 - rule.level, 300, 1)
+    return claims_of(centre, critical * se, rule.matters)
 
 
 def _bias(errors: np.ndarray, known: np.ndarray) -> dict[str, float]:
@@ -187,16 +161,17 @@ def measure(draw: Draw, truth: np.ndarray, matters: float, cluster: int, runs: i
     known: list[np.ndarray] = []
     counts = np.array(rule.looks)[:, None]
     begun = time.process_time()
-    for b, scores in enumerate(batches(draw, runs)):
-        for s, replay in zip(scores, run_together(replace(rule, seed=100 * b), scores, codes), strict=True):
-            values = rule.values(s)
-            claims = np.array(replay.state.verdict)
-            once, peeked = fixed(rule, values, replay.share, codes), peek(rule, values)
-            false = [wrong(c, true, matters).any() for c in (claims, once, peeked)]
-            rows.append((*false, replay.share, (claims != "open").mean(), (once != "open").mean()))
-            known.append((values.cumsum(axis=0)[counts[:, 0] - 1] / counts - true).T)
-            errors[0].append(replay.differences()[0] - true)
-            errors[1].append(replay.unbiased(runs=ORDERS)[0] - true)
+    for r in range(runs):
+        s = draw(np.random.default_rng([21, r]))
+        replay = run_rule(replace(rule, seed=100 * (r // TOGETHER)), s, codes)
+        values = rule.values(s)
+        claims = np.array(replay.state.verdict)
+        once, peeked = fixed(rule, values, replay.share, codes), peek(rule, values)
+        false = [wrong(c, true, matters).any() for c in (claims, once, peeked)]
+        rows.append((*false, replay.share, (claims != "open").mean(), (once != "open").mean()))
+        known.append((values.cumsum(axis=0)[counts[:, 0] - 1] / counts - true).T)
+        errors[0].append(replay.differences()[0] - true)
+        errors[1].append(replay.unbiased(runs=ORDERS)[0] - true)
     se = np.min(np.std(errors, axis=1, ddof=1), axis=0)
     bias = {
         name: _bias(np.array(e) / se, np.array(known)) for name, e in zip(("bias_plain", "bias"), errors, strict=True)

@@ -92,8 +92,7 @@ class Calibrator(ABC):
     def fit_transform(self, panel: Any, **columns: Any) -> Panel:
         """`fit` and `transform` of the same scores."""
         panel = as_panel(panel, columns)
-        out: Panel = self.fit(panel).transform(panel)
-        return out
+        return self.fit(panel).transform(panel)
 
     def apply(self, table: Any, **options: Any) -> Any:
         """A table of scores with the calibrated score as a new column; see `Adjustment.table`.

@@ -235,12 +235,10 @@ def judge_weights(means: Array) -> Array:
     """w(b) proportional to 1 / Var_l[M(l, b)], summing to 1; a variance of 0 counts as 1e-8."""
     variance = means.var(axis=0)
     inverse = 1 / np.where(variance == 0, 1e-8, variance)
-    out: Array = inverse / inverse.sum()
-    return out
+    return inverse / inverse.sum()
 
 
 def centre(means: Array, weights: Array) -> Array:
     """Double centring with judge weights: M(l,b) - M(.,b) - sum_b w M(l,b) + sum_b w M(.,b)."""
     columns = means - means.mean(axis=0)
-    out: Array = columns - (columns @ weights)[:, None]
-    return out
+    return columns - (columns @ weights)[:, None]

@@ -131,8 +131,7 @@ def _left_out(
         d = mapped - labels[..., None]
     else:
         d = d - level
-    error: Array = (np.where(out[..., None], d, 0.0) ** 2).mean(axis=2).sum(axis=1)
-    return error
+    return (np.where(out[..., None], d, 0.0) ** 2).mean(axis=2).sum(axis=1)
 
 
 def _slopes(scores: Array, labels: Array, there: NDArray[np.bool_]) -> Array:
@@ -170,8 +169,7 @@ def shares(scores: Array, span: tuple[float, float], count: int) -> Array:
     """(k, m, Q) share of a cell's scores at each level."""
     level = np.rint((scores - span[0]) / (span[1] - span[0]) * (count - 1))
     found = np.stack([(level == q).sum(axis=0) for q in range(count)], axis=-1).astype(float)
-    out: Array = found / np.maximum(found.sum(axis=-1, keepdims=True), 1.0)
-    return out
+    return found / np.maximum(found.sum(axis=-1, keepdims=True), 1.0)
 
 
 def bend(curve: Array, correction: Array, share: Array, span: tuple[float, float]) -> Array:
@@ -187,5 +185,4 @@ def bend(curve: Array, correction: Array, share: Array, span: tuple[float, float
         middle = (low + high) / 2
         above = (share * expit(start + middle[..., None])).sum(axis=-1) > target
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    out: Array = span[0] + width * expit(start + ((low + high) / 2)[..., None])
-    return out
+    return span[0] + width * expit(start + ((low + high) / 2)[..., None])

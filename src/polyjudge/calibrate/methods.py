@@ -343,8 +343,7 @@ def shrunken(block: Block) -> Array:
     square = np.maximum(block.drawn @ (d * d).sum(axis=1) / total - size, 0.0)
     noise = square / max(len(d) - 1, 1)
     kept = np.maximum(0.0, 1 - np.divide(noise, size, out=np.ones_like(size), where=size > 0))
-    out: Array = kept[:, None, None] * block.interaction
-    return out
+    return kept[:, None, None] * block.interaction
 
 
 MOST_UNITS = 2000

@@ -85,8 +85,7 @@ def _ordered(values: Array, share: Array) -> tuple[Array, Array]:
 
 
 def _first(ordered: Array, reached: NDArray[np.bool_]) -> Array:
-    out: Array = np.take_along_axis(ordered, np.argmax(reached, axis=0)[None], axis=0)[0]
-    return out
+    return np.take_along_axis(ordered, np.argmax(reached, axis=0)[None], axis=0)[0]
 
 
 def _median_of_means(values: Array, share: Array) -> Array:

@@ -177,8 +177,7 @@ class Spread:
         shrunk = others @ kept.T
         task = self.centre + self.deviations
         cells = np.prod(self.vectors.shape[1:])
-        out: Array = (2 * task * shrunk - shrunk**2).sum(axis=1) / cells
-        return out
+        return (2 * task * shrunk - shrunk**2).sum(axis=1) / cells
 
 
 # --- what subtracting a fitted matrix is worth without labels: identity I7, without bias and with an interval ---

@@ -57,5 +57,4 @@ def _centred(panel: Panel) -> Array:
 def _correlations(products: Array) -> Array:
     own = np.diagonal(products, axis1=1, axis2=2)
     scale = np.sqrt(np.where(own > 0, own, np.nan))
-    out: Array = np.clip(products / (scale[:, :, None] * scale[:, None, :]), -1.0, 1.0)
-    return out
+    return np.clip(products / (scale[:, :, None] * scale[:, None, :]), -1.0, 1.0)

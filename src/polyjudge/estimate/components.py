@@ -80,8 +80,7 @@ def _squares(per_task: Array, cell: Array, weight: Array, k: int, m: int) -> Arr
         ],
         axis=-1,
     )
-    positive: Array = np.maximum(out, 0.0)
-    return positive
+    return np.maximum(out, 0.0)
 
 
 def replicate_noise(panel: Panel) -> tuple[Array, Array, Array, Array, Array] | None:

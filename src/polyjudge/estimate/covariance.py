@@ -100,8 +100,7 @@ class Moments:
         number = (times @ self.seen.reshape(self.units, -1)).reshape(-1, *shape)
         means = ratio(top, number)
         means -= means.mean(axis=1, keepdims=True)
-        out: Array = np.einsum("rslj,rsli->rlji", means, means, optimize=True) / (shape[0] - 1)
-        return out
+        return np.einsum("rslj,rsli->rlji", means, means, optimize=True) / (shape[0] - 1)
 
     def draws(self, resamples: int, seed: int) -> Iterator[Array]:
         """Blocks (b, u) of how often each unit counts in a resample."""

@@ -20,18 +20,15 @@ RANK_TOLERANCE = 1e-9
 def helmert(n: int) -> Array:
     """(n - 1, n) orthonormal rows that sum to 0. `scipy.linalg.helmert` is the same, and takes longer to load."""
     i, j = np.arange(1, n)[:, None], np.arange(n)
-    out: Array = np.where(j < i, 1.0, np.where(j == i, -1.0 * i, 0.0)) / np.sqrt(i * (i + 1))
-    return out
+    return np.where(j < i, 1.0, np.where(j == i, -1.0 * i, 0.0)) / np.sqrt(i * (i + 1))
 
 
 def basis(k: int, m: int, design: Design) -> Array:
     """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
     if design == "paired":
         rows, columns = helmert(k), helmert(m)
-        paired: Array = np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
-        return paired
-    centred: Array = helmert(k * m).reshape(-1, k, m)
-    return centred
+        return np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
+    return helmert(k * m).reshape(-1, k, m)
 
 
 def reciprocal(total: Array) -> Array:
@@ -75,8 +72,7 @@ class Elimination:
             return np.asarray(entries - (entries > 0), dtype=np.float64)
         judges = np.asarray(there.any(axis=1))
         parts = (judges / self._linked.sum(axis=2)).sum(axis=1).round()
-        out: Array = entries - np.asarray(there.any(axis=2)).sum(axis=1) - judges.sum(axis=1) + parts
-        return out
+        return entries - np.asarray(there.any(axis=2)).sum(axis=1) - judges.sum(axis=1) + parts
 
     @cached_property
     def judges(self) -> Array:
@@ -100,8 +96,7 @@ class Elimination:
         weighted = w * cells
         if self.design == "additive":
             mean = weighted.sum(axis=(2, 3), keepdims=True) * self._total[:, None, None, None]
-            out: Array = weighted - w * mean
-            return out
+            return weighted - w * mean
         row = weighted.sum(axis=3) * self._rows[:, None]
         judge = (weighted.sum(axis=2) - row @ self.weights) @ self.judges
         row -= (judge @ np.swapaxes(self.weights, 1, 2)) * self._rows[:, None]
@@ -122,8 +117,7 @@ class Elimination:
         judge = np.einsum("gb,gbc->gc", judge, self.judges)
         row -= np.einsum("gb,glb->gl", judge, w) * self._rows
         fitted = np.einsum("gl,glb->lb", row * times[:, None], w) + np.einsum("gb,glb->lb", judge * times[:, None], w)
-        out: Array = covered * cells - fitted
-        return out
+        return covered * cells - fitted
 
     def normal(self, times: Array) -> Array:
         """Sum over patterns, each `times` (g,), of their normal matrices: (km, km).

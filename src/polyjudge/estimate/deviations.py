@@ -179,8 +179,7 @@ def _apart(places: NDArray[np.int64], weights: Array) -> Array:
     """Weighted residuals of the additive fit to one cell each: (..., q) -> (..., q, k m)."""
     k, m = weights.shape
     unit = (places[..., None] == np.arange(k * m)).astype(np.float64).reshape(*places.shape, k, m)
-    out: Array = (weights * (unit - additive(unit, np.broadcast_to(weights, unit.shape)))).reshape(*places.shape, k * m)
-    return out
+    return (weights * (unit - additive(unit, np.broadcast_to(weights, unit.shape)))).reshape(*places.shape, k * m)
 
 
 def _at(apart: Array, places: NDArray[np.int64]) -> Array:
@@ -287,8 +286,7 @@ def _leverage(weights: Array) -> Array:
     inverse = np.zeros((weights.shape[1],) * 2)  # the first column effect is 0
     inverse[1:, 1:] = np.linalg.inv((np.diag(weights.sum(axis=0)) - weights.T @ shares)[1:, 1:])
     crossed = shares @ inverse
-    out: Array = weights * (1 / rows + np.diag(inverse) - 2 * crossed + (crossed * shares).sum(axis=1, keepdims=True))
-    return out
+    return weights * (1 / rows + np.diag(inverse) - 2 * crossed + (crossed * shares).sum(axis=1, keepdims=True))
 
 
 def _unsound(units: Units, reading: Reading) -> NDArray[np.bool_]:
@@ -401,8 +399,7 @@ def _best(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> NDA
     count = kept.sum(axis=1)[:, None]
     mean = apart.sum(axis=2) / count
     error = np.sqrt(np.maximum((apart**2).sum(axis=2) - count * mean**2, 0.0) * count / (count - 1))
-    out: NDArray[np.int64] = (apart.sum(axis=2) <= error + 1e-12).argmax(axis=1)
-    return out
+    return (apart.sum(axis=2) <= error + 1e-12).argmax(axis=1)
 
 
 def _predictions(units: Units, means: Array) -> Array:
@@ -461,8 +458,7 @@ def best_line(units: Units, means: Array, kind: Kind) -> NDArray[np.int64]:
     total_w, total_wx = w.sum(axis=-1, keepdims=True), wx.sum(axis=-1, keepdims=True)
     # Sum over the other lines j of w_j (2 x_j p + p^2) with p = x_i / (size - 1): what adding the share back costs.
     cost = (2 * scaled * (total_wx - wx) + scaled**2 * (total_w - w)).sum(axis=-2)
-    out: NDArray[np.int64] = (own - cost).argmax(axis=-1)
-    return out
+    return (own - cost).argmax(axis=-1)
 
 
 class _Explained:

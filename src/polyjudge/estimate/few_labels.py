@@ -146,8 +146,7 @@ def _joint(influence: Array, shared: float) -> Array:
     np.fill_diagonal(found, 0.0)
     chance = (influence**2).T @ (influence**2)
     square, noise = float((found**2).sum()), float(chance.sum() - np.trace(chance))
-    out: Array = found * np.sqrt(max(1 - noise / square, 0.0)) if square > 0 else 0 * found
-    return out
+    return found * np.sqrt(max(1 - noise / square, 0.0)) if square > 0 else 0 * found
 
 
 # --- shrinkage over languages ---
@@ -209,8 +208,7 @@ def _reml(taus: Array, y: Array, v: Array) -> Array:
     p = 1 / (v + taus[:, None] ** 2)
     total = p.sum(axis=1)
     mean = (p * y).sum(axis=1) / total
-    out: Array = 0.5 * (np.log(p).sum(axis=1) - np.log(total) - (p * (y - mean[:, None]) ** 2).sum(axis=1))
-    return out
+    return 0.5 * (np.log(p).sum(axis=1) - np.log(total) - (p * (y - mean[:, None]) ** 2).sum(axis=1))
 
 
 def _refine(taus: Array, log: Array, y: Array, v: Array) -> float:
@@ -288,8 +286,7 @@ def paired_variance(fit: Stratified, column: int = 0) -> Array:
     """(k,) error variance of the means about their mean over languages: what languages share, by labels of the same
     tasks, does not count."""
     own: Array = fit.variance[:, column]
-    out: Array = np.maximum(own - fit.shared[column], 0.3 * own)
-    return out
+    return np.maximum(own - fit.shared[column], 0.3 * own)
 
 
 def steady_variance(fit: Stratified, column: int = 0) -> Array:
@@ -320,8 +317,7 @@ def judge_weights(labels: Array, scores: Array, stratum: Codes) -> Array:
     x = x - np.stack([np.bincount(code, x[:, j], len(count)) / count for j in range(m)], 1)[code]
     y = y - (np.bincount(code, y, len(count)) / count)[code]
     ridge = 1e-9 * max(float(np.trace(x.T @ x)), 1e-12)
-    out: Array = np.linalg.solve(x.T @ x + ridge * np.eye(m), x.T @ y)
-    return out
+    return np.linalg.solve(x.T @ x + ridge * np.eye(m), x.T @ y)
 
 
 def residual_spread(labels: Array, scores: Array, stratum: Codes, weights: Array) -> Array:

@@ -27,8 +27,7 @@ def flip_tail(d: Array, total: Array) -> Array:
     d, scale = _scaled(d)
 
     def beyond(point: Array) -> NDArray[np.bool_]:
-        out: NDArray[np.bool_] = (d * np.tanh(point[..., None, :] * d)).sum(axis=-2) >= total / scale
-        return out
+        return (d * np.tanh(point[..., None, :] * d)).sum(axis=-2) >= total / scale
 
     return np.where(total > 0, _Tail(d)(_first(d, beyond))[0], 1.0)
 

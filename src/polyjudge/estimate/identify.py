@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, Words, say
 
 Mask = NDArray[np.bool_]
+AXES = ("language", "judge")
 
 
 def identified_design(panel: Panel) -> Design | None:
@@ -30,12 +31,17 @@ def identified_design(panel: Panel) -> Design | None:
         f"Estimating {cells:,.0f} cells together, as missing scores demand,",
         ", or only tasks that have all scores (--incomplete drop)",
     )
-    patterns, _ = distinct((panel.counts > 0).astype(np.float64))
-    if not patterns.any(axis=0).all():
+    if not _scored(panel).all():
         return None
+    patterns = _patterns(panel)
     if paired_rank_is_full(patterns):
         return "paired"
     return "additive" if len(_task_parts(patterns)) == 1 else None
+
+
+def _patterns(panel: Panel) -> Array:
+    """(g, k, m) what tasks may have scored, as 0 and 1."""
+    return distinct((panel.counts > 0).astype(np.float64))[0]
 
 
 def paired_rank_is_full(patterns: Array) -> bool:
@@ -54,19 +60,15 @@ def paired_rank_is_full(patterns: Array) -> bool:
     return False
 
 
-def task_parts(panel: Panel) -> list[Mask]:
-    """Sets of cells joined by tasks that scored both, each a (k, m) mask, largest first. An empty cell is in none."""
-    return _task_parts(distinct((panel.counts > 0).astype(np.float64))[0])
-
-
 def _task_parts(patterns: Array) -> list[Mask]:
+    """Sets of cells joined by tasks that scored both, each a (k, m) mask, largest first. An empty cell is in none."""
     from scipy.sparse import csr_matrix  # takes longer to load than most panels take to read
 
     tasks = csr_matrix(patterns.reshape(len(patterns), -1) > 0)
-    return _masks((tasks.T @ tasks) > 0, _any(patterns > 0, 0))
+    return _masks((tasks.T @ tasks) > 0, (patterns > 0).any(axis=0))
 
 
-def grid_parts(there: Mask) -> list[Mask]:
+def _grid_parts(there: Mask) -> list[Mask]:
     """Sets of cells joined by a common language or judge, each a (k, m) mask, largest first."""
     language, judge = np.indices(there.shape).reshape(2, -1)
     joined = (language[:, None] == language) | (judge[:, None] == judge)
@@ -124,7 +126,7 @@ def identified_part(panel: Panel) -> Panel:
     part: Panel = panel
     while identified_design(part) is None:
         there = _scored(part)
-        for parts in (grid_parts(there), task_parts(part)):
+        for parts in (_grid_parts(there), _task_parts(_patterns(part))):
             rivals = [x for x in parts if _holds_interaction(x)]
             if len(rivals) > 1 or (not rivals and there.all()):
                 raise PanelError(_parts_message(part, rivals or parts, reasons))
@@ -134,12 +136,10 @@ def identified_part(panel: Panel) -> Panel:
         if len(keep) < 2:
             raise PanelError(
                 f"No interaction can be estimated from these scores. {_sentence(reasons)} Fewer than two "
-                f"{('languages', 'judges')[axis]} remain. Score more judges in more languages on the same tasks."
+                f"{AXES[axis]}s remain. Score more judges in more languages on the same tasks."
             )
-        part = part.select(languages=keep) if axis == 0 else part.select(judges=keep)
-        part = part.select(
-            tasks=[t for t, has in zip(part.tasks, part.counts.sum(axis=(1, 2)) > 0, strict=True) if has]
-        )
+        part = part.select(**{f"{AXES[axis]}s": keep})
+        part = part.select(tasks=_where(part.tasks, part.counts.sum(axis=(1, 2)) > 0))
     return _noted(part, *reasons)
 
 
@@ -162,11 +162,10 @@ def _parts_message(panel: Panel, parts: list[Mask], reasons: list[Say]) -> str:
     """The refusal of a panel that falls into parts which could each be estimated."""
     joins = "no task joins" if _scored(panel).all() else "no language, judge or task joins"
     words = [f"({i + 1}) {_part_words(panel, part)}" for i, part in enumerate(parts[:6])]
-    languages = [x for x, has in zip(panel.languages, _any(parts[0], 1), strict=True) if has]
-    judges = [x for x, has in zip(panel.judges, _any(parts[0], 0), strict=True) if has]
+    languages, judges = _members(panel, parts[0])
     alone = (
         f"or work on one part alone (--languages and --judges, or panel.select), for example languages="
-        f"{[clean(x) for x in languages[:8]]!r}, judges={[clean(x) for x in judges[:8]]!r}."
+        f"{languages[:8]!r}, judges={judges[:8]!r}."
     )
     if len(languages) == len(panel.languages) and len(judges) == len(panel.judges):
         alone = "and check that every language and judge is written in one way (case, spaces)."
@@ -182,57 +181,43 @@ def _parts_message(panel: Panel, parts: list[Mask], reasons: list[Say]) -> str:
 
 def _lacking(panel: Panel, there: Mask) -> list[Say]:
     """Languages and judges with too few partners, and cells without any score, each in words."""
-    out = []
-    lonely_language, lonely_judge = there.sum(axis=1) < 2, there.sum(axis=0) < 2
-    for l in np.flatnonzero(lonely_language):  # noqa: E741
-        out.append(_lonely(panel.languages[l], [panel.judges[b] for b in np.flatnonzero(there[l])], "language"))
-    for b in np.flatnonzero(lonely_judge):
-        out.append(_lonely(panel.judges[b], [panel.languages[i] for i in np.flatnonzero(there[:, b])], "judge"))
-    for l, b in np.argwhere(~there & ~lonely_language[:, None] & ~lonely_judge):  # noqa: E741
-        out.append(say("identify.empty", judge=panel.judges[b], language=panel.languages[l]))
-    return out
+    alone = [reason for _, _, reason in _lonely(panel, there)]
+    empty = np.argwhere(~there & (there.sum(axis=1, keepdims=True) > 1) & (there.sum(axis=0) > 1))
+    return alone + [say("identify.empty", judge=panel.judges[b], language=panel.languages[a]) for a, b in empty]
 
 
-def _lonely(label: str, partners: list[str], kind: str, out: bool = False) -> Say:
-    return say("identify.lonely", label=label, partners=partners, kind=kind, out=out)
+def _lonely(panel: Panel, there: Mask, out: bool = False) -> Iterator[tuple[int, int, Say]]:
+    """Languages (axis 0) and judges (axis 1) with fewer than two partners: axis, index, and the same in words."""
+    names = panel.languages, panel.judges
+    for axis, partners in enumerate((there, there.T)):
+        for i in np.flatnonzero(partners.sum(axis=1) < 2):
+            about = {"label": names[axis][i], "partners": _where(names[1 - axis], partners[i]), "kind": AXES[axis]}
+            yield axis, int(i), say("identify.lonely", **about, out=out)
 
 
 def _weakest(panel: Panel, there: Mask) -> tuple[int, int, Say]:
     """The language (axis 0) or judge (axis 1) to leave out next, its index, and why."""
-    for axis, labels, others, word in (
-        (0, panel.languages, panel.judges, "language"),
-        (1, panel.judges, panel.languages, "judge"),
-    ):
-        partners = there if axis == 0 else there.T
-        lonely = np.flatnonzero(partners.sum(axis=1) < 2)
-        if len(lonely):
-            i = int(lonely[0])
-            return axis, i, _lonely(labels[i], [others[j] for j in np.flatnonzero(partners[i])], word, out=True)
-    if not there.all():
-        axis, i = _costs_least(panel, ~there)
-        names, others = ((panel.languages, panel.judges), (panel.judges, panel.languages))[axis]
-        empty = [others[j] for j in np.flatnonzero(~(there[i] if axis == 0 else there[:, i]))]
-        return axis, i, say("identify.hole", label=names[i], others=empty, kind=("language", "judge")[axis])
-    axis, i = _costs_least(panel, ~task_parts(panel)[0])
-    return axis, i, say("identify.apart", label=(panel.languages, panel.judges)[axis][i])
+    for found in _lonely(panel, there, out=True):
+        return found
+    axis, i = _costs_least(panel, ~(_task_parts(_patterns(panel))[0] if there.all() else there))
+    names = panel.languages, panel.judges
+    if there.all():
+        return axis, i, say("identify.apart", label=names[axis][i])
+    empty = _where(names[1 - axis], ~np.moveaxis(there, axis, 0)[i])
+    return axis, i, say("identify.hole", label=names[axis][i], others=empty, kind=AXES[axis])
 
 
 def _costs_least(panel: Panel, bad: Mask) -> tuple[int, int]:
     """The language or judge with most bad cells; of equals, the one with fewest scores."""
     scores = np.asarray((panel.counts > 0).sum(axis=0))
-    k, m = bad.shape
-    options = [(-int(bad[i].sum()), int(scores[i].sum()), 0, i) for i in range(k)]
-    options += [(-int(bad[:, j].sum()), int(scores[:, j].sum()), 1, j) for j in range(m)]
+    costs = [zip(bad.sum(axis=1 - axis), scores.sum(axis=1 - axis), strict=True) for axis in (0, 1)]
+    options = [(-int(lost), int(had), axis, i) for axis in (0, 1) for i, (lost, had) in enumerate(costs[axis])]
     return min(options)[2:]
 
 
 def _scored(panel: Panel) -> Mask:
     """(k, m): cells with any score."""
-    return _any(panel.counts > 0, 0)
-
-
-def _any(mask: Mask, axis: int) -> Mask:
-    return np.asarray(mask.any(axis=axis), dtype=np.bool_)
+    return (panel.counts > 0).any(axis=0)
 
 
 def _holds_interaction(part: Mask) -> bool:
@@ -241,9 +226,19 @@ def _holds_interaction(part: Mask) -> bool:
     return bool((np.triu(common, 1) >= 2).any())
 
 
+def _where(names: Sequence[str], has: Mask) -> list[str]:
+    return [name for name, there in zip(names, has, strict=True) if there]
+
+
+def _members(panel: Panel, part: Mask) -> tuple[list[str], list[str]]:
+    """Languages and judges of a set of cells, as they are shown."""
+    axes = (panel.languages, part.any(axis=1)), (panel.judges, part.any(axis=0))
+    languages, judges = ([clean(x) for x in _where(*axis)] for axis in axes)
+    return languages, judges
+
+
 def _part_words(panel: Panel, part: Mask) -> str:
-    languages = [clean(x) for x, has in zip(panel.languages, _any(part, 1), strict=True) if has]
-    judges = [clean(x) for x, has in zip(panel.judges, _any(part, 0), strict=True) if has]
+    languages, judges = _members(panel, part)
     whom = "all judges" if len(judges) == len(panel.judges) else _join(judges)
     where = "all languages" if len(languages) == len(panel.languages) else _join(languages)
     if where == "all languages" and whom == "all judges" and not part.all():
@@ -252,17 +247,15 @@ def _part_words(panel: Panel, part: Mask) -> str:
     return f"{where} scored by {whom}"
 
 
-def _join(names: list[str], most: int = 6) -> str:
-    if len(names) > most:
-        return ", ".join(names[:most]) + f" and {len(names) - most} more"
+def _join(names: list[str]) -> str:
+    if len(names) > 6:
+        return ", ".join(names[:6]) + f" and {len(names) - 6} more"
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
-def _sentence(reasons: Sequence[Words], most: int = 8) -> str:
-    shown = [str(reason) for reason in reasons[:most]] + (
-        [f"and {len(reasons) - most} more"] if len(reasons) > most else []
-    )
-    return "; ".join(shown) + "."
+def _sentence(reasons: Sequence[Words]) -> str:
+    more = [f"and {len(reasons) - 8} more"] if len(reasons) > 8 else []
+    return "; ".join([*map(str, reasons[:8]), *more]) + "."
 
 
 def _noted(panel: Panel, *notes: Say) -> Panel:

@@ -135,8 +135,7 @@ class InteractionEstimate:
         if self.design == "additive":
             turn = basis(k, m, "paired").reshape(p, -1) @ self._fit.basis.reshape(len(shape), -1).T
             shape = turn @ shape @ turn.T
-        out: Array = shape * (p / np.trace(shape))
-        return out
+        return shape * (p / np.trace(shape))
 
     @cached_property
     def noise_sd(self) -> float:
@@ -201,8 +200,7 @@ class InteractionEstimate:
 
     @property
     def _per_unit(self) -> Array:
-        out: Array = (self._units.sum() / self._units)[:, None, None]
-        return out
+        return (self._units.sum() / self._units)[:, None, None]
 
     @property
     def _scale(self) -> Array:
@@ -316,8 +314,7 @@ def noise_shares(weights: Array) -> Array:
     where all weigh the same. A heavy unit draws the mean towards itself: its deviation counts for more (CR2)."""
     share = weights / weights.sum()
     n = len(weights)
-    out: Array = n / (n - 1) * share**2 if np.ptp(weights) == 0 else share**2 / np.maximum(1 - share, 1e-9)
-    return out
+    return n / (n - 1) * share**2 if np.ptp(weights) == 0 else share**2 / np.maximum(1 - share, 1e-9)
 
 
 def sampling_panel(panel: Panel) -> Panel:
@@ -390,8 +387,7 @@ class Holes:
     @cached_property
     def counted(self) -> Array:
         """(n,): tasks in each unit that has any score; one without has no level."""
-        out: Array = self.units * (self.weights.sum(axis=1) > 0)
-        return out
+        return self.units * (self.weights.sum(axis=1) > 0)
 
     @cached_property
     def kept(self) -> bool:
@@ -448,8 +444,7 @@ class CellRates:
         """(R, e, c) cells from the right sides (R, e, c) and the sums of the units' means (R, e)."""
         effects = np.matmul(right, self.inverse)  # a symmetric matrix
         own = np.matmul(effects, (self.counted @ self.holes.share)[..., None])[..., 0]
-        out: Array = effects + ((level - own) / self.counted.sum(axis=1)[:, None])[..., None]
-        return out
+        return effects + ((level - own) / self.counted.sum(axis=1)[:, None])[..., None]
 
 
 def sum_kinds(times: Array, kind: NDArray[np.int64]) -> Array:
@@ -545,8 +540,7 @@ class _Fit:
         else:
             left = np.concatenate(self._by_task(lambda e, s, _: e.residual(self.cells[None, None])[:, 0]))
             moments = self.right - left.reshape(n, -1) @ flat.T
-        out: Array = ((moments @ self.inverse) @ flat).reshape(n, k, m)
-        return out
+        return ((moments @ self.inverse) @ flat).reshape(n, k, m)
 
     @cached_property
     def leverage(self) -> Array:
@@ -555,8 +549,7 @@ class _Fit:
         part = np.einsum("g,gpq->pq", self.times, pull @ pull) @ self.inverse
         cells = double_centre(self.basis).reshape(len(self.basis), -1)
         own, all_of_it = (np.einsum("pc,pq,qc->c", cells, x, cells) for x in (part, self.inverse))
-        out: Array = (own / all_of_it).reshape(self.basis.shape[1:])
-        return out
+        return (own / all_of_it).reshape(self.basis.shape[1:])
 
     @cached_property
     def inverse(self) -> Array:

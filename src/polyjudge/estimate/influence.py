@@ -18,8 +18,7 @@ def spread(added: Array, clusters: NDArray[np.int64] | int, least: Array | float
     """Standard errors from what clusters add. `least`: half the range of a value; two clusters that were not drawn, at
     both ends of it, count too, so that values without any spread are not taken as certain."""
     g = np.maximum(clusters, 1)
-    out: Array = np.sqrt(g / np.maximum(g - 1, 1) * (added**2).sum(axis=0) + 2 * (least / (g + 2)) ** 2)
-    return out
+    return np.sqrt(g / np.maximum(g - 1, 1) * (added**2).sum(axis=0) + 2 * (least / (g + 2)) ** 2)
 
 
 def cluster_codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:

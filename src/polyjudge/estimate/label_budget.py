@@ -152,8 +152,7 @@ def labels_by_design(panel: Panel, gold: Gold, within: float, level: float = 0.9
     size = np.stack([(stratum == h).sum(axis=0) for h in range(spread.shape[1])], axis=1)
     share = size / np.maximum(size.sum(axis=1, keepdims=True), 1)
     z = float(stdtrit(30, (1 + level) / 2))
-    needed: Array = np.maximum(np.ceil(((share * spread).sum(axis=1) * z / within) ** 2), 2.0)
-    return needed
+    return np.maximum(np.ceil(((share * spread).sum(axis=1) * z / within) ** 2), 2.0)
 
 
 def labels_more(panel: Panel, gold: Gold, within: float) -> int:
@@ -183,8 +182,7 @@ def _designed(panel: Panel, gold: Gold, half_width: float, level: float, upper: 
 def _correlation(variance: Array, rest: Array) -> Array:
     """Of a predictor that leaves `rest` of the variance."""
     left = np.divide(rest, variance, out=np.ones_like(variance), where=variance > 0)
-    out: Array = np.sqrt(np.clip(1 - left, 0.0, 1.0))
-    return out
+    return np.sqrt(np.clip(1 - left, 0.0, 1.0))
 
 
 def _moments(terms: Array, labels: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:

@@ -108,8 +108,7 @@ def _apart(
 
 
 def _to_clusters(part: Array, cell: Codes, cluster: Codes, cells: int, groups: int) -> Array:
-    out: Array = np.bincount(cluster * cells + cell, part, groups * cells).astype(float).reshape(groups, cells)
-    return out
+    return np.bincount(cluster * cells + cell, part, groups * cells).astype(float).reshape(groups, cells)
 
 
 def _count(cell: Codes, cluster: Codes, cells: int, groups: int) -> NDArray[np.int64]:

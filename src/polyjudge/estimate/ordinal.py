@@ -154,8 +154,7 @@ def _solve(hessian: Array, gradient: Array, ridge: float) -> Array:
     """Newton's step uphill; directions that curve the wrong way are taken as if they curved the right one."""
     values, vectors = np.linalg.eigh(-hessian)
     size = np.maximum(np.abs(values), 1e-8 * np.abs(values).max()) + ridge * np.abs(values).max()
-    out: Array = vectors @ ((vectors.T @ gradient) / size)
-    return out
+    return vectors @ ((vectors.T @ gradient) / size)
 
 
 def _evaluate(counts: Array, at: Array, modes: Array, nodes: int) -> tuple[float, Array, Array, Array, Array]:

@@ -165,8 +165,7 @@ def borrowed(differences: Array, mean: Array, se: Array) -> tuple[Array, Array]:
 def _same_tail(t: Array, tasks: NDArray[np.int64], n: int) -> Array:
     """t values with tasks - 1 degrees of freedom as those with n - 1 that are as improbable."""
     tail = np.maximum(stdtr(np.maximum(tasks - 1, 1), -np.abs(t)), np.finfo(float).tiny)
-    out: Array = np.sign(t) * -stdtrit(n - 1, tail)
-    return out
+    return np.sign(t) * -stdtrit(n - 1, tail)
 
 
 def _sign_p(differences: Array, mean: Array, gap: float) -> Array:
@@ -186,8 +185,7 @@ def _side(t: Array, null: Array, n: int) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         stretch = np.maximum(start / -stdtrit(n - 1, share / scopes), 1.0)
         tail = np.minimum(scopes * stdtr(n - 1, -seen / stretch), share)
-    out: Array = np.where((count < TAIL) & np.isfinite(start), np.minimum(p, tail), p)
-    return out
+    return np.where((count < TAIL) & np.isfinite(start), np.minimum(p, tail), p)
 
 
 def _in_any_scope(
@@ -199,5 +197,4 @@ def _in_any_scope(
     some = ~thin.all(axis=0)
     rest = np.where(some, _side(side * t, side * null, n), 1.0)
     both = thin.any(axis=0) & some
-    out: Array = np.minimum(1.0, np.where(both, 2.0, 1.0) * np.minimum(toward, rest))
-    return out
+    return np.minimum(1.0, np.where(both, 2.0, 1.0) * np.minimum(toward, rest))

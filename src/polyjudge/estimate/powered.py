@@ -176,14 +176,12 @@ def _studentised(d: _Data, tuned: bool, estimate: float, se: float) -> Array:
         centre = (sy - weight * sf) / total
         square = pairs[0] + weight**2 * pairs[1] + centre**2 * pairs[2]
         square += 2 * (weight * (centre * pairs[5] - pairs[3]) - centre * pairs[4])
-        out: Array = np.maximum(square, 0.0) / total**2 * n / max(n - 1, 1) + weight**2 * pool
-        return out
+        return np.maximum(square, 0.0) / total**2 * n / max(n - 1, 1) + weight**2 * pool
 
     omega = np.where(variance_of(0 * omega) < variance_of(omega), 0.0, omega)
     level = others[0] / size + pool**0.5 * shocks if tuned else 0.0
     error = (sy - omega * sf) / total + omega * level - estimate
-    out: Array = error / np.maximum(np.sqrt(variance_of(omega)), se / 10)
-    return out
+    return error / np.maximum(np.sqrt(variance_of(omega)), se / 10)
 
 
 @lru_cache(maxsize=64)
@@ -222,5 +220,4 @@ def _parts(x: Array, w: Array, cluster: NDArray[np.int64]) -> Array:
     """What each cluster adds to the error of a weighted mean: their squares sum to its variance."""
     total = w.sum()
     n = int(np.count_nonzero(np.bincount(cluster)))
-    out: Array = np.bincount(cluster, w * (x - w @ x / total) / total) * (n / max(n - 1, 1)) ** 0.5
-    return out
+    return np.bincount(cluster, w * (x - w @ x / total) / total) * (n / max(n - 1, 1)) ** 0.5

@@ -109,8 +109,7 @@ def leave_out(values: Array, groups: int = MOST_GROUPS, cluster: NDArray[np.int6
     n = len(values)
     g = min(n, groups)
     held = np.add.reduceat(values, np.linspace(0, n, g, endpoint=False).astype(int), axis=0)
-    out: Array = values.sum(axis=0) - held
-    return out
+    return values.sum(axis=0) - held
 
 
 def in_groups(values: Array, weights: Array, most: int = 2000) -> tuple[Array, Array]:
@@ -139,8 +138,7 @@ def percentile_limits(value: Array, draws: Array, units: int, level: float) -> A
     ends = [(1 - level) / 2, (1 + level) / 2]
     wider = stdtrit(max(units - 1, 1), ends[1]) / ndtri(ends[1]) * np.sqrt(units / max(units - 1, 1))
     drawn = np.quantile(np.where(np.isnan(draws), value, draws), ends, axis=0, method="weibull")
-    out: Array = value + wider * (drawn - value)
-    return out
+    return value + wider * (drawn - value)
 
 
 def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 0.0) -> Array:
@@ -161,8 +159,7 @@ def selected_p(above: Array, below: Array) -> Array:
     `above` and `below` are the one-sided p-values of every language, (..., k, pairs). Plans use it: it needs no scores.
     """
     k = above.shape[-2]
-    out: Array = np.minimum(1.0, k * np.maximum(above.min(axis=-2), below.min(axis=-2)))
-    return out
+    return np.minimum(1.0, k * np.maximum(above.min(axis=-2), below.min(axis=-2)))
 
 
 def false_discovery(p: Array) -> Array:

@@ -91,8 +91,7 @@ class TaskMoments:
         if self.counts is not None:
             means = ratio(means, np.tensordot(share, self.there.astype(float), axes=1))
         systems = means.shape[-3]
-        out: Array = (u - np.einsum("...ski,...skj->...kij", means, means) / systems) * systems / (systems - 1)
-        return out
+        return (u - np.einsum("...ski,...skj->...kij", means, means) / systems) * systems / (systems - 1)
 
 
 def moments_of(panel: Panel) -> TaskMoments:
@@ -156,8 +155,7 @@ def quadratic(v: Array, z: Masks) -> Array:
     """1'V1 over each subset: (..., m, m) -> (..., S)."""
     i, j = np.triu_indices(v.shape[-1])
     both = (z[:, i] & z[:, j]).T.astype(float)
-    out: Array = (v[..., i, j] * np.where(i == j, 1.0, 2.0)) @ both
-    return out
+    return (v[..., i, j] * np.where(i == j, 1.0, 2.0)) @ both
 
 
 def slopes_of(v: Array) -> Array:
@@ -184,8 +182,7 @@ def errors_of(u: Array, slopes: Array, z: Masks, tasks: Array | float) -> Array:
     plain = np.sqrt(np.maximum(2 * quadratic(u, z) / size**2, 0.0) / np.reshape(tasks, (-1, 1)))
     slope = slopes @ z.T.astype(float) / size
     slope = np.concatenate([slope, slope.mean(axis=-2, keepdims=True)], axis=-2)
-    out: Array = plain / np.maximum(slope, LEAST_SLOPE)
-    return out
+    return plain / np.maximum(slope, LEAST_SLOPE)
 
 
 def loadings_of(v: Array, rounds: int = 200) -> Array:

@@ -115,8 +115,7 @@ def _rare(gaps: Array, tie: float, level: float) -> Array:
 
 def _changes(gaps: Array, language: int, tie: float) -> NDArray[np.int64]:
     """Tasks whose gap differs between a language and each other one: (p, n, k) -> (p, k)."""
-    out: NDArray[np.int64] = (np.abs(gaps - gaps[..., language, None]) > tie).sum(axis=1)
-    return out
+    return (np.abs(gaps - gaps[..., language, None]) > tie).sum(axis=1)
 
 
 def upper_share(count: NDArray[np.int64], n: int, level: float) -> Array:

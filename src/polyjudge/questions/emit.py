@@ -34,22 +34,16 @@ def emit(
     *,
     tables: Mapping[str, pd.DataFrame] | None = None,
     fail_on: Severity = Severity.never,
-    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Show a result as the user asked (`Output`), write its files, and exit 1 for findings at or over --fail-on.
 
     tables : name of a CSV file in -o DIR -> its rows
     fail_on : where the user does not say
-    more : fields of the JSON before those of the result
     """
     from polyjudge.report import report_of
-    from polyjudge.report.schema import envelope
 
     report = report_of(result, panel)
     assert report is not None, type(result)
-    if more:
-        command = report.command
-        report = replace(report, payload=lambda: envelope(command, {**more, **result.to_dict()}))
     emit_report(ctx, report, tables=tables, fail_on=fail_on)
 
 
@@ -64,15 +58,11 @@ def emit_report(
     options = Output.of(ctx)
     steps = tuple(_pasteable(ctx, step) for step in report.next)
     report = replace(report, next=steps, payload=cache(report.payload))  # page and JSON both hold it
-    written = None
-    if options.output is not None:
-        written = write(report, str(ctx.info_name), tables or {}, options)
+    written = write(report, str(ctx.info_name), tables or {}, options) if options.output is not None else ""
     show(report, options.as_json, options.full)
     if written:
         sys.stdout.flush()
-        more = f" and {written[1]} figures" if written[1] else ""
-        place, (page, *others) = str(options.output).rstrip("/"), written[0]
-        tell(f"wrote {place}/{page}, and beside it {', '.join(others)}{more}")
+        tell(written)
     if options.junit is not None:
         from polyjudge.report.junit import junit
 
@@ -103,11 +93,9 @@ def _pasteable(ctx: Context, step: Step) -> Step:
     return replace(step, command=" ".join(shell(scores) if word == "SCORES" else word for word in words))
 
 
-def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> tuple[list[str], int]:
-    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV, cells as Parquet too.
-
-    Returns the names of the files and the number of figures.
-    """
+def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> str:
+    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV, cells as Parquet too; and
+    what was written, in words."""
     from polyjudge.read.duck import write_parquet
     from polyjudge.report import terminal
     from polyjudge.report.markdown import markdown
@@ -135,8 +123,9 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
             from polyjudge.report.export import save_figures
 
             figures = save_figures(report, folder / "figures", options.formats)
-    more = [f"{CELLS}.parquet"] if CELLS in tables else []
-    return [*texts, *(f"{name}.csv" for name in tables), *more], len(figures)
+    page, *others = [*texts, *(f"{name}.csv" for name in tables), *([f"{CELLS}.parquet"] if CELLS in tables else [])]
+    more = f" and {len(figures)} figures" if figures else ""
+    return f"wrote {str(options.output).rstrip('/')}/{page}, and beside it {', '.join(others)}{more}"
 
 
 def print_written(written: Any) -> None:

@@ -95,8 +95,7 @@ class Group:
     @classmethod
     def of(cls, ctx: Context) -> Self:
         """The group as the user filled it."""
-        group: Self = ctx.meta[cls.__qualname__]
-        return group
+        return ctx.meta[cls.__qualname__]
 
 
 @dataclass(frozen=True)
@@ -434,8 +433,7 @@ def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:
     """Call an analysis of a panel that `load` read, at the level that the looks of an adaptive collection left."""
     from polyjudge.panel.arguments import run as call
 
-    found: T = call(analysis, *given, **options)
-    return found
+    return call(analysis, *given, **options)
 
 
 def read(ctx: Context, scores: str) -> Panel:

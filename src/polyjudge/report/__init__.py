@@ -13,6 +13,6 @@ words. Charts are functions in `report/charts/`, named by `Chart(draw=...)`. Not
 `print(result)`, the terminal, `report.html`, notebooks, `summary.md` and `--json` show any `Report`.
 """
 
-from polyjudge.report.result import chart_names, fragment, html, plot, report_of, text
+from polyjudge.report.result import report_of
 
-__all__ = ["chart_names", "fragment", "html", "plot", "report_of", "text"]
+__all__ = ["report_of"]

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyjudge.panel.errors import UsageError
 from polyjudge.panel.records import Record
 from polyjudge.panel.say import LANGUAGE
 
@@ -20,22 +21,61 @@ class Result(Record):
 
     def to_html(self, path: str | Path | None = None) -> str | None:
         """The report as one self-contained HTML page: written to `path`, or returned when there is none."""
-        return html(self, path)
+        from polyjudge.panel.files import atomic_write
+        from polyjudge.report.page.render import render_report
+
+        report = report_of(self)
+        if report is None:
+            raise UsageError(f"There is no page for {type(self).__name__}; see its to_frame().")
+        page = render_report(report, f'{type(self).__name__}.to_html("report.html")')
+        if path is None:
+            return page
+        with atomic_write(path) as file:
+            file.write(page)
+        return None
 
     def plot(self, name: str | None = None) -> Any:
         """A chart of the result by its name (Altair): the first one when none is named. `charts` lists the names."""
-        return plot(self, name)
+        if find_spec("altair") is None:
+            raise UsageError("Charts in Python need Altair: pip install 'polyjudge[figures]'.")
+        import altair
+
+        from polyjudge.report.charts import draw
+        from polyjudge.report.charts.vega import stacked
+
+        found = self._charts()
+        wanted = name if name is not None else next(iter(found), "")
+        if wanted not in list(found):
+            known = ", ".join(found) or "none"
+            raise UsageError(f"{type(self).__name__} has no chart {wanted!r}. Its charts are: {known}.")
+        drawn = draw(found[wanted])
+        spec = (drawn[0] if len(drawn) == 1 else stacked(drawn, "vconcat")).to_dict()
+        kinds = {"layer": "LayerChart", "hconcat": "HConcatChart", "vconcat": "VConcatChart", "facet": "FacetChart"}
+        kind = next((kind for key, kind in kinds.items() if key in spec), "Chart")
+        return getattr(altair, kind).from_dict(spec, validate=False)
 
     @property
     def charts(self) -> tuple[str, ...]:
         """Names that `plot` takes."""
-        return chart_names(self)
+        return tuple(self._charts())
+
+    def _charts(self) -> dict[str, Chart]:
+        report = report_of(self)
+        return {} if report is None else {chart.name: chart for chart in report.charts}
 
     def _repr_html_(self) -> str | None:
-        return fragment(self)
+        """HTML for a notebook cell, without scripts; None when there is only a table."""
+        from polyjudge.report.notebook import notebook
+
+        report = report_of(self)
+        return None if report is None else notebook(report)
 
     def __repr__(self) -> str:
-        return text(self) or super().__repr__()
+        """The first screen as plain text."""
+        from polyjudge.report import terminal
+
+        report = report_of(self)
+        return super().__repr__() if report is None else terminal.text(report, details="details.python")
 
 
 def report_of(result: Record, panel: Panel | None = None) -> Report | None:
@@ -52,75 +92,3 @@ def report_of(result: Record, panel: Panel | None = None) -> Report | None:
 
     noun = panel.condition if panel is not None else getattr(result, "condition_", LANGUAGE)
     return fitted(in_words_of(build(result, panel), noun))
-
-
-def text(result: Record) -> str | None:
-    """The first screen as plain text."""
-    from polyjudge.report import terminal
-
-    report = report_of(result)
-    return None if report is None else terminal.text(report, details="details.python")
-
-
-def html(result: Record, path: str | Path | None = None, command: str | None = None) -> str | None:
-    """The page: written to `path`, or returned when there is none. `command` is what makes it again."""
-    from polyjudge.panel.errors import UsageError
-    from polyjudge.panel.files import atomic_write
-    from polyjudge.report.page.render import render_report
-
-    report = report_of(result)
-    if report is None:
-        raise UsageError(f"There is no page for {type(result).__name__}; see its to_frame().")
-    page = render_report(report, command or f'{type(result).__name__}.to_html("report.html")')
-    if path is None:
-        return page
-    with atomic_write(path) as file:
-        file.write(page)
-    return None
-
-
-def _charts(result: Record) -> dict[str, Chart]:
-    report = report_of(result)
-    return {} if report is None else {chart.name: chart for chart in report.charts}
-
-
-def chart_names(result: Record) -> tuple[str, ...]:
-    """Names of a result's charts."""
-    return tuple(_charts(result))
-
-
-def plot(result: Record, name: str | None = None) -> Any:
-    """A chart of a result as an Altair chart; several pictures of one name stand below each other."""
-    from polyjudge.panel.errors import UsageError
-
-    if find_spec("altair") is None:
-        raise UsageError("Charts in Python need Altair: pip install 'polyjudge[figures]'.")
-    import altair
-
-    from polyjudge.report.charts import draw
-    from polyjudge.report.charts.vega import stacked
-
-    found = _charts(result)
-    wanted = name if name is not None else next(iter(found), "")
-    if wanted not in list(found):
-        known = ", ".join(found) or "none"
-        raise UsageError(f"{type(result).__name__} has no chart {wanted!r}. Its charts are: {known}.")
-    drawn = draw(found[wanted])
-    picture = drawn[0] if len(drawn) == 1 else stacked(drawn, "vconcat")
-    spec = picture.to_dict()
-    kinds = {
-        "layer": altair.LayerChart,
-        "hconcat": altair.HConcatChart,
-        "vconcat": altair.VConcatChart,
-        "facet": altair.FacetChart,
-    }
-    kind = next((kind for key, kind in kinds.items() if key in spec), altair.Chart)
-    return kind.from_dict(spec, validate=False)
-
-
-def fragment(result: Record) -> str | None:
-    """HTML for a notebook cell, without scripts; None when there is only a table."""
-    from polyjudge.report.notebook import notebook
-
-    report = report_of(result)
-    return None if report is None else notebook(report)

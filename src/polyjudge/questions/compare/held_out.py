@@ -279,8 +279,7 @@ def gain_of(removed: Array, block: Block) -> Array:
     centred = removed - removed.mean(axis=-1, keepdims=True)
     centred[np.abs(centred) <= block.gap] = 0.0  # rounding must not look like a gain or a loss
     apart = block.left_out - block.left_out.mean(axis=-1, keepdims=True)
-    out: Array = (centred * (2 * apart - centred)).mean(axis=(-2, -1))
-    return out
+    return (centred * (2 * apart - centred)).mean(axis=(-2, -1))
 
 
 def full_gain(m: Method, panel: Panel, level: float = 0.95) -> Gain | None:

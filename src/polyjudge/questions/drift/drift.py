@@ -340,8 +340,7 @@ def agreement_values(now: Array, then: Array) -> Array:
     own, old = ((x - x.mean(axis=-3, keepdims=True)).mean(axis=-2) for x in (now, then))  # (..., n, s, m)
     others = (own.sum(axis=-1, keepdims=True) - own) / (own.shape[-1] - 1)
     scale = _scale_of_others(np.einsum("tsj,tsi->ji", old, old) / len(old))
-    out: Array = (own * others).sum(axis=-2) / scale
-    return out
+    return (own * others).sum(axis=-2) / scale
 
 
 def _scale_of_others(products: Array) -> Array:
@@ -461,8 +460,7 @@ def _two_samples(
 def _square_root(centred: Array) -> Array:
     """A small matrix with the same cross product."""
     values, vectors = np.linalg.eigh(centred.T @ centred)
-    out: Array = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
-    return out
+    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
 
 def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance: float) -> pd.DataFrame:

@@ -260,8 +260,7 @@ class _Ask:
 
         def ahead(of_systems: Array) -> Array:
             """(draws, s - 1, x) of the best system over each other one, from (draws, s, x)."""
-            out: Array = of_systems[:, :1] - of_systems[:, 1:]
-            return out
+            return of_systems[:, :1] - of_systems[:, 1:]
 
         tastes = np.sqrt(taste / 2) * rng.standard_normal((DRAWS, s, m))
         true = self.points + ahead((tastes - tastes.mean(axis=2, keepdims=True)) @ kept.T)
@@ -322,8 +321,7 @@ def _cheapest(
     def per_task(chosen: NDArray[np.bool_], by: Array, rows: Masks) -> Array:
         """Squared error of a difference from one task, over all languages."""
         more = float(chosen.sum() / max(chosen.sum() - 1, 1))
-        out: Array = more * errors_of(moments.within(weights * chosen), by, rows, 1.0)[-1] ** 2
-        return out
+        return more * errors_of(moments.within(weights * chosen), by, rows, 1.0)[-1] ** 2
 
     fold = fold_of(moments, ask.seed)
     left = []

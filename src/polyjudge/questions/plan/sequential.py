@@ -215,9 +215,7 @@ class Sequential:
         """Nothing bought, every question open."""
         q = len(self.asked)
         nan = (float("nan"),) * q
-        return State(
-            look=0, verdict=tuple("open" for _ in range(q)), settled_at=(0,) * q, estimate=nan, low=nan, high=nan
-        )
+        return State(look=0, verdict=("open",) * q, settled_at=(0,) * q, estimate=nan, low=nan, high=nan)
 
     def needed(self, still: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(s, k, m): what open questions need; `still` is (q,), which are."""
@@ -261,23 +259,13 @@ class Sequential:
         which = np.flatnonzero(state.open)
         values = self.values(scores)[:, which]
         alpha = (1 - self.level) / len(self.looks)
-        found = simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
+        centre, se, critical = simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
         units = n if clusters is None else len(np.unique(np.asarray(clusters)))
-        return self.settle(state, values, *found, self.unseen(units, alpha) if self.guard else 0.0)
-
-    def settle(
-        self, state: State, values: Array, centre: Array, se: Array, critical: float, more: float = 0.0
-    ) -> State:
-        """The state after a look that found these means, standard errors and half-width of the open questions.
-
-        more : points added to every half-width
-        """
-        which = np.flatnonzero(state.open)
         middle = (np.nanmedian if np.isnan(values).any() else np.median)(values, axis=0)
         moved = (np.abs(values - middle) > 0).sum(axis=0)
         sure = (moved >= FEWEST_CHANGES) & np.isfinite(critical) & (se > 0)
         half = np.full(len(which), np.inf)
-        half[sure] = critical * se[sure] + more
+        half[sure] = critical * se[sure] + (self.unseen(units, alpha) if self.guard else 0.0)
         columns: dict[str, list[Any]] = {
             name: list(getattr(state, name)) for name in ("verdict", "settled_at", "estimate", "low", "high")
         }
@@ -306,8 +294,7 @@ class Sequential:
     def differences(self, means: Array) -> Array:
         """Of the pairs that are compared, (n, q), from values of what is compared, (n, ..., items)."""
         i, j = self.pairs
-        out: Array = (means[..., i] - means[..., j]).reshape(len(means), -1)
-        return out
+        return (means[..., i] - means[..., j]).reshape(len(means), -1)
 
     def items(self, scores: Array) -> list[Array]:
         """Groups of questions that stop together or not at all, in their order: the values they compare, (n, items)."""
@@ -323,8 +310,7 @@ class Sequential:
             passes = by_system >= self.threshold if self.at_least else by_system > self.threshold
             by_system = np.where(np.isnan(by_system), np.nan, 100.0 * passes)
         systems = self.questions == "systems"
-        means: Array = by_system.mean(axis=3).swapaxes(1, 2) if systems else by_system.mean(axis=1)
-        return means
+        return by_system.mean(axis=3).swapaxes(1, 2) if systems else by_system.mean(axis=1)
 
     def table(self, state: State) -> pd.DataFrame:
         """The questions with their answers: language, first, second, verdict, estimate, low, high, settled_at."""
@@ -342,26 +328,11 @@ def simultaneous(
 
     values : (n, q); NaN where a task has no value for a question
     """
-    one = np.zeros(values.shape[1], np.int64)
-    centre, se, critical = simultaneous_by_run(values, clusters, alpha, resamples, seed, one)
-    return centre, se, float(critical[0])
-
-
-def simultaneous_by_run(
-    values: Array, clusters: Clusters | None, alpha: float, resamples: int, seed: int, run: NDArray[np.int64]
-) -> tuple[Array, Array, Array]:
-    """`simultaneous` for the questions of several runs that bought equally many tasks: a half-width for each run.
-
-    values : (n, q) of all runs' questions
-    run : (q,) the run of each question, ascending from 0
-    """
     centre, se, part, rows = _parts(values, clusters)
     g, spread = len(part), se > 0
-    critical = np.full(int(run.max(initial=-1)) + 1, np.inf)
     if g < 3 or not spread.any():
-        return centre, se, critical
-    part, rows, run = part[:, spread].astype(np.float32), rows[:, spread].astype(np.float32), run[spread]
-    held, first = np.unique(run, return_index=True)
+        return centre, se, np.inf
+    part, rows = part[:, spread].astype(np.float32), rows[:, spread].astype(np.float32)
     even = bool(np.all(rows == rows[0]))
     largest = []
     for block in draw_blocks(g, resamples, seed):
@@ -375,12 +346,10 @@ def simultaneous_by_run(
             variance = (square - 2 * mean * (c @ (part * rows)) + mean**2 * (c @ (rows * rows))) / weight**2
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(mean) / np.sqrt(np.maximum(variance, 0.0) * (g / (g - 1)))
-        largest.append(np.maximum.reduceat(np.nan_to_num(t, nan=0.0, posinf=np.inf), first, axis=1))
+        largest.append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
     place = min(resamples - 1, int(np.ceil((resamples + 1) * (1 - alpha))) - 1)
-    skewed = np.sort(np.concatenate(largest), axis=0)[place]
-    normal = [_normal_largest(p, resamples, seed)[place] for p in np.split(part, first[1:], axis=1)]
-    critical[held] = np.maximum(skewed, normal)
-    return centre, se, critical
+    skewed, normal = np.sort(np.concatenate(largest))[place], _normal_largest(part, resamples, seed)[place]
+    return centre, se, float(max(skewed, normal))
 
 
 def _parts(values: Array, clusters: Clusters | None) -> tuple[Array, Array, Array, Array]:
@@ -515,8 +484,7 @@ def _first_less_all(replay: Replay, values: Array, centre: Array, questions: NDA
     same = _stops(free, own, compared, last=taken == len(rule.looks) or bool(was_open[-1].any())) == stop
     share = same.mean(axis=0)
     # Over all orders the difference is 0 on average, so it need not be measured where every order stops alike.
-    out: Array = ((same - share) * walk[:, 0]).mean(axis=0) / np.where(share > 0, share, 1.0)
-    return out
+    return ((same - share) * walk[:, 0]).mean(axis=0) / np.where(share > 0, share, 1.0)
 
 
 def _bought_together(
@@ -579,8 +547,7 @@ def _stops(
     others = (free @ used)[..., compared] - free[..., None] > 0  # does another open question need the item?
     needed = others.all(axis=-1) | own
     needed[..., -1, :] &= not last
-    out: NDArray[np.int64] = np.logical_and.accumulate(needed, axis=-2).sum(axis=-2)
-    return out
+    return np.logical_and.accumulate(needed, axis=-2).sum(axis=-2)
 
 
 def forecast(
