@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.base import Calibrator, read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.shrinkage import best_keep
+from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.estimate.deviations import Units, choose_each, sized
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre, stream
@@ -271,11 +272,6 @@ def method(name: str, **about: Any) -> Callable[[Adjust], Method]:
     return wrap
 
 
-def _of_rooms_above(m: Method) -> bool:
-    """Methods that other rooms bring are compared where they are named, or all are asked for."""
-    return m.adjust.__module__.startswith("polyjudge.") and m.adjust.__module__ != __name__
-
-
 def method_of(calibrator: ConsensusCalibrator) -> Method:
     """A calibrator as a method of `compare`."""
     return Method(
@@ -292,7 +288,8 @@ def find_methods(
 ) -> list[Method]:
     """The methods asked for, each once, in the order given; None for those of this room and the user's own."""
     if wanted is None:
-        return [m for m in REGISTRY.values() if not m.by_name and not _of_rooms_above(m)]
+        room = {m.name: m.adjust.__module__ for m in REGISTRY.values() if not m.by_name}
+        return [REGISTRY[n] for n, own in room.items() if own == __name__ or not own.startswith("polyjudge.")]
     listed = [wanted] if isinstance(wanted, (str, Method, Calibrator)) else list(wanted)
     if not all(isinstance(item, Method) or (isinstance(item, str) and item in REGISTRY) for item in listed):
         load("methods")
@@ -350,13 +347,7 @@ MOST_UNITS = 2000
 """The explanation is chosen from at most this many units; the sizes come from all of them."""
 
 
-def _sparse_calibrator() -> Calibrator:
-    from polyjudge.calibrate.sparse import SparseCalibrator
-
-    return SparseCalibrator()
-
-
-@method("sparse", subtracts=True, calibrator=_sparse_calibrator)
+@method("sparse", subtracts=True, calibrator=SparseCalibrator)
 def sparse(block: Block) -> Array:
     """The excess of the cells that the drawn tasks name. The choice counts a task once, however often it was drawn."""
     panel = block.panel

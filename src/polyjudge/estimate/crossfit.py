@@ -21,27 +21,29 @@ class CrossFit:
     whose fits outside a fold are least squares within tasks. `usable` marks tasks with any score.
     """
 
+    panel: Panel
     fold: NDArray[np.int64]
-    folds: int
     interactions: Array
     usable: NDArray[np.bool_]
-    cells: tuple[int, int]
-    units: Array
     holes: InteractionEstimate | None = None
     """The estimate of a panel with missing scores; None for a complete one."""
     void: bool = False
     """Whether there was nothing to fit: then it changes no score."""
+
+    @property
+    def folds(self) -> int:
+        return int(self.fold.max()) + 1
 
     def outside(self, weights: Array) -> Array:
         """The interaction of the tasks outside each fold, with task weights (..., n): -> (..., folds, k, m).
 
         NaN for a fold outside which nothing can be fitted.
         """
-        weights = weights * self.usable
+        weights, cells = weights * self.usable, self.panel.shape[1:]
         if self.holes is not None:
             others = np.stack([weights * (self.fold != f) for f in range(self.folds)], axis=-2)
-            _, found = self.holes.resample((others / self.units).reshape(-1, others.shape[-1]))
-            return found.reshape(*others.shape[:-1], *self.cells)
+            _, found = self.holes.resample((others / self.panel.weights).reshape(-1, others.shape[-1]))
+            return found.reshape(*others.shape[:-1], *cells)
         by_fold = np.stack([weights * (self.fold == f) for f in range(self.folds)], axis=-2)
         total = by_fold @ self.interactions
         mass = by_fold.sum(axis=-1)
@@ -49,12 +51,11 @@ class CrossFit:
         mass = mass.sum(axis=-1, keepdims=True) - mass
         with np.errstate(invalid="ignore", divide="ignore"):
             out: Array = np.where(mass[..., None] > 0, total / np.where(mass > 0, mass, 1.0)[..., None], np.nan)
-        return out.reshape(*out.shape[:-1], *self.cells)
+        return out.reshape(*out.shape[:-1], *cells)
 
 
 def crossfit(panel: Panel, seed: int, folds: int = FOLDS) -> CrossFit:
     """Cut the tasks into folds, the same for the same seed, and prepare the fits outside them."""
-    n, k, m = panel.shape
     estimate = estimate_interaction(panel)
     usable: NDArray[np.bool_] = panel.counts.sum(axis=(1, 2)) > 0
     whole: NDArray[np.bool_] = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
@@ -69,16 +70,8 @@ def crossfit(panel: Panel, seed: int, folds: int = FOLDS) -> CrossFit:
     order = np.concatenate([order[whole[order]], order[~whole[order]]])
     dealt[order] = np.arange(g) % folds
     fold = dealt[panel.cluster] if panel.clustered else dealt
-    interactions = estimate.influence.reshape(n, k * m)
-    fit = CrossFit(
-        fold=fold,
-        folds=folds,
-        interactions=interactions,
-        usable=usable,
-        cells=(k, m),
-        units=panel.weights,
-        holes=None if panel.complete else estimate,
-    )
+    interactions, holes = estimate.influence.reshape(len(fold), -1), None if panel.complete else estimate
+    fit = CrossFit(panel=panel, fold=fold, interactions=interactions, usable=usable, holes=holes)
     if np.isnan(fit.outside(panel.weights)).any():
         raise PanelError(
             "So many scores are missing that the tasks outside a fold do not identify the interaction; a calibration "
@@ -90,12 +83,5 @@ def crossfit(panel: Panel, seed: int, folds: int = FOLDS) -> CrossFit:
 def no_crossfit(panel: Panel) -> CrossFit:
     """A fit that changes nothing, for a panel that has no interaction to be estimated."""
     n, k, m = panel.shape
-    return CrossFit(
-        fold=np.arange(n) % 2,
-        folds=2,
-        interactions=np.zeros((n, k * m)),
-        usable=np.ones(n, bool),
-        cells=(k, m),
-        units=panel.weights,
-        void=True,
-    )
+    nothing, usable = np.zeros((n, k * m)), np.ones(n, bool)
+    return CrossFit(panel=panel, fold=np.arange(n) % 2, interactions=nothing, usable=usable, void=True)

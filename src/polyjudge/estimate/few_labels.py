@@ -87,7 +87,8 @@ def stratified_means(
     df = ratio(variance**2, (pieces**2 / np.maximum(free + prior, 1e-9)).sum(axis=1), np.nan)
     labels = there.sum(axis=0)
     mean = np.where((labels >= fewest)[:, None], (share[..., None] * means).sum(axis=1), np.nan)
-    influence = rest * _influence(share, total)[code][..., None]
+    # each weighted residual's part of its language's error; one more at the end for no label
+    influence = rest * np.append(ratio(share, total).ravel(), 0.0)[code][..., None]
     shared = _shared(influence, there)
     return Stratified(
         mean=mean,
@@ -124,11 +125,6 @@ def _shares(stratum: Codes, there: NDArray[np.bool_], weights: Array, h: int) ->
     return out
 
 
-def _influence(share: Array, total: Array) -> Array:
-    """Factor that turns a weighted residual into its part of the language's error; one more at the end for no label."""
-    return np.append(ratio(share, total).ravel(), 0.0)
-
-
 def _shared(influence: Array, there: NDArray[np.bool_]) -> Array:
     """(c,) mean covariance between two languages' means over the tasks labelled in both; 0 when there are few."""
     k = there.shape[1]
@@ -163,9 +159,6 @@ class Shrunken:
     se: Array
     """Includes what is not known of tau, of the common mean, of languages far from it and, where it was given, of the
     annotators."""
-    taus: Array
-    """(G,) values of tau and their plausibility, which sums to 1."""
-    plausible: Array
 
 
 def shrink(estimates: Array, variance: Array) -> Shrunken:
@@ -176,9 +169,7 @@ def shrink(estimates: Array, variance: Array) -> Shrunken:
     known = np.isfinite(estimates) & np.isfinite(variance)
     if not known.any():
         none = np.full(len(estimates), np.nan)
-        return Shrunken(
-            mean=np.nan, tau=np.nan, weight=0 * none, estimate=none, se=none, taus=np.zeros(1), plausible=np.ones(1)
-        )
+        return Shrunken(mean=np.nan, tau=np.nan, weight=0 * none, estimate=none, se=none)
     y, v = estimates[known], np.maximum(variance[known], 1e-12)
     spread = max(float(np.ptp(y)) if len(y) > 1 else 0.0, float(np.sqrt(v.max(initial=0.0))), 1e-9)
     taus = np.concatenate([[0.0], np.geomspace(0.005, 2.0, GRID - 1) * spread])
@@ -198,9 +189,7 @@ def shrink(estimates: Array, variance: Array) -> Shrunken:
     se[~known] = np.sqrt(plausible @ (taus**2 + total + (centre - found[3][0]) ** 2))
     weight = np.zeros(len(estimates))
     weight[known] = found[2][0]
-    return Shrunken(
-        mean=float(found[3][0]), tau=best, weight=weight, estimate=estimate, se=se, taus=taus, plausible=plausible
-    )
+    return Shrunken(mean=float(found[3][0]), tau=best, weight=weight, estimate=estimate, se=se)
 
 
 def _reml(taus: Array, y: Array, v: Array) -> Array:
@@ -253,15 +242,12 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
     """
     known = np.isfinite(fit.mean[:, 0])
     known &= fit.labels >= np.median(fit.labels[known]) / 4 if known.any() else known  # few labels tell too little
-    if known.sum() < 2:
-        return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
-    labels = fit.labels[known]
-    # where most tasks are labelled: what it would do on as many new ones
-    v = paired_variance(fit)[known] * (1 + labels / np.maximum(tasks[known] - labels, labels))
-    x, z = (a - a.mean() for a in (fit.mean[known, 0], correction[known]))
-    k = len(x)
+    k, labels = int(known.sum()), fit.labels[known]
+    x, z = (a - a.mean() if k > 1 else 0 * a for a in (fit.mean[known, 0], correction[known]))
     if not (x @ x) > 0:
         return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
+    # where most tasks are labelled: what it would do on as many new ones
+    v = paired_variance(fit)[known] * (1 + labels / np.maximum(tasks[known] - labels, labels))
     rng = np.random.default_rng([seed, k])
     spread = x**2 - v
     e2 = np.maximum(spread, 0.0)

@@ -65,7 +65,7 @@ def _task_parts(patterns: Array) -> list[Mask]:
     from scipy.sparse import csr_matrix  # takes longer to load than most panels take to read
 
     tasks = csr_matrix(patterns.reshape(len(patterns), -1) > 0)
-    return _masks((tasks.T @ tasks) > 0, (patterns > 0).any(axis=0))
+    return _masks((tasks.T @ tasks) > 0, np.asarray((patterns > 0).any(axis=0)))
 
 
 def _grid_parts(there: Mask) -> list[Mask]:
@@ -217,7 +217,7 @@ def _costs_least(panel: Panel, bad: Mask) -> tuple[int, int]:
 
 def _scored(panel: Panel) -> Mask:
     """(k, m): cells with any score."""
-    return (panel.counts > 0).any(axis=0)
+    return np.asarray((panel.counts > 0).any(axis=0))
 
 
 def _holds_interaction(part: Mask) -> bool:
@@ -232,8 +232,8 @@ def _where(names: Sequence[str], has: Mask) -> list[str]:
 
 def _members(panel: Panel, part: Mask) -> tuple[list[str], list[str]]:
     """Languages and judges of a set of cells, as they are shown."""
-    axes = (panel.languages, part.any(axis=1)), (panel.judges, part.any(axis=0))
-    languages, judges = ([clean(x) for x in _where(*axis)] for axis in axes)
+    axes = (panel.languages, 1), (panel.judges, 0)
+    languages, judges = ([clean(x) for x in _where(names, np.asarray(part.any(axis=over)))] for names, over in axes)
     return languages, judges
 
 

@@ -106,15 +106,11 @@ class InteractionEstimate:
         deviations = self._level.deviations()
         own = self._centred(deviations) if self._fit is self._level else self.influence
         moved = deviations * self._per_unit
-        level = self._task_level(self._level.cells) - (moved * self._coverage).sum(axis=(1, 2))
+        covered = unit_mean(self._task_means[1][self._some], self._units[self._some]).reshape(self.cells.shape)
+        level = self._task_level(self._level.cells) - (moved * covered).sum(axis=(1, 2))
         level -= unit_mean(level, self._units)
         values: Array = (moved - double_centre(moved)) + level[:, None, None] + own
         return values + (self.cells - self.interaction)
-
-    @property
-    def df(self) -> NDArray[np.int64]:
-        """(k, m) degrees of freedom of each cell's t interval: the tasks that inform it, less one."""
-        return np.maximum(self.tasks - 1, 1)
 
     @property
     def se(self) -> Array:
@@ -192,11 +188,6 @@ class InteractionEstimate:
     def _some(self) -> NDArray[np.bool_]:
         """(n,): units with any score."""
         return np.asarray(self._task_means[1].sum(axis=1) > 0, dtype=np.bool_)
-
-    @property
-    def _coverage(self) -> Array:
-        share = self._task_means[1][self._some]
-        return unit_mean(share, self._units[self._some]).reshape(self._scores.shape[1:])
 
     @property
     def _per_unit(self) -> Array:

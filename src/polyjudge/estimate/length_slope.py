@@ -41,26 +41,18 @@ def slopes(scores: Array, logs: Array, weights: Array, cluster: NDArray[np.int64
     return Slopes(slope, np.nan_to_num(added), np.asarray((size > 1e-12).sum(axis=0), np.int64), x)
 
 
-class EqualLength(NamedTuple):
-    """Means of systems as they are and at equal length within each task, (s,), and what clusters add, (g, s)."""
-
-    plain: Array
-    plain_added: Array
-    equal: Array
-    equal_added: Array
-
-
-def at_equal_length(scores: Array, found: Slopes, weights: Array, cluster: NDArray[np.int64]) -> EqualLength:
-    """What systems would score if every slope held and all answers to a task were as long as their mean."""
+def at_equal_length(
+    scores: Array, found: Slopes, weights: Array, cluster: NDArray[np.int64]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Means of systems as they are, (s,), and what clusters add to their error, (g, s); and the same if every slope
+    held and all answers to a task were as long as their mean."""
     filled = fill_systems(scores, weights)
     slope, x = np.nan_to_num(found.slope), np.nan_to_num(found.length)
-    plain, plain_added = _mean(filled, weights, cluster)
     equal, equal_added = _mean(filled - slope * x, weights, cluster)
     # The error of a slope reaches a system by how much longer its answers are.
     longer = np.tensordot(weights / weights.sum(), x, axes=(0, 0))  # (s, k, m)
-    cells = slope.size
-    equal_added = equal_added - found.added.reshape(len(found.added), -1) @ longer.reshape(len(longer), -1).T / cells
-    return EqualLength(plain, plain_added, equal, equal_added)
+    reach = found.added.reshape(len(found.added), -1) @ longer.reshape(len(longer), -1).T / slope.size
+    return _mean(filled, weights, cluster), (equal, equal_added - reach)
 
 
 def _mean(values: Array, weights: Array, cluster: NDArray[np.int64]) -> tuple[Array, Array]:

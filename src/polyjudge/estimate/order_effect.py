@@ -58,11 +58,9 @@ def lean(shown: Shown, weights: Array, cluster: Codes, cells: int, judges: int) 
         margin, added, count = _means(mean, *where, cells, groups)
         if (weights > 1).any():  # a unit of several tasks has a mean, and no winner
             same = np.full_like(same, np.nan)
-        agree, agree_added, _ = _means(same, *where, cells, groups)
-        return Lean(margin, added, count, agree, agree_added, True)
-    margin, added, count = _apart(shown.margin, (cell, pair, turned), weight, cluster[shown.unit], cells, groups)
-    unknown = np.full(cells, np.nan)
-    return Lean(margin, added, count, unknown, np.zeros((groups, cells)), False)
+        return Lean(margin, added, count, *_means(same, *where, cells, groups)[:2], True)
+    found = _apart(shown.margin, (cell, pair, turned), weight, cluster[shown.unit], cells, groups)
+    return Lean(*found, np.full(cells, np.nan), np.zeros((groups, cells)), False)
 
 
 def _means(
@@ -116,19 +114,12 @@ def _count(cell: Codes, cluster: Codes, cells: int, groups: int) -> NDArray[np.i
     return np.asarray(there.sum(axis=0), np.int64)
 
 
-class Balanced(NamedTuple):
-    """Mean margin of each of s systems as the verdicts are, and with the first place's preference taken off; what
-    clusters add to their errors, (g, s)."""
-
-    plain: Array
-    plain_added: Array
-    balanced: Array
-    balanced_added: Array
-
-
-def balance(shown: Shown, known: Lean, weights: Array, cluster: Codes, judges: int) -> Balanced:
-    """The systems' margins with both orders in balance: every verdict less what the first place is worth in its cell.
-    Where all pairs stand in both orders nothing changes."""
+def balance(
+    shown: Shown, known: Lean, weights: Array, cluster: Codes, judges: int
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Mean margin of each of s systems as the verdicts are, and what clusters add to its error, (g, s); and the same
+    with both orders in balance: every verdict less what the first place is worth in its cell. Where all pairs stand in
+    both orders nothing changes."""
     s, groups = len(shown.systems), int(cluster.max()) + 1
     cell = np.concatenate([shown.language * judges + shown.judge] * 2)
     system = np.concatenate([shown.first, shown.second])
@@ -136,11 +127,11 @@ def balance(shown: Shown, known: Lean, weights: Array, cluster: Codes, judges: i
     weight, of = np.tile(weights[shown.unit], 2), np.tile(cluster[shown.unit], 2)
     margin = sign * np.tile(shown.margin, 2)
     shift = np.nan_to_num(known.margin)
-    plain, plain_added, _ = _means(margin, system, weight, of, s, groups)
+    plain = _means(margin, system, weight, of, s, groups)[:2]
     taken, taken_added, _ = _means(margin - sign * shift[cell], system, weight, of, s, groups)
     # How much of each cell's preference a system got: its error is part of the system's.
     total = np.bincount(system, weight, s)
     share = np.bincount(system * len(shift) + cell, weight * sign, s * len(shift)).reshape(s, -1)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.nan_to_num(share / total[:, None])
-    return Balanced(plain, plain_added, taken, taken_added - np.nan_to_num(known.added) @ share.T)
+    return plain, (taken, taken_added - np.nan_to_num(known.added) @ share.T)

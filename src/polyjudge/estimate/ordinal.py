@@ -71,7 +71,7 @@ def fit_ordinal(counts: Array, nodes: int | None = None) -> OrdinalFit:
     if nodes is None:
         nodes = NODES[0] if np.median(counts.sum(axis=(1, 2))) >= MANY else NODES[1]
     counts, separated = _half_a_score(counts)
-    basis = _contrasts(j)
+    basis = np.linalg.qr(np.column_stack([np.ones(j), np.eye(j)[:, : j - 1]]))[0][:, 1:]  # columns that sum to zero
     share = np.cumsum(counts.sum(axis=(0, 1)))[:-1] / counts.sum()
     at = np.concatenate([logit(share) * 1.2, np.zeros(j), [1.0]])
     modes = np.zeros(n)
@@ -80,8 +80,9 @@ def fit_ordinal(counts: Array, nodes: int | None = None) -> OrdinalFit:
     while rounds < ROUNDS:
         rounds += 1
         free = _reduce(hessian, basis, c)
-        slope = _reduce_vector(gradient, basis, c)
-        step = _expand(_solve(free, slope, ridge), basis, c)
+        slope = np.concatenate([gradient[: c - 1], gradient[c - 1 : -1] @ basis, gradient[-1:]])
+        free_step = _solve(free, slope, ridge)
+        step = np.concatenate([free_step[: c - 1], basis @ free_step[c - 1 : -1], free_step[-1:]])
         rise = 0.5 * float(step @ gradient)
         if rise < SETTLED:
             break
@@ -129,25 +130,11 @@ def _half_a_score(counts: Array) -> tuple[Array, NDArray[np.bool_]]:
     return out, separated
 
 
-def _contrasts(j: int) -> Array:
-    """(j, j - 1) orthonormal columns that sum to zero."""
-    q, _ = np.linalg.qr(np.column_stack([np.ones(j), np.eye(j)[:, : j - 1]]))
-    return q[:, 1:]
-
-
 def _reduce(hessian: Array, basis: Array, c: int) -> Array:
     h = hessian
     cells = slice(c - 1, len(h) - 1)
     left = np.concatenate([h[: c - 1], basis.T @ h[cells], h[-1:]])
     return np.concatenate([left[:, : c - 1], left[:, cells] @ basis, left[:, -1:]], axis=1)
-
-
-def _reduce_vector(v: Array, basis: Array, c: int) -> Array:
-    return np.concatenate([v[: c - 1], v[c - 1 : -1] @ basis, v[-1:]])
-
-
-def _expand(v: Array, basis: Array, c: int) -> Array:
-    return np.concatenate([v[: c - 1], basis @ v[c - 1 : -1], v[-1:]])
 
 
 def _solve(hessian: Array, gradient: Array, ridge: float) -> Array:

@@ -67,12 +67,6 @@ AHEAD = ("check", "plan", "label_plan", "replay")
 """Commands without an interval from the scores read: how often their collection looked has no part in them."""
 
 
-def first_lines(panel: Panel | Summary, level: float | None) -> tuple[Words, ...]:
-    """What was read, and what the looks of an adaptive collection left of the level, where there were several."""
-    looked = (say("read.looks", looks=panel.looks, level=level),) if panel.looks > 1 else ()
-    return *read_says(panel), *looked
-
-
 def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any]:
     """The fields of a report that follow from its result and panel: what was read, facts, payload, judges."""
     facts = {name: getattr(result, name) for name in ("seed", "resamples", "level") if hasattr(result, name)}
@@ -84,7 +78,9 @@ def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any
     if panel is not None:
         read = None if panel.reading is None else panel.reading.to_dict()
         out["payload"] = lambda: envelope(command, {"read": read, **result.to_dict()})
-        out["read"] = read_says(panel) if command in AHEAD else first_lines(panel, facts.get("level"))
+        out["read"] = read_says(panel)
+        if panel.looks > 1 and command not in AHEAD:  # what the looks of an adaptive collection left of the level
+            out["read"] += (say("read.looks", looks=panel.looks, level=facts.get("level")),)
         out["facts"] = facts | {"input fingerprint": panel.fingerprint}
         out["judges"] = panel.judges
     return out

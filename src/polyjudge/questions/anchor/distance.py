@@ -282,7 +282,7 @@ def _panel_gain(
     low, high = quantiles(falls)
     free_low, free_high = quantiles(free_draws)
     whole = (panel.weights * fit.usable) @ fit.interactions / (panel.weights * fit.usable).sum()
-    whole = whole.reshape(fit.cells)
+    whole = whole.reshape(panel.shape[1:])
     weight = np.where(np.isnan(error[..., 1:]), 0.0, panel.weights[:, None, None])
     first = _ratio((weight * np.nan_to_num(error[..., 1:])).sum(axis=0), weight.sum(axis=0))
     same = float(_mean_fall(np.insert(2 * whole * first - whole**2, 0, 0.0, axis=1)))

@@ -440,13 +440,15 @@ def _two_samples(
     centred = (estimate.influence - estimate.interaction).reshape(len(estimate.influence), -1)
     scale = np.sqrt((centred**2).sum(axis=0))
     centred = centred / np.where(scale > 0, scale, 1.0)
+    drawn = min(len(centred), 4000)
+    if len(centred) > drawn:  # a small matrix with the same cross product
+        values, vectors = np.linalg.eigh(centred.T @ centred)
+        centred = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
     rng = np.random.default_rng([seed, 1])
     null = np.empty(DRAWS)
     for start in range(0, DRAWS, 1000):
         size = min(1000, DRAWS - start)
-        z = rng.standard_normal((size, min(len(centred), 4000)))
-        base = centred if len(centred) <= 4000 else _square_root(centred)
-        z = z[:, : len(base)] @ base
+        z = rng.standard_normal((size, drawn))[:, : len(centred)] @ centred
         null[start : start + size] = np.abs(z / np.sqrt(rng.chisquare(df, size) / df)[:, None]).max(axis=1)
     p_cell = (1 + (null[:, None] >= observed.ravel()).sum(axis=0)) / (1 + DRAWS)
     if alpha * DRAWS >= TAIL:
@@ -455,12 +457,6 @@ def _two_samples(
         critical = float(stdtrit(df, 1 - alpha / (2 * change.size)))
     tested = _Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
     return before, estimate.interaction, tested, n_before
-
-
-def _square_root(centred: Array) -> Array:
-    """A small matrix with the same cross product."""
-    values, vectors = np.linalg.eigh(centred.T @ centred)
-    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
 
 def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance: float) -> pd.DataFrame:

@@ -173,7 +173,8 @@ def separate(
     pilot = _Pilot(found, repeats, _upper(panel, scores, PILOT))
     grid = [(j, x) for x in sorted({1, k, most * k}) for j in sorted({min(2, m), *range(2, m + 1), most * m})]
     tasks = [ask.tasks(*pilot.spread(x), makers if j == m else range(j)) for j, x in grid]
-    rows = [(*at, n, ask.sigmas * pilot.left(*at)) for at, n in zip(grid, tasks, strict=True)]
+    sigmas = ask.critical + float(ndtri(power))  # that `points` must be where nobody is left out
+    rows = [(*at, n, sigmas * pilot.left(*at)) for at, n in zip(grid, tasks, strict=True)]
     best, gap, se, hangs_on = _two_best(panel, scores, float(ndtri((1 + level) / 2)))
     needed = ask.tasks(*pilot.spread(k), makers)
     kept, kept_tasks, kept_cost = _cheapest(panel, ask, pilot.spread(k), makers, prices)
@@ -238,11 +239,6 @@ class _Ask:
         """What |t| of a pair must exceed among all pairs at once, with many tasks."""
         z = stream(self.seed, 0, "largest of all pairs").standard_normal((DRAWS, self.systems))
         return float(np.quantile((z.max(axis=1) - z.min(axis=1)) / np.sqrt(2), self.level))
-
-    @property
-    def sigmas(self) -> float:
-        """Standard errors that `points` must be where nobody is left out."""
-        return self.critical + float(ndtri(self.power))
 
     def tasks(self, shared: float, own: float, taste: float, makers: Sequence[object]) -> int | None:
         """Tasks needed by judges of these makers; None where no number is enough.

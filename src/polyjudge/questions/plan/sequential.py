@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -214,8 +214,8 @@ class Sequential:
     def start(self) -> State:
         """Nothing bought, every question open."""
         q = len(self.asked)
-        nan = (float("nan"),) * q
-        return State(look=0, verdict=("open",) * q, settled_at=(0,) * q, estimate=nan, low=nan, high=nan)
+        nan, still = (float("nan"),) * q, ("open",) * q
+        return State(look=0, verdict=cast(Any, still), settled_at=(0,) * q, estimate=nan, low=nan, high=nan)
 
     def needed(self, still: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(s, k, m): what open questions need; `still` is (q,), which are."""

@@ -73,9 +73,8 @@ def length(panel: Panel, characters: Array | None, *, level: float = 0.95) -> Le
         p = np.where(se > 0, 2 * stdtr(np.maximum(count - 1, 1), -np.abs(value[0]) / se), 1.0)
     ends = {"low": value[0] - half, "high": value[0] + half}
     cells = judges_first(long_table(axes, slope=value[0], **ends, p=p, tasks=count), level)
-    board = at_equal_length(panel.system_scores, found, panel.weights, cluster)
-    plain, equal = (board.plain, board.plain_added), (board.equal, board.equal_added)
-    systems = two_boards(panel.systems, "equal", plain, equal, level)
+    boards = at_equal_length(panel.system_scores, found, panel.weights, cluster)
+    systems = two_boards(panel.systems, "equal", *boards, level)
     typical = dict(zip(panel.systems, 2 ** np.nanmean(logs, axis=(0, 2)), strict=True))
     systems.insert(1, "length", systems["system"].map(typical))
     answers = ~np.isnan(panel.system_scores).all(axis=3)

@@ -159,6 +159,5 @@ def _interaction(panel: Panel, shown: Shown, cells: pd.DataFrame, level: float) 
 
 def _systems(panel: Panel, shown: Shown, known: Lean, cluster: Any, level: float) -> pd.DataFrame:
     """Margins of the systems as they are and with both orders in balance."""
-    found = balance(shown, known, panel.weights, cluster, len(panel.judges))
-    plain, even = (found.plain, found.plain_added), (found.balanced, found.balanced_added)
-    return two_boards(shown.systems, "balanced", plain, even, level)
+    boards = balance(shown, known, panel.weights, cluster, len(panel.judges))
+    return two_boards(shown.systems, "balanced", *boards, level)
