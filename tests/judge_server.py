@@ -74,7 +74,9 @@ class Planted:
         if "<answer-a-" in prompt:
             first = MARK.findall(prompt)[0][2]
             better = "chosen" if self.rating(model, mark[1], mark[2], "all") >= 3 else "rejected"
-            lean = uniform("position", model, mark[1], mark[2]) < self.config.get("lean", 0.0)
+            share = self.config.get("lean", 0.0)  # of verdicts that follow the slot, by all judges or by each
+            share = share.get(model, 0.0) if isinstance(share, dict) else share
+            lean = uniform("position", model, mark[1], mark[2]) < share
             return json.dumps({"winner": "A" if lean or first == better else "B", "reason": "because"})
         if '"scores"' in prompt:
             names = re.findall(r'"(\w+)": <', prompt.split('"scores": {')[1])

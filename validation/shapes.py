@@ -14,9 +14,9 @@ from polyjudge.panel.shown import Shown
 from polyjudge.questions.audit.audit import audit
 from polyjudge.questions.audit.by_criterion import audit_criteria
 from polyjudge.questions.drift.drift import drift
+from polyjudge.questions.position import position
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.questions.systems.length import length
-from polyjudge.questions.systems.position import position
 from validation.scenarios import Found, Scenario
 
 FEW = 199

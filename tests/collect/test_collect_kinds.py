@@ -20,6 +20,7 @@ from polyjudge.collect.plan import Rubric
 from polyjudge.collect.preview import preview
 from polyjudge.collect.prompts import answer_schema, layout
 from polyjudge.panel.errors import CollectError
+from polyjudge.questions.position import position
 from refusals import refused
 
 
@@ -150,6 +151,39 @@ def test_comparisons_ask_both_positions_and_report_the_bias(tmp_path: Path) -> N
     assert set(np.unique(panel.scores)) == {0.0, 50.0, 100.0}
     fairly = panel.scores[:, :, panel.judges.index("fair")]
     assert set(np.unique(fairly)) == {0.0, 100.0}
+
+
+def test_a_collected_judge_that_follows_the_slot_is_found_by_audit_and_judges(tmp_path: Path) -> None:
+    """35% of the verdicts of one judge of three follow the first place: every verdict of it in both orders, so that
+    half of them are worth 17.5 points of preference."""
+    planted = js.plant("compare", 120, ["en", "ar"], ["fair", "other", "leans"], seed=3)
+    with js.running({**planted, "lean": {"leans": 0.35}}) as server:
+        path = js.write_plan(tmp_path, server.url, "compare", planted)
+        assert js.command("collect", path, "-o", tmp_path / "run").returncode == 0
+    told = {
+        command: js.command(command, tmp_path / "run", "--resamples", 100, "--json", "--fail-on", "warning")
+        for command in ("audit", "judges")
+    }
+    values = next(f for f in json.loads(told["audit"].stdout)["findings"] if f["code"] == "position")["values"]
+    assert (values["judge"], values["count"], values["judges"]) == ("leans", 1, 3)
+    assert 0 < values["low"] <= 0.175 <= values["high"]
+    assert values["consistency"] == pytest.approx(0.65, abs=0.1)
+    assert told["judges"].returncode == 1  # the same finding
+    assert json.loads(told["judges"].stdout)["position"] == json.loads(told["audit"].stdout)["position"]
+    panel = pj.read_panel(tmp_path / "run")
+    found = position(panel)
+    assert found is not None
+    assert found.paired
+    assert found.balanced
+    rows = found.cells.set_index(["language", "judge"])
+    for language in ("en", "ar"):
+        assert rows.loc[(language, "fair"), ["preference", "consistency"]].tolist() == [0.0, 1.0]
+        assert rows.loc[(language, "leans"), "low"] > 0
+    assert set(found.systems["system"]) == {"chosen", "rejected"}
+    part = position(pj.read_panel(tmp_path / "run", judges=["leans", "fair"], languages=["ar"]))
+    assert part is not None
+    again = part.cells.set_index("judge").loc["leans"]  # one language: no rows of it beside those of all
+    assert again["preference"] == pytest.approx(rows.loc[("ar", "leans"), "preference"])
 
 
 def test_several_criteria_in_one_call(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ class FolderScores:
     """Looks that an adaptive run planned."""
     condition: str = ""
     """What stands in place of language, where something does."""
+    orders: pd.DataFrame | None = None
+    """Verdicts on pairs as they were shown: task, language, judge, first, second, margin (of the first, -1 to 1)."""
 
 
 def holds_run(folder: str | Path) -> bool:
@@ -76,6 +78,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
             )
         }
         frame, scale = _scores(answers, plan["rubric"], items, group)
+        orders = _orders(answers) if plan["rubric"]["kind"] == "compare" else None
     facts = [items[key] for key in zip(frame["task"], frame["system"], frame["item"], strict=True)]
     if any(fact[0] for fact in facts):
         frame = frame.assign(group=[fact[0] for fact in facts])
@@ -86,7 +89,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
     if missing:
         notes.append(say("run.unread", count=missing, all=len(frame)))
     condition = WORDING if plan.get("wordings") else ""
-    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks, condition)
+    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks, condition, orders)
 
 
 def read_texts(folder: str | Path, wanted: pd.DataFrame, longest: int) -> pd.DataFrame:
@@ -246,6 +249,14 @@ def _preferences(answers: pd.DataFrame) -> pd.DataFrame:
     wide = _wide(answers, ["AB", "BA"])
     wide["score"] = (wide["AB"] + 100 - wide["BA"]) / 2
     return wide.drop(columns=["AB", "BA"])
+
+
+def _orders(answers: pd.DataFrame) -> pd.DataFrame:
+    """Every verdict with what was shown first; its score is the first one's preference in percent."""
+    first = answers["part"].map({"AB": "chosen", "BA": "rejected"})
+    second = answers["part"].map({"AB": "rejected", "BA": "chosen"})
+    known = answers.assign(first=first, second=second, margin=answers["score"] / 50 - 1)
+    return known[["task", "language", "judge", "first", "second", "margin"]].dropna()
 
 
 def _verdicts(answers: pd.DataFrame, items: dict[Any, Any], calls: str) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
@@ -28,6 +29,17 @@ class Shown:
     second: Codes
     margin: NDArray[np.float64]
     rows: Codes
+
+    @staticmethod
+    def of(verdicts: pd.DataFrame, tasks: Sequence[str], languages: Sequence[str], judges: Sequence[str]) -> Shown:
+        """From rows of task, language, judge, first, second, margin; those of other tasks, languages or judges do not
+        count."""
+        systems = tuple(dict.fromkeys([*verdicts["first"], *verdicts["second"]]))
+        axes = {"task": tasks, "language": languages, "judge": judges, "first": systems, "second": systems}
+        codes = {c: verdicts[c].map({name: i for i, name in enumerate(names)}) for c, names in axes.items()}
+        rows = verdicts.assign(**codes).dropna().astype(dict.fromkeys(axes, np.int64))
+        found = rows.groupby(list(axes))["margin"].agg(["mean", "size"]).reset_index()
+        return Shown(systems, *(found[c].to_numpy() for c in (*axes, "mean", "size")))
 
     def take(self, units: Codes, languages: Codes, judges: Codes, systems: Sequence[str] | None = None) -> Shown:
         """The verdicts of a part of the panel, with the codes of that part."""

@@ -58,6 +58,8 @@ class Opened:
     """What the format asks of the user."""
     paths: tuple[Path, ...] = ()
     """The files behind a frame."""
+    orders: pd.DataFrame | None = None
+    """Verdicts on pairs in the order of showing, of a run that asked for them."""
     sure: bool = False
     """The format says which column is what (a tool's files, a collection run)."""
 
@@ -178,6 +180,7 @@ def _open_folder(folder: Path, format: str | None, metric: str | None, group: st
             notes=found.notes,
             looks=found.looks,
             condition=found.condition,
+            orders=found.orders,
             sure=True,
         )
     if parts := matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):

@@ -200,6 +200,10 @@ def _assembled(
         reading=replace(found.reading, options={**found.reading.options, **said}),
         **chosen,
     )
+    if found.orders is not None:
+        from polyjudge.panel.shown import Shown
+
+        panel = replace(panel, shown=Shown.of(found.orders, panel.tasks, panel.languages, panel.judges))
     return replace(panel, looks=found.looks, condition=found.condition or panel.condition)
 
 
@@ -242,6 +246,7 @@ def understand(
         ),
         looks=opened.looks,
         condition=opened.condition,
+        orders=opened.orders,
     )
 
 

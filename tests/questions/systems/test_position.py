@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.questions.systems.position import position
+from polyjudge.questions.position import position
 
 COLUMNS = ["task", "language", "judge", "model_a", "model_b", "winner"]
 

@@ -578,6 +578,40 @@ def test_languages_that_share_no_tasks_are_ranked_inside_each() -> None:
     report_of(found, apart)
 
 
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+def test_a_language_is_ranked_by_its_own_scores_alone(gemba: pj.Panel, holes: float) -> None:
+    """One language of a panel has the leaderboard that it has with the others beside it, to the last digit."""
+    rng = np.random.default_rng(5)
+    scores = np.where(rng.random(gemba.system_scores.shape) < holes, np.nan, gemba.system_scores)  # type: ignore[union-attr]
+    scores[:40, :, 0, :] = np.nan if holes else scores[:40, :, 0, :]  # tasks that German lacks
+    names = {"languages": gemba.languages, "judges": gemba.judges, "systems": gemba.systems}
+    panel = pj.Panel.from_array(scores, **names, declared_range=(0, 100))
+    found = leaderboard(panel, resamples=200)
+    for x, language in enumerate(panel.languages):
+        names["languages"] = (language,)
+        one = pj.Panel.from_array(scores[:, :, x : x + 1], **names, declared_range=(0, 100))
+        if not holes:
+            np.testing.assert_array_equal(one.scores, panel.select(languages=[language]).scores)
+        alone = leaderboard(one, resamples=200)
+        for table in ("systems", "differences"):
+            inside, here, whole = (
+                getattr(board, table).query("language == @scope").drop(columns="language").reset_index(drop=True)
+                for board, scope in ((found, language), (alone, language), (alone, "(all)"))
+            )
+            pd.testing.assert_frame_equal(inside, here, rtol=0, atol=1e-9)
+            if not holes:
+                pd.testing.assert_frame_equal(inside, whole, rtol=0, atol=1e-9)
+
+
+def test_a_language_that_one_judge_alone_scored_hangs_on_nobody() -> None:
+    panel, _ = pj.simulate_panel(60, 2, 3, systems="abc", system_sd=np.array([-9.0, 0.0, 9.0]), seed=1)
+    scores = np.array(panel.system_scores)
+    scores[:, :, 1, 1:] = np.nan
+    found = leaderboard(pj.Panel.from_array(scores, systems="abc"), resamples=200).differences
+    assert found["sure"].all()
+    assert set(found["hangs_on"]) == {""}
+
+
 def test_one_judge_and_one_language() -> None:
     panel, _ = pj.simulate_panel(60, 2, 3, systems="abc", system_sd=np.array([-9.0, 0.0, 9.0]), seed=1)
     one = pj.systems(panel.select(judges=panel.judges[:1]), resamples=200)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:  # what not every panel asks for is loaded when it is asked fo
     from polyjudge.questions.audit.latent import Bounded
     from polyjudge.questions.audit.missing import Missingness
     from polyjudge.questions.audit.pass_rates import Gates
+    from polyjudge.questions.position import Position
     from polyjudge.questions.probe.reaction import Probe
-    from polyjudge.questions.systems.position import Position
     from polyjudge.questions.systems.systems import Systems
 
 STAGES = 11
@@ -308,7 +308,7 @@ def _systems(panel: Panel, **how: Any) -> Systems:
 def _position(panel: Panel, level: float) -> Position | None:
     if panel.shown is None:
         return None
-    from polyjudge.questions.systems.position import position
+    from polyjudge.questions.position import position
 
     return position(panel, level=level)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polyjudge.questions.audit.audit import Audit, Inside
     from polyjudge.questions.audit.missing import Missingness
     from polyjudge.questions.audit.pass_rates import Gates
-    from polyjudge.questions.systems.position import Position
+    from polyjudge.questions.position import Position
     from polyjudge.questions.systems.systems import Systems
 
 

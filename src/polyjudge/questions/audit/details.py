@@ -142,7 +142,8 @@ def judged(audit: Inside) -> tuple[Section, ...]:
                 audit, "systems" if audit.summary.systems else "signal", "Do the judges agree about what they judge"
             ),
         )
-    return systems.signal_section(audit.signal), *systems.position_sections(audit.position)
+    placed = () if audit.position is None else (audit.position.section(),)
+    return systems.signal_section(audit.signal), *placed
 
 
 def _places(audit: Audit) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,6 +15,9 @@ from polyjudge.questions.judges.choose import Choice, choose
 from polyjudge.questions.judges.swap import Swap, swap_judges
 from polyjudge.report.result import Result
 
+if TYPE_CHECKING:
+    from polyjudge.questions.position import Position
+
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Judges(Result):
@@ -22,6 +25,8 @@ class Judges(Result):
 
     choice: Choice | None = None
     swap: Swap | None = None
+    position: Position | None = None
+    """Whether the judges follow the order of showing; None unless the scores are verdicts on pairs in both orders."""
     level: float
 
     def to_frame(self) -> pd.DataFrame:
@@ -32,7 +37,8 @@ class Judges(Result):
     def to_dict(self) -> dict[str, Any]:
         asked = self.choice or self.swap
         assert asked is not None
-        return {"asked": "choice" if self.choice else "swap", **asked.to_dict()}
+        placed = {} if self.position is None else {"position": self.position.to_dict()}
+        return {"asked": "choice" if self.choice else "swap", **asked.to_dict(), **placed}
 
 
 def judges(
@@ -85,4 +91,9 @@ def judges(
         resamples=resamples,
         seed=seed,
     )
-    return Judges(choice=choice, level=level)
+    placed = None
+    if panel.shown is not None:
+        from polyjudge.questions.position import position
+
+        placed = position(panel, level=level)
+    return Judges(choice=choice, position=placed, level=level)

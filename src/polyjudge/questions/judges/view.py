@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,6 +15,9 @@ from polyjudge.questions.judges.judges import Judges
 from polyjudge.questions.judges.swap import Swap
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, find, ranked
+
+if TYPE_CHECKING:
+    from polyjudge.questions.position import Position
 
 BEST = (
     "judges = size:count | best panel of that size = judges | reliability, left-out tasks = held_out/low/high:ratio.3 "
@@ -35,12 +38,12 @@ def build(result: Judges, panel: Panel | None = None) -> Report:
     """The panel to keep, or whether a swap is safe."""
     frame = frame_of("judges", result, panel)
     if result.choice is not None:
-        return _choice(result.choice, frame)
+        return _choice(result.choice, result.position, frame)
     assert result.swap is not None
     return _swap(result.swap, frame)
 
 
-def _choice(c: Choice, frame: dict[str, Any]) -> Report:
+def _choice(c: Choice, placed: Position | None, frame: dict[str, Any]) -> Report:
     kept = c.recommended.iloc[0]
     at = c.best[(c.best["language"] == ALL) & (c.best["size"] == len(c.kept))].iloc[0]
     values = {"rule": c.rule, "full": c.full_cost, "priced": c.priced, **fields(at, "held_out", "low", "high")}
@@ -58,8 +61,8 @@ def _choice(c: Choice, frame: dict[str, Any]) -> Report:
         verdict=tuple(verdict),
         picture=(table("best", say("choose.best"), best, BEST),),
         beside=(_frontier_chart(c),),
-        findings=tuple(ranked(_groups(c))),
-        sections=(_frontier(c), _languages(c), _trust(c)),
+        findings=tuple(ranked([*_groups(c), *(() if placed is None else placed.findings)])),
+        sections=(_frontier(c), _languages(c), _trust(c), *(() if placed is None else (placed.section(),))),
     )
 
 

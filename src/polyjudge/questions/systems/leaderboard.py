@@ -144,7 +144,6 @@ def leaderboard(
     check_level(level)
     check_resamples(resamples)
     scores = require_systems(panel, "A leaderboard")
-    filled = fill_systems(scores, panel.weights)
     options: dict[str, Any] = {"alpha": 1 - level, "resamples": resamples, "seed": seed, "gap": noise_gap(panel)}
 
     def order(part: _Part) -> PairOrder:
@@ -153,17 +152,22 @@ def leaderboard(
         many = part.values.shape[1] * part.values.shape[2] ** 2 > MANY
         return order_pairs(*in_groups(*units, most=GROUPS if many else 2000), **options)
 
+    filled = _Filled.of(panel, scores)
     parts = _parts(panel, filled)
     scopes = [order(part) for part in parts]
-    without = _without(panel, filled, np.concatenate([x.critical for x in scopes]), families)
+    without = _without(panel, filled, parts, np.concatenate([x.critical for x in scopes]), families)
     rated = [_rated(part, level) for part in parts]
     absent: NDArray[np.bool_] = np.asarray(np.isnan(scores).all(axis=(0, 3))).T  # (k, s): no score in the language
     out = _scope_tables(panel, scopes, rated, absent, without)
-    judges = order(_by_judge(panel, filled)) if len(panel.judges) > 1 else None
+    k, m = scores.shape[2:]
+    between = scopes[1:]
+    if k > 1 and not panel.apart:  # the same tasks in all languages: compared together
+        between = [order(_Part(_per_task(filled.whole, 3), panel.weights, panel.cluster))]
+    judges = [order(_by_judge(panel, filled.whole))] if m > 1 else []
     swaps = pd.concat(
         [
-            _swaps(panel.systems, panel.languages, scopes[1:], "language", 1 - level, absent),
-            _swaps(panel.systems, panel.judges, [] if judges is None else [judges], "judge", 1 - level, None),
+            _swaps(panel.systems, panel.languages, between, "language", 1 - level, absent),
+            _swaps(panel.systems, panel.judges, judges, "judge", 1 - level, None),
         ],
         ignore_index=True,
     )
@@ -182,6 +186,28 @@ def leaderboard(
     )
 
 
+class _Filled(NamedTuple):
+    """Scores with their holes filled: by those of all languages, and of each language by its own alone, so that what is
+    said of a language does not depend on the others."""
+
+    whole: Array
+    """(n, s, k, m)"""
+    own: list[tuple[NDArray[np.int64], Array]]
+    """Of each language its tasks, (t,), and their scores, (t, s, m)."""
+
+    @staticmethod
+    def of(panel: Panel, scores: Array) -> _Filled:
+        own = []
+        for x in range(scores.shape[2]):
+            rows = np.flatnonzero(~np.isnan(scores[:, :, x]).all(axis=(1, 2)))
+            own.append((rows, fill_systems(scores[rows, :, x : x + 1], panel.weights[rows])[:, :, 0]))
+        return _Filled(fill_systems(scores, panel.weights), own)
+
+    def by(self, kept: NDArray[np.bool_]) -> _Filled:
+        """Of some judges (m,) only."""
+        return _Filled(self.whole[..., kept], [(rows, values[..., kept]) for rows, values in self.own])
+
+
 class _Part(NamedTuple):
     """Values (n, scopes, systems) of tasks, with their weights and clusters."""
 
@@ -190,16 +216,19 @@ class _Part(NamedTuple):
     cluster: NDArray[np.int64]
 
 
-def _parts(panel: Panel, filled: Array) -> list[_Part]:
-    """What is compared: over all languages, then in each; where languages share no tasks each has its own part."""
+def _parts(panel: Panel, filled: _Filled) -> list[_Part]:
+    """What is compared: over all languages, then in each by its own tasks."""
     w, cluster = panel.weights, panel.cluster
-    if not panel.apart:
-        by_language = _per_task(filled, 3)
-        return [_Part(by_language.mean(axis=1, keepdims=True), w, cluster), _Part(by_language, w, cluster)]
-    values, language = own_language(filled)
-    mean = mean_there(values, 2)[:, None]
-    rows = [np.flatnonzero(language == x) for x in range(len(panel.languages))]
-    return [_Part(*by_stratum(mean, w, language), cluster), *(_Part(mean[r], w[r], _codes(cluster[r])) for r in rows)]
+    if panel.apart:
+        values, language = own_language(filled.whole)
+        parts = [_Part(*by_stratum(mean_there(values, 2)[:, None], w, language), cluster)]
+    else:
+        parts = [_Part(_per_task(filled.whole, 3).mean(axis=1, keepdims=True), w, cluster)]
+    for rows, values in filled.own:
+        mean = mean_there(values, 2)[:, None]
+        there = ~np.isnan(mean).any(axis=(1, 2))  # without a judge a task may have nobody
+        parts.append(_Part(mean[there], w[rows[there]], _codes(cluster[rows[there]])))
+    return parts
 
 
 def _codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -260,18 +289,16 @@ def _left_out(judges: tuple[str, ...], families: Mapping[str, str] | None) -> di
 
 
 def _without(
-    panel: Panel, filled: Array, critical: Array, families: Mapping[str, str] | None
+    panel: Panel, filled: _Filled, parts: list[_Part], critical: Array, families: Mapping[str, str] | None
 ) -> tuple[list[str], Array, Array]:
     """Whom to leave out, differences of every two systems without them, (x, 1 + k, pairs), (all) first, and their
-    half-widths."""
-    i, j = pair_index(filled.shape[1])
+    half-widths; of a language that nobody else judged, those by all."""
+    i, j = pair_index(len(panel.systems))
     left_out = _left_out(panel.judges, families)
     mean, se = np.zeros((2, len(left_out), len(critical), len(i)))
     for x, kept in enumerate(left_out.values()):
-        found = [
-            mean_and_se(p.values[..., i] - p.values[..., j], p.weights, p.cluster)
-            for p in _parts(panel, filled[..., kept])
-        ]
+        left = [p if len(p.values) else by_all for p, by_all in zip(_parts(panel, filled.by(kept)), parts, strict=True)]
+        found = [mean_and_se(p.values[..., i] - p.values[..., j], p.weights, p.cluster) for p in left]
         mean[x], se[x] = (np.concatenate(part) for part in zip(*found, strict=True))
     return list(left_out), mean, _wide(critical, se)
 

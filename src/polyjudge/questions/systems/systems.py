@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.panel.panel import Panel
+from polyjudge.questions.position import Position, position
 from polyjudge.questions.systems.favour import Favour, favour
 from polyjudge.questions.systems.leaderboard import Leaderboard, leaderboard
 from polyjudge.questions.systems.length import Length, length
-from polyjudge.questions.systems.position import Position, position
 from polyjudge.questions.systems.signal import DISAGREE, Signal, signal
 from polyjudge.read.spoken import read_lengths
 from polyjudge.report.result import Result

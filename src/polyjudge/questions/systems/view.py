@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from polyjudge.questions.systems.favour import Favour
     from polyjudge.questions.systems.leaderboard import Leaderboard
     from polyjudge.questions.systems.length import Length
-    from polyjudge.questions.systems.position import Position
     from polyjudge.questions.systems.systems import Systems
 
 RANKS = "mean/low/high:points | rank/_low/_high:rank | may be best = top_set:yes"
@@ -43,11 +42,6 @@ EQUAL = (
     "system | characters = length:count | as they are = mean/low/high:points "
     "| at equal length = equal/_low/_high:points | rank:rank | at equal length = equal_rank:rank "
     "| may be best = top_set:yes"
-)
-PLACE = "language | judge | preference/low/high:+percent | same winner = consistency/_low/_high:percent"
-PLACED = (
-    "system | as they are = mean/low/high:+ratio.2 | in balance = balanced/_low/_high:+ratio.2 | rank:rank "
-    "| in balance = balanced_rank:rank | may be best = top_set:yes"
 )
 LEVELS = ("mean", "low", "high", "equal", "equal_low", "equal_high")
 """Of a leaderboard: what is a score, not a difference."""
@@ -138,7 +132,7 @@ def sections(result: Systems, panel: Panel | None = None) -> tuple[Section, ...]
     board = leaderboard_section(result.leaderboard)
     if panel is not None and panel.apart:
         board = replace(board, says=(*board.says, say("systems.apart")))
-    placed = position_sections(result.position)
+    placed = () if result.position is None else (result.position.section(),)
     if panel is not None and panel.order_known is False:
         placed = (Section(name="position", title=say("position.title"), absent=say("position.unknown")),)
     return signal_section(result.signal), board, favour_section(result.favour), *placed, *length_sections(result.length)
@@ -222,21 +216,6 @@ def favour_section(f: Favour | None) -> Section:
         head = "name:label | role | family:label"
         blocks.append(table("families", say("favour.families"), pd.DataFrame(kin), head))
     return Section(name="favour", title=say("favour.title"), says=(words,), blocks=tuple(blocks))
-
-
-def position_sections(p: Position | None) -> tuple[Section, ...]:
-    """Who follows the order of showing, and who wins with both orders in balance; nothing without such verdicts."""
-    if p is None:
-        return ()
-    shares = ("preference", "low", "high", "consistency", "consistency_low", "consistency_high")
-    percent = p.cells.assign(**{name: 100 * p.cells[name] for name in shares})
-    head = PLACE if p.cells["consistency"].notna().any() else PLACE.rpartition(" | ")[0]
-    says = (*(p.findings or (say("position.none"),)), say("position.scope", paired=p.paired, balanced=p.balanced))
-    blocks = (
-        table("position", say("position.cells", level=p.level), percent, head, most=60),
-        table("position-systems", say("position.systems"), p.systems, PLACED, most=40),
-    )
-    return (Section(name="position", title=say("position.title"), says=says, blocks=blocks, folded=False),)
 
 
 def length_sections(found: Length | None) -> tuple[Section, ...]:

@@ -107,21 +107,6 @@ def _effects(v: Values) -> str:
     return f"{what}: points, band over all {{of}}; {{clear}} clear"
 
 
-def _position(v: Values) -> str:
-    where = "" if v["language"] == "(all)" else " in {language}"
-    side, sign = ("first", 1) if v["preference"] > 0 else ("second", -1)
-    low, high = sorted(0.5 + sign * float(v[end]) for end in ("low", "high"))
-    often = f"{0.5 + abs(v['preference']):.0%} [{low:.0%}, {high:.0%}]"
-    known = v["consistency"] == v["consistency"]
-    kept = "; with the two turned round it keeps its winner in {consistency:share} of pairs" if known else ""
-    more = f" {v['count'] - 1} more of the {v['judges']} judges lean too." if v["count"] > 1 else ""
-    end = " Every pair stands in both orders, so no mean is moved by it."
-    if not v["balanced"]:
-        end = f" With both orders in balance {{winner}} {'would be' if v['turned'] else 'is still'} first."
-    much = f"{{judge}} picks the answer shown {side} in {often} of verdicts{where}, where half would be even"
-    return f"{much}{kept}.{more}{end}"
-
-
 def _length(v: Values) -> str:
     more = " ({count} of {judges} judges score longer or shorter answers apart)" if v["count"] > 1 else ""
     out = "{judge} gives {slope/low/high:+points} points to an answer twice as long as another" + more + "."
@@ -139,23 +124,6 @@ WORDS: dict[str, Template] = {
         "A description, not a correction: longer answers may be better ones."
         + (" The length of {known:share} of the answers is known." if v["known"] < 1 else "")
     ),
-    "position": _position,
-    "position.title": "Does the place of an answer decide?",
-    "position.cells": "Verdicts for the answer shown first less one half, and the same winner in both orders, "
-    "{level:share} intervals over tasks",
-    "position.systems": "Margins as the verdicts are, and as with both orders equally often",
-    "position.none": "No judge surely prefers a place.",
-    "position.scope": lambda v: (
-        "A preference of 10% means that the first place wins 60% of verdicts between equals. "
-        + (
-            "From tasks that have both orders of a pair."
-            if v["paired"]
-            else "No task has both orders of a pair: this holds if the order was drawn by chance."
-        )
-        + (" All pairs stand in both orders equally often: position moves no mean." if v["balanced"] else "")
-    ),
-    "position.unknown": "Each pair stands in one order only: a liking for the first place cannot be told from quality. "
-    "Asking the same pairs in the other order, on thirty of the tasks, would tell.",
     "systems.title": "Systems",
     "systems.board": "Leaderboard",
     "systems.top": _top,

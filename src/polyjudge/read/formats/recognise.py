@@ -71,6 +71,8 @@ class Understood:
     """Looks that an adaptive collection planned."""
     condition: str = ""
     """What stands in place of language, where the source says so."""
+    orders: Any = None
+    """Verdicts on pairs in the order of showing: task, language, judge, first, second, margin."""
 
 
 @dataclass(kw_only=True)

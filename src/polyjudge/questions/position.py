@@ -18,12 +18,19 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
+from polyjudge.panel.say import say
 from polyjudge.panel.shown import Shown
+from polyjudge.report.build import fields, table
 from polyjudge.report.result import Result
-from polyjudge.report.sections import Finding, Severity
+from polyjudge.report.sections import Finding, Section, Severity
 
 MATTERS = 0.05
 """A preference of so much, as a share of the verdicts, is worth a warning when it is sure."""
+PLACE = "language | judge | preference/low/high:+percent | same winner = consistency/_low/_high:percent"
+PLACED = (
+    "system | as they are = mean/low/high:+ratio.2 | in balance = balanced/_low/_high:+ratio.2 | rank:rank "
+    "| in balance = balanced_rank:rank | may be best = top_set:yes"
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -68,6 +75,21 @@ class Position(Result):
         large = abs(values["preference"]) >= MATTERS
         severity: Severity = "warning" if large or values["turned"] else "notice"
         return (Finding("position", values, severity),)
+
+    def section(self) -> Section:
+        """Who follows the order of showing, and who wins with both orders in balance."""
+        shares = ("preference", "low", "high", "consistency", "consistency_low", "consistency_high")
+        percent = self.cells.assign(**{name: 100 * self.cells[name] for name in shares})
+        head = PLACE if self.cells["consistency"].notna().any() else PLACE.rpartition(" | ")[0]
+        says = (
+            *(self.findings or (say("position.none"),)),
+            say("position.scope", **fields(self, "paired", "balanced")),
+        )
+        blocks = (
+            table("position", say("position.cells", level=self.level), percent, head, most=60),
+            table("position-systems", say("position.systems"), self.systems, PLACED, most=40),
+        )
+        return Section(name="position", title=say("position.title"), says=says, blocks=blocks, folded=False)
 
 
 def position(panel: Panel, *, level: float = 0.95) -> Position | None:
