@@ -27,7 +27,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.say import Say, word
 from polyjudge.questions.audit.audit import Inside
-from polyjudge.questions.systems.position import position
+from polyjudge.questions.position import position
 from polyjudge.report import report_of
 from polyjudge.report.sections import Chart, Grid, Report, Table
 
