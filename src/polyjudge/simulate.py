@@ -68,8 +68,6 @@ def simulate_panel(
 ) -> tuple[Panel, Truth]:  # fmt: skip
     """Draw a panel and return it with its truth.
 
-    Parameters
-    ----------
     interaction : standard deviation of the planted cells (then double centred), or (k, m) points to add to the cells as
         they are: what of them is not doubly centred goes into the language and judge effects
     *_sd : standard deviations of the other terms, in score points; `noise_sd` is per replicate

@@ -32,7 +32,7 @@ def rows(chart: Any) -> pd.DataFrame:
 
 
 def test_heatmap_has_a_symmetric_scale_and_every_cell(audit: Audit) -> None:
-    chart = charts.interaction_heatmap(audit.uncertainty.cells, 0.95)
+    chart = charts.grids.interaction_heatmap(audit.uncertainty.cells, 0.95)
     data = rows(chart)
     assert len(data) == 48
     domain = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]
@@ -45,15 +45,15 @@ def test_heatmap_has_a_symmetric_scale_and_every_cell(audit: Audit) -> None:
 
 def test_heatmap_takes_a_bare_frame() -> None:
     frame = pd.DataFrame({"language": ["a", "b"] * 2, "judge": ["x", "x", "y", "y"], "interaction": [1, -1, -1, 1.0]})
-    chart = charts.interaction_heatmap(frame)
+    chart = charts.grids.interaction_heatmap(frame)
     assert set(rows(chart)["judge"]) == {"x", "y"}
     assert "verdict" not in rows(chart)
 
 
 def test_ranks_before_are_raw_and_after_are_one_order(audit: Audit) -> None:
     before, after = (
-        rows(charts.rank_lines(audit.ranks.table, "before")),
-        rows(charts.rank_lines(audit.ranks.table, "after")),
+        rows(charts.lines.rank_lines(audit.ranks.table, "before")),
+        rows(charts.lines.rank_lines(audit.ranks.table, "after")),
     )
     raw = audit.ranks.table[audit.ranks.table["scope"] == "language"]
     assert before["rank"].tolist() == raw["rank"].tolist()
@@ -62,7 +62,7 @@ def test_ranks_before_are_raw_and_after_are_one_order(audit: Audit) -> None:
 
 
 def test_rank_probabilities_leave_out_only_what_is_tiny(audit: Audit) -> None:
-    data = rows(charts.rank_probabilities(audit.reversals.rank_probabilities))
+    data = rows(charts.lines.rank_probabilities(audit.reversals.rank_probabilities))
     total = data.groupby(["scope", "judge"])["probability"].sum()
     assert len(total) == 9 * 6
     assert total.between(0.97, 1.001).all()
@@ -77,12 +77,12 @@ def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: Audit) -> None:
     costs = pd.DataFrame({"judges": ["a", "b"], "cost": [1, 2], "error": [3.0, 2.0], "reliability": [0.1, 0.2]})
     helped = audit.uncertainty.cells.assign(verdict="helped", gain=1.0, labels=3)
     more = [
-        charts.ranks_before_after(audit.ranks.table),
-        charts.few_shot_curve(few, "judge", 0.5),
-        charts.curves(few, "shots", "tau", "low", "Title", x_title="x", y_title="y", at=0.1),
-        charts.frontier(costs, costs.assign(error_low=1.0, error_high=4.0), "b"),
-        charts.helped_grid(helped, 0.95),
-        charts.bars(few, "shots", "tau", "Title", "unit", reference=0.1),
+        charts.lines.ranks_before_after(audit.ranks.table),
+        charts.lines.few_shot_curve(few, "judge", 0.5),
+        charts.lines.curves(few, "shots", "tau", "low", "Title", x_title="x", y_title="y", at=0.1),
+        charts.lines.frontier(costs, costs.assign(error_low=1.0, error_high=4.0), "b"),
+        charts.grids.helped_grid(helped, 0.95),
+        charts.lines.bars(few, "shots", "tau", "Title", "unit", reference=0.1),
     ]
     schema = jsonschema.Draft7Validator(altair.load_schema())  # Altair asks it in steps, ten times as slow
     for picture in (*drawn, *more):
@@ -127,9 +127,9 @@ def test_names_are_values_and_never_fields() -> None:
     panel = pj.Panel.from_array(panel.scores, languages=["l.1[0]", "datum"], judges=["a.b", 'it\'s ["x"]'])
     audit = pj.audit(panel, resamples=100)
     for chart in (
-        charts.interaction_heatmap(audit.uncertainty.cells, 0.95),
-        charts.ranks_before_after(audit.ranks.table),
-        charts.rank_probabilities(audit.reversals.rank_probabilities),
+        charts.grids.interaction_heatmap(audit.uncertainty.cells, 0.95),
+        charts.lines.ranks_before_after(audit.ranks.table),
+        charts.lines.rank_probabilities(audit.reversals.rank_probabilities),
     ):
         spec = chart.to_dict()
         sets = spec.pop("datasets")
@@ -184,7 +184,7 @@ def test_a_heatmap_without_findings_is_pale(largest: float, calm: bool) -> None:
     cells = pd.DataFrame(names, columns=["language", "judge"]).assign(excess=[largest, 0.0, 0.0, -largest])
     cells = cells.assign(low=cells["excess"] - 1, high=cells["excess"] + 1, named=False)
     cells["small"] = cells["excess"].abs() < 2
-    drawn = charts.deviations(cells, 2.0).spec
+    drawn = charts.grids.deviations(cells, 2.0).spec
     assert drawn["width"]["step"] * cells["judge"].nunique() <= 300  # fits on a telephone as it is
     tint = drawn["layer"][0]["encoding"]["color"]
     assert (tint["legend"] is None) == calm

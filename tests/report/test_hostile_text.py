@@ -153,7 +153,7 @@ def assert_harmless(svg: bytes) -> ElementTree.Element:
 
 
 def test_figures_hold_names_as_text(audit: Audit) -> None:
-    chart = charts.interaction_heatmap(audit.uncertainty.cells)
+    chart = charts.grids.interaction_heatmap(audit.uncertainty.cells)
     text = "".join(assert_harmless(chart_bytes(chart, "svg")).itertext())
     assert "</script><img src=x" in text
     assert "=cmd()" in text

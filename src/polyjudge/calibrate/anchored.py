@@ -123,8 +123,6 @@ def estimate_shift(panel: Panel, gold: Gold, fewest: int = 2) -> ShiftEstimate:
 class AnchoredCalibrator(ConsensusCalibrator):
     """Calibration by human scores: the interaction of the panel, and what all judges share in a language.
 
-    Parameters
-    ----------
     shift : what to remove besides the interaction. "all" removes the panel's shift against the humans, so that the
         panel mean stands where they do; "centred" what a language's shift differs from the mean shift, so that
         languages become comparable; "none" leaves the shared shift in, as CBC does.

@@ -33,8 +33,6 @@ Weights = Literal["uniform", "variance"]
 class ConsensusCalibrator(Calibrator):
     """Remove from every score the interaction of its language and judge.
 
-    Parameters
-    ----------
     weights : "uniform" centres on plain means over judges. "variance" weights judges by the inverse variance of their
         cell means over languages; it differs from "uniform" by a constant per language, so no order within a language
         changes.

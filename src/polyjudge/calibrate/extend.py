@@ -60,19 +60,10 @@ class Newcomer(Record):
     def words(self) -> Say:
         """The result and the advice, in one paragraph."""
         whole = math.sqrt(self.tasks / (self.tasks + self.left_tasks)) * self.half_width
-        counts = {"label": self.label, "kind": self.kind, "tasks": self.tasks, "goal": self.goal}
-        return say(
-            "extend.newcomer",
-            **counts,
-            half_width=self.half_width,
-            level=self.level,
-            clear=int(((self.table["low"] > 0) | (self.table["high"] < 0)).sum()),
-            cells=len(self.table),
-            shrunk=self.shrunk,
-            more=self.more_tasks,
-            left=self.left_tasks,
-            whole=whole,
-        )
+        own = {n: getattr(self, n) for n in ("label", "kind", "tasks", "goal", "half_width", "level", "shrunk")}
+        clear = int(((self.table["low"] > 0) | (self.table["high"] < 0)).sum())
+        tasks = {"more": self.more_tasks, "left": self.left_tasks, "whole": whole}
+        return say("extend.newcomer", **own, clear=clear, cells=len(self.table), **tasks)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()}\n{self.words}"

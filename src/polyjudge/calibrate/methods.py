@@ -41,8 +41,6 @@ Estimate = Callable[[Array], tuple[Array, Array]]
 class Block:
     """What a method sees of R resamples of a panel with n units, k languages and m judges.
 
-    Parameters
-    ----------
     panel : the whole panel, with labels, scores and replicate-level scores
     drawn : (R, n) training weight of every unit: how often it was drawn, times its number of tasks
     held : (R, n) evaluation weight of every unit: its number of tasks where it was not drawn, else 0
@@ -134,8 +132,6 @@ IDENTITIES: dict[str, tuple[str, ...]] = {
 class Method:
     """A function of a block, with what `compare` must know about it.
 
-    Parameters
-    ----------
     name : how users and tables call it
     adjust : Block -> (R, k, m). When `subtracts`, the matrix A that is subtracted from the scores; else a `Map` of the
         scores, or the adjusted cell values of the left-out units themselves

@@ -29,8 +29,6 @@ class SparseCalibrator(ConsensusCalibrator):
     cells of one judge or of one language. In a diffuse panel only a cell that stands out is named; use
     `ConsensusCalibrator` there.
 
-    Parameters
-    ----------
     level : confidence of naming a cell
     seed : of the folds behind the choice
 

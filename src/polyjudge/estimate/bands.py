@@ -75,8 +75,6 @@ def uncertainty(
 ) -> Uncertainty:
     """Uncertainty of the interaction.
 
-    Parameters
-    ----------
     level : confidence level of every interval and of the band
     resamples, seed : of the task bootstrap behind the band
     sigma : what the Gaussian bound takes as the standard deviation: "noise", or "scores" (all scores, as published;

@@ -86,8 +86,6 @@ def align_gold(
 ) -> Gold:
     """Set a table of labels (columns task, language, and preference or score) beside a panel.
 
-    Parameters
-    ----------
     kind : which column holds the labels, when the table has both
     scale : (low, high) of the human scale; scores are then carried over to the panel's range in proportion
     contradictions : two different labels for one (task, language) are an error; "mean" averages them (for preferences

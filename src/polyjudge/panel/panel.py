@@ -67,8 +67,6 @@ class Grouping:
 class Panel:
     """Scores of `n` units in `k` languages by `m` judges.
 
-    Parameters
-    ----------
     scores : (n, k, m) mean over systems and replicates; NaN is a missing entry
     tasks, languages, judges : labels of the three axes, unique
     replicates : labels of the fourth axis; empty when replicates were not kept

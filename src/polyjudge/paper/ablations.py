@@ -59,8 +59,6 @@ def ablate(
 ) -> Ablation:
     """Vary the judges, the tasks or the slice, and measure each on left-out tasks.
 
-    Parameters
-    ----------
     by : "judges" takes every subset of each size, "tasks" random subsets of each size, "groups" each group of the panel
     sizes : numbers of judges (default 2 to all) or of tasks (default 10, 20, 30, 40 and all)
     resamples : resamplings of each; default 100, for groups 1,000

@@ -89,8 +89,6 @@ def paper_report(
 ) -> PaperReport:
     """Every table and figure of the paper that this panel allows.
 
-    Parameters
-    ----------
     at : marks of gates; by default the quartiles of the scores
     languages : table of what is known of the languages (`metadata`)
     control : the same tasks with only the instructions translated (`two_arms`)

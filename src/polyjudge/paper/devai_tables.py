@@ -35,8 +35,6 @@ def reproduce_devai(
 ) -> Reproduction:
     """The DevAI part of the paper.
 
-    Parameters
-    ----------
     panel : of `sources.devai_panel`
     labels : human verdicts, of `labels.read_labels`: does the panel see, and whom does calibration help?
     types : the requirements by type, the ablation of their groups, Dawid-Skene on them

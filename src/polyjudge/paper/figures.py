@@ -13,7 +13,8 @@ from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.labels import labels
 from polyjudge.panel.panel import Panel
-from polyjudge.report.charts import interaction_heatmap, rank_lines
+from polyjudge.report.charts.grids import interaction_heatmap
+from polyjudge.report.charts.lines import rank_lines
 from polyjudge.report.charts.theme import LIGHT, finish
 from polyjudge.report.charts.vega import Picture, bands, layer, of, plot, stacked
 from polyjudge.report.export import save_chart

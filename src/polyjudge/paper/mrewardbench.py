@@ -46,8 +46,6 @@ def reproduce_mrewardbench(
 ) -> Reproduction:
     """The published numbers of the M-RewardBench part.
 
-    Parameters
-    ----------
     panel : of `sources.mrewardbench_panel`; without it only what follows from the published matrices is computed
     sample : of `sources.anchor_sample`; without it the sample is drawn from the panel
     seed : own random draws from this seed; without it the published seeds are used

@@ -41,8 +41,6 @@ def reproduce(
 ) -> Reproduction:
     """Compute the published numbers of a benchmark again, as many as the data at hand allow.
 
-    Parameters
-    ----------
     data : the released scores; without it they are fetched once into the user's cache
     anchor : the human-anchor sample (M-RewardBench only)
     labels, instances : human labels and requirements of the DevAI benchmark; fetched together with the scores

@@ -74,8 +74,6 @@ def information(
 ) -> Information:
     """Information between score and language inside (task, judge) slices of replicate-level scores.
 
-    Parameters
-    ----------
     q : the nearest neighbour of the same label that sets the distance
     tolerance : count distances that differ by rounding only as equal. Off by default, because the published figure
         compares them exactly and so misses some ties; `with_tolerance` gives the debiased value with them

@@ -70,8 +70,6 @@ def read_panel(
 ) -> Panel:
     """Read scores into a Panel: one grouped pass in the engine that holds the rows.
 
-    Parameters
-    ----------
     source : path or glob of CSV (.gz), Parquet, JSON or Excel files, or of an eval tool's files (`polyjudge check
         --formats`); "-" for standard input; a DuckDB or SQLite file (`FILE::TABLE`); a `postgres://` address
         (`ADDRESS::TABLE`); a pandas, polars or pyarrow table, a Series, a list of records; an Ibis table of any

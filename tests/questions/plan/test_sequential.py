@@ -16,7 +16,6 @@ from polyjudge.questions.plan.sequential import (
     replay,
     run_rule,
     simultaneous,
-    simultaneous_by_run,
 )
 from polyjudge.report import report_of
 from refusals import refused
@@ -180,18 +179,6 @@ def test_stopping_bias_is_taken_off() -> None:
         plain.append(replay.differences()[0] + 3.0)
         moved.append(replay.unbiased(runs=400)[0] + 3.0)
     assert abs(np.mean(moved)) < abs(np.mean(plain))
-
-
-def test_runs_that_share_resamples_get_what_each_gets_alone() -> None:
-    rng = np.random.default_rng(4)
-    first, second = rng.exponential(10, (48, 3)), rng.normal(5, 10, (48, 2))
-    run = np.array([0, 0, 0, 1, 1])
-    centre, se, critical = simultaneous_by_run(np.hstack([first, second]), None, 0.01, 300, 7, run)
-    for values, mine, limit in ((first, run == 0, critical[0]), (second, run == 1, critical[1])):
-        alone = simultaneous(values, None, 0.01, 300, 7)
-        assert np.array_equal(centre[mine], alone[0])
-        assert np.array_equal(se[mine], alone[1])
-        assert limit == pytest.approx(alone[2], rel=1e-4)
 
 
 @pytest.mark.statistical

@@ -140,8 +140,6 @@ def anchor(
 ) -> Anchor:
     """Compare a panel's decisions with human labels, raw and calibrated on other tasks.
 
-    Parameters
-    ----------
     gold : table with columns task, [system,] language, and preference (+1, -1, 0) or score; any part of the panel's
         tasks. With systems a label speaks of one system's answer; without that column of the task
     trusted : a judge of the panel to take as the human, instead of `gold`

@@ -171,8 +171,6 @@ def audit(
 ) -> Audit | Inside:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
 
-    Parameters
-    ----------
     seed : of everything random; the same seed gives the same audit
     resamples : task bootstraps behind bands, intervals and rank probabilities
     level : confidence level of every interval; of an adaptive collection, of each interval over all looks together

@@ -134,8 +134,6 @@ def explain(
     standard error of the best is taken. Neither this reading nor double centring is truth: both rest on the majority of
     judges and languages, and only labels or probes decide.
 
-    Parameters
-    ----------
     cell : (language, judge) to describe, whether it is off or not
     matters : smallest effect in points that counts; 2% of the scale unless given
     level : confidence of intervals and of naming a cell

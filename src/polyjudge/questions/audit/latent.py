@@ -79,8 +79,6 @@ def bounded(
 ) -> Bounded:
     """The interaction on the latent scale of an ordinal (or binary) mixed model, and whether the linear one survives.
 
-    Parameters
-    ----------
     level : confidence level of every interval and of the band
     resamples, seed : of the task bootstrap behind the band
     linear : the linear result to compare with; `uncertainty` of the same panel when not given

@@ -79,8 +79,6 @@ def rank_reversals(
 ) -> RankReversals:  # fmt: skip
     """Rank reversals between languages.
 
-    Parameters
-    ----------
     alpha : level of the verdicts (false discovery rate)
     draws : permutations of the global test
     resamples : task bootstraps of the rank probabilities

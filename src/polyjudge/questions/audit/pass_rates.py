@@ -101,8 +101,6 @@ def gates(
 ) -> Gates:
     """Pass rates and their spread over languages at `threshold`: a task passes when its score is above it.
 
-    Parameters
-    ----------
     sweep : more thresholds to measure the spread at; those outside the scores are left out with a note
     base : language to contrast with the mean of the others
     at_least : a task passes at the threshold too

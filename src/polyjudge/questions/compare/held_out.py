@@ -165,8 +165,6 @@ def compare(
 ) -> Comparison:
     """Resample tasks, fit each method on the drawn ones, and measure it on the left-out ones.
 
-    Parameters
-    ----------
     methods : names, `Method` objects or calibrators; "all" for every one that is quick; None for raw, cbc, shrunken,
         sparse and your own. An anchored calibrator must have been fitted on this panel, so that it knows the labels
     resamples : number of resamplings

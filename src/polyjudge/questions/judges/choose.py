@@ -108,8 +108,6 @@ def choose(
 ) -> Choice:
     """Which judges to keep, in each language and over all.
 
-    Parameters
-    ----------
     prices : cost of one score by each judge; 1 for every judge when not given
     gold : labels, one for each task and language
     matters : recommend the cheapest panel that can tell systems this many points apart

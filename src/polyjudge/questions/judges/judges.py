@@ -61,8 +61,6 @@ def judges(
 ) -> Judges:
     """Which judges to keep: reliability, error and cost of every subset. With `swap`: may one replace another?
 
-    Parameters
-    ----------
     swap : (old, new): whether the new judge may take the place of the old; then only matters, threshold, alone, guard
         and level count, as in `swap_judges`
     prices, gold, matters, budget, target, max_judges, families : as in `choose`

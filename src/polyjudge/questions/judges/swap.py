@@ -64,8 +64,6 @@ def swap_judges(
     Refused when some change surely lies beyond, allowing for all of them at once. What fails rarely may not have failed
     on these tasks: that blind spot is given, and `guard` adds it to every interval.
 
-    Parameters
-    ----------
     matters : in points (percentage points for pass rates); 2% of the scale by default
     threshold : also compare pass rates of a gate at this score
     alone : the judge is used by itself; else the change is that of the mean over all judges but one of the two

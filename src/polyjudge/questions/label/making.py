@@ -76,8 +76,6 @@ def make(
 ) -> Made:
     """Choose what to label and write pages, sheets and the manifest into a folder.
 
-    Parameters
-    ----------
     items : table or file with task, [system,] [language,] prompt and response (or response_a, response_b); None shows
         names only
     per_language, annotators : items and annotators of each language; `overlap` is the share of items that all of them

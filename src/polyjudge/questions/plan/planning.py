@@ -33,6 +33,7 @@ from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
+from polyjudge.report.build import fields
 from polyjudge.report.result import Result
 
 MOST_TASKS = 10_000_000
@@ -88,8 +89,6 @@ def plan(
 ) -> Plan:
     """Plan a panel: how many tasks give every cell of the interaction this radius?
 
-    Parameters
-    ----------
     panel : scores to learn sigma, effects and variance components from; without one, give judges, languages, sigma and
         radius
     sigma : sd of the noise of one score
@@ -129,21 +128,17 @@ def plan(
         if len(panel.replicates) < 2:
             notes.append(say("plan.no-replicates"))
     repeats = 1 if panel is None else max(1, len(panel.systems)) * max(1, len(panel.replicates))
+    price = None
+    if panel is not None and prices is not None:
+        price = world.languages * repeats * float(prices_of(panel, prices).sum())
     return Plan(
         needed=needed,
         table=table,
-        languages=world.languages,
-        judges=world.judges,
-        sigma=world.sigma,
-        radius=world.radius,
+        **fields(world, "languages", "judges", "sigma", "radius", "tasks", "assumed"),
         level=level,
-        tasks=world.tasks,
         enough=enough,
         scores_per_task=world.languages * world.judges * repeats,
-        price_per_task=None
-        if panel is None or prices is None
-        else world.languages * repeats * float(prices_of(panel, prices).sum()),
-        assumed=world.assumed,
+        price_per_task=price,
         decision=decision,
         advice=advice,
         notes=tuple(notes),
@@ -152,23 +147,26 @@ def plan(
 
 def _needed(world: _World, width: float | None, level: float) -> pd.DataFrame:
     """Tasks that bring each bound down to the radius wanted: bound, sigma, tasks."""
-    k, m = world.languages, world.judges
-    bounds: list[tuple[str, float, Callable[[int], float]]] = [
-        ("Gaussian", world.sigma, lambda n: gaussian_radius(world.sigma, n, k, m, level)),
-        (
-            "simultaneous band, widest cell",
-            world.widest,
-            lambda n: world.wider * band_radius(world.widest, n, k, m, level),
-        ),
+    bounds = {
+        "gaussian_radius": ("Gaussian", world.sigma),
+        "band_radius": ("simultaneous band, widest cell", world.widest),
+        "free_radius": ("distribution-free", np.nan),
+    }
+    rows = [
+        (*bounds[name], smallest(lambda n, name=name: _radii(world, n, width, level)[name] <= world.radius, MOST_TASKS))
+        for name in list(bounds)[: 2 if width is None else 3]
     ]
-    if width is not None:
-        bounds.append(("distribution-free", np.nan, lambda n: free_radius(width, n, k, m, level)))
-
-    def needed(radius: Callable[[int], float]) -> int | None:
-        return smallest(lambda n: radius(n) <= world.radius, MOST_TASKS)
-
-    rows = [(name, sigma, needed(radius)) for name, sigma, radius in bounds]
     return pd.DataFrame(rows, columns=["bound", "sigma", "tasks"]).astype({"tasks": "Int64"})
+
+
+def _radii(world: _World, n: int, width: float | None, level: float) -> dict[str, float]:
+    """Half-widths that n tasks give under each bound."""
+    k, m = world.languages, world.judges
+    return {
+        "gaussian_radius": gaussian_radius(world.sigma, n, k, m, level),
+        "band_radius": world.wider * band_radius(world.widest, n, k, m, level),
+        "free_radius": np.nan if width is None else free_radius(width, n, k, m, level),
+    }
 
 
 def _row(world: _World, n: int, width: float | None, level: float, draws: int, seed: int) -> dict[str, float]:
@@ -177,9 +175,7 @@ def _row(world: _World, n: int, width: float | None, level: float, draws: int, s
     cells, reversals, true_reversals = _expected(world, n, level, draws, seed)
     return {
         "tasks": n,
-        "gaussian_radius": gaussian_radius(world.sigma, n, k, m, level),
-        "band_radius": world.wider * band_radius(world.widest, n, k, m, level),
-        "free_radius": np.nan if width is None else free_radius(width, n, k, m, level),
+        **_radii(world, n, width, level),
         "expected_cells": cells.mean(),
         "expected_cells_se": cells.std(ddof=1) / math.sqrt(draws),
         "expected_reversals": reversals.mean(),
@@ -373,9 +369,9 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say
     means that is not sampling of tasks, languages, judges or replicates.
     """
     n, k, m = panel.n_tasks, len(panel.languages), len(panel.judges)
-    r = len(panel.replicates) if replicate_noise(panel) is not None else 1
     squares, _ = sums_of_squares(panel)
     noise = replicate_noise(panel)
+    r = len(panel.replicates) if noise is not None else 1
     full = components(panel, squares, None if noise is None else noise[:3])
     parts = components_left_out(panel)
     facets = {"tasks": n, "languages": k, "judges": m} | ({"replicates": r} if noise is not None else {})

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -143,7 +144,6 @@ def separate(
     *,
     power: float = 0.8,
     level: float = 0.95,
-    most: int = 2,
     prices: Mapping[str, float] | None = None,
     families: Mapping[str, str] | None = None,
     seed: int = 7,
@@ -155,7 +155,6 @@ def separate(
     planned with.
 
     power : chance of telling them apart
-    most : judges and languages are tabulated up to this many times the pilot's
     prices : what one score by each judge costs; every score counts 1 without them
     families : makers of judges by name; found from the names where not given
     """
@@ -171,13 +170,11 @@ def separate(
     makers = list(find_families(panel.judges, families).values())
     repeats = max(len(panel.replicates), 1) if found.replicated else 1
     pilot = _Pilot(found, repeats, _upper(panel, scores, PILOT))
-    grid = [(j, x) for x in sorted({1, k, most * k}) for j in sorted({min(2, m), *range(2, m + 1), most * m})]
+    grid = [(j, x) for x in sorted({1, k, 2 * k}) for j in sorted({min(2, m), *range(2, m + 1), 2 * m})]
     tasks = [ask.tasks(*pilot.spread(x), makers if j == m else range(j)) for j, x in grid]
     sigmas = ask.critical + float(ndtri(power))  # that `points` must be where nobody is left out
     rows = [(*at, n, sigmas * pilot.left(*at)) for at, n in zip(grid, tasks, strict=True)]
-    best, gap, se, hangs_on = _two_best(panel, scores, float(ndtri((1 + level) / 2)))
     needed = ask.tasks(*pilot.spread(k), makers)
-    kept, kept_tasks, kept_cost = _cheapest(panel, ask, pilot.spread(k), makers, prices)
     each = float(task_prices(panel, prices).sum()) * k
     return Separation(
         table=pd.DataFrame(rows, columns=["judges", "languages", "tasks", "floor"]).astype({"tasks": "Int64"}),
@@ -185,15 +182,10 @@ def separate(
         points=points,
         power=power,
         level=level,
-        best=best,
-        difference=gap,
-        se=se,
-        hangs_on=hangs_on,
+        **_two_best(panel, scores, float(ndtri((1 + level) / 2))),
         tasks=len(scores),
         needed=needed,
-        kept=kept,
-        kept_tasks=kept_tasks,
-        kept_cost=kept_cost,
+        **_cheapest(panel, ask, pilot.spread(k), makers, prices),
         cost=None if needed is None else needed * each,
         priced=prices is not None,
     )
@@ -282,29 +274,33 @@ def _upper(panel: Panel, scores: Array, level: float) -> float:
     return float(np.exp(stdtrit(g - 1, level) * se))
 
 
-def _two_best(panel: Panel, scores: Array, z: float) -> tuple[tuple[str, str], float, float, str]:
+def _two_best(panel: Panel, scores: Array, z: float) -> dict[str, Any]:
     """The two best systems of the pilot, their difference and its standard error, and the judge it hangs on."""
     first, second = (int(i) for i in np.argsort(-scores.mean(axis=(0, 2, 3)), kind="stable")[:2])
     gaps = (scores[:, first] - scores[:, second]).mean(axis=1)  # (n, m)
-    names = panel.systems[first], panel.systems[second]
     without = (gaps.sum(axis=1, keepdims=True) - gaps) / max(gaps.shape[1] - 1, 1)
     mean, se = mean_and_se(np.column_stack([gaps.mean(axis=1), without]), panel.weights, panel.cluster)
     lead = mean - z * se
     worst = int(lead[1:].argmin())
     hangs = gaps.shape[1] > 1 and bool(lead[0] > 0 >= lead[1 + worst])
-    return names, float(mean[0]), float(se[0]), panel.judges[worst] if hangs else ""
+    sizes = {"difference": float(mean[0]), "se": float(se[0])}
+    return {
+        "best": (panel.systems[first], panel.systems[second]),
+        **sizes,
+        "hangs_on": panel.judges[worst] if hangs else "",
+    }
 
 
 def _cheapest(
     panel: Panel, ask: _Ask, spread: tuple[float, float, float], makers: list[str], prices: Mapping[str, float] | None
-) -> tuple[tuple[str, ...], int | None, float | None]:
+) -> dict[str, Any]:
     """The judges that tell the systems apart at the least cost: their names, tasks and cost.
 
     At least two, for the taste of one judge ranks nothing. Their variance is measured on tasks that did not choose
     them; how much of it they share is that of all judges.
     """
     if len(panel.judges) < 2:
-        return panel.judges, None, None
+        return {"kept": panel.judges, "kept_tasks": None, "kept_cost": None}
     price = task_prices(panel, prices) * len(panel.languages)
     moments = moments_of(panel)
     weights = np.asarray(panel.weights, float)
@@ -332,7 +328,8 @@ def _cheapest(
     scale = sum(left) / whole if whole > 0 else 1.0
     made = [maker for maker, there in zip(makers, best, strict=True) if there]
     tasks = ask.tasks(shared * scale, own * scale, taste, made)
-    return names, tasks, None if tasks is None else tasks * float(best @ price)
+    cost = None if tasks is None else tasks * float(best @ price)
+    return {"kept": names, "kept_tasks": tasks, "kept_cost": cost}
 
 
 def _subsets(size: int) -> list[tuple[int, ...]]:

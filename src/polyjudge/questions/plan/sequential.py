@@ -245,8 +245,6 @@ class Sequential:
     def look(self, state: State, scores: Array, clusters: Clusters | None = None) -> State:
         """The state after the next look.
 
-        Parameters
-        ----------
         scores : (n, k, m) or (n, s, k, m) of the first n tasks of the order, n the look's count; NaN where a score
             was not bought or could not be had
         clusters : (n,) cluster of each task, when tasks are not independent

@@ -82,8 +82,6 @@ def versions(systems: tuple[str, ...]) -> tuple[int, NDArray[np.int64], list[int
 def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = None, level: float = 0.95) -> Probe:
     """Read probes: a panel whose systems are clean, damaged and other versions of the same tasks.
 
-    Parameters
-    ----------
     audit : the panel whose interaction is judged; without it that of the clean versions
     matters : the smallest interaction of interest, in points; 2% of the scale by default
     """

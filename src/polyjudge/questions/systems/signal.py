@@ -180,8 +180,6 @@ def signal(
     a lenient judge counts as agreement. Without systems the tasks themselves are compared. Tasks (clusters) are
     resampled. Agreement is decided across makers, and must stand without the group of makers that agrees most.
 
-    Parameters
-    ----------
     families : makers of judges by name; found from the names where not given
     least : reliability that parts agreement from none
 

@@ -51,8 +51,6 @@ def intervals(
 ) -> Picture:
     """A dot and its interval for every row of `frame`, in the order of the frame.
 
-    Parameters
-    ----------
     label, value, low, high : columns of the name, the value and its interval
     unit : what the axis measures
     zero : where to draw a line, or None

@@ -71,9 +71,9 @@ def colour(name: str) -> Spec:
     return expression(name)
 
 
-def dim(rest: float = 0.18, full: float = 1.0) -> Spec:
+def dim(rest: float) -> Spec:
     """Opacity that leaves the chosen judge in full and fades the others."""
-    return when(NONE_OR_CHOSEN, constant(full), constant(rest))
+    return when(NONE_OR_CHOSEN, constant(1.0), constant(rest))
 
 
 def either(test: str, yes: str, no: str) -> Spec:
@@ -88,13 +88,13 @@ def fade(rest: float, plain: float) -> Spec:
 
 def configuration(colours: Mapping[str, str]) -> Spec:
     """The Vega-Lite configuration in these colours."""
+    text = {"labelColor": colours["ink"], "titleColor": colours["soft"]}
+    plain = {**text, "titleFontWeight": "normal"}
     axis = {
-        "labelColor": colours["ink"],
-        "titleColor": colours["soft"],
+        **plain,
         "gridColor": colours["line"],
         "domainColor": colours["line"],
         "tickColor": colours["line"],
-        "titleFontWeight": "normal",
         "labelFontSize": 11,
         "titleFontSize": 11,
         "labelLimit": 250,
@@ -107,14 +107,8 @@ def configuration(colours: Mapping[str, str]) -> Spec:
         "locale": {"number": {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""], "minus": "-"}},
         "view": {"stroke": None},
         "axis": axis,
-        "legend": {
-            "labelColor": colours["ink"],
-            "titleColor": colours["soft"],
-            "titleFontWeight": "normal",
-            "labelLimit": 170,
-            "gradientStrokeColor": colours["line"],
-        },
-        "header": {"labelColor": colours["ink"], "titleColor": colours["soft"], "labelLimit": 220},
+        "legend": {**plain, "labelLimit": 170, "gradientStrokeColor": colours["line"]},
+        "header": {**text, "labelLimit": 220},
         "title": {
             "color": colours["ink"],
             "subtitleColor": colours["soft"],
@@ -126,9 +120,7 @@ def configuration(colours: Mapping[str, str]) -> Spec:
         },
         "text": {"color": colours["ink"]},
         "rule": {"color": colours["soft"]},
-        "bar": {"color": colours["mark"]},
-        "point": {"color": colours["mark"]},
-        "line": {"color": colours["mark"]},
+        **{name: {"color": colours["mark"]} for name in ("bar", "point", "line")},
         "range": {"category": [colours[c] for c in CATEGORIES]},
     }
 
