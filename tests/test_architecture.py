@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -20,6 +22,7 @@ from without import NAMES, others, run_others, take_out
 import polyjudge
 from polyjudge.cli.commands import COMMANDS, RENAMED
 from polyjudge.rooms import QUESTIONS
+from polyjudge.samples import sample_csv
 
 SOURCE = Path(polyjudge.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -31,6 +34,11 @@ LONGEST = 60
 FEW_FILES = 90
 """Files that `audit -o` of the sample may walk through."""
 FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    return [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
 
 
 def test_imports_go_one_way() -> None:
@@ -52,7 +60,7 @@ def test_no_module_imports_the_front_door() -> None:
     """`from polyjudge import audit` inside the house would go out by the door and in again."""
     through = []
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in nodes(file):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             door = isinstance(node, ast.ImportFrom) and node.module == "polyjudge" and not node.level
             if door or "polyjudge" in names or "polyjudge.public" in names:
@@ -99,7 +107,7 @@ def test_no_module_needs_itself() -> None:
 def test_no_function_is_too_long() -> None:
     long = set()
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in nodes(file):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[0]
                 words = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
@@ -147,83 +155,110 @@ def test_a_command_of_before_is_answered_with_the_new_line(name: str) -> None:
 
 
 WALK = """
-import os, sys
-source = os.path.dirname(sys.argv[1])
+import json, os, sys
+source, commands = os.path.dirname(sys.argv[1]), json.loads(sys.argv[2])
 seen = set()
-def profile(frame, event, arg):
-    if event == "call" and frame.f_code.co_name != "<module>" and frame.f_code.co_filename.startswith(source):
+def called(frame, event, arg):
+    if frame.f_code.co_name != "<module>" and frame.f_code.co_filename.startswith(source):
         seen.add(frame.f_code.co_filename)
-sys.argv[1:] = sys.argv[2:]
-sys.setprofile(profile)
-try:
-    from polyjudge.cli import main
-    main()
-except SystemExit as end:
-    sys.setprofile(None)
-    heavy = [m for m in ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.cluster", "scipy.linalg", "altair",
-                         "jinja2", "ibis") if m in sys.modules]
-    print(f"{end.code} {len(seen)} {','.join(heavy)}", file=sys.stderr)
+sys.settrace(called)
+from polyjudge.cli import main
+for sys.argv[1:] in commands:
+    try:
+        main()
+    except SystemExit as end:
+        heavy = [m for m in ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.cluster", "scipy.linalg", "altair",
+                             "jinja2", "ibis") if m in sys.modules]
+        print(json.dumps([end.code, len(seen), heavy]), file=sys.stderr)
 """
 
 
-def walked(tmp_path: Path, *words: str) -> tuple[int, list[str]]:
-    """Files of ours in which anything runs, and the heavy libraries that were loaded."""
+def walked(tmp_path: Path, *commands: str) -> list[tuple[int, int, list[str]]]:
+    """Commands of one process: exit code, files of ours in which anything ran so far, heavy libraries loaded so far."""
     scores = tmp_path / "scores.csv"
-    if not scores.exists():
-        polyjudge.sample_panel().to_long().to_csv(scores, index=False)
-    command = [sys.executable, "-c", WALK, polyjudge.__file__, words[0], str(scores), *words[1:]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    code, files, heavy = done.stderr.splitlines()[-1].split(" ")
-    assert code == "0", done.stderr
-    return int(files), [x for x in heavy.split(",") if x]
+    scores.write_bytes(sample_csv())
+    words = json.dumps(
+        [line.replace("SCORES", str(scores)).replace("PAGE", str(tmp_path / "page")).split() for line in commands]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", WALK, polyjudge.__file__, words], capture_output=True, text=True, timeout=120
+    )
+    return [tuple(json.loads(line)) for line in done.stderr.splitlines() if line.startswith("[")]
 
 
 def test_what_an_audit_walks_through_is_little(tmp_path: Path) -> None:
-    assert walked(tmp_path, "audit")[1] == []
-    files, heavy = walked(tmp_path, "audit", "-o", str(tmp_path / "page"))
+    plain = walked(tmp_path, "check SCORES", "audit SCORES --resamples 100")
+    assert [(code, heavy) for code, _, heavy in plain] == [(0, []), (0, [])]
+    ((code, files, heavy),) = walked(tmp_path, "audit SCORES --resamples 100 -o PAGE")
+    assert code == 0
     assert files <= FEW_FILES
     assert heavy == ["jinja2"]
-    assert walked(tmp_path, "check")[1] == []
 
 
 # --- taking a question out ---
 
-IMPORT_ALL = """
-import importlib, pathlib, sys, warnings
-source = pathlib.Path(sys.argv[1])
-for file in sorted(source.rglob("*.py")):
-    if file.name != "__main__.py" and file.relative_to(source).parts[0] != "paper":
-        importlib.import_module(".".join(file.relative_to(source.parent).with_suffix("").parts).removesuffix(".__init__"))
-import polyjudge as pj
-from polyjudge.panel.say import codes
-from polyjudge.cli import _built
-assert pj.__file__.startswith(str(source)), pj.__file__
-codes(), [getattr(pj, name) for name in pj.__all__], _built("")
-panel, _ = pj.simulate_panel(tasks=12, languages=3, judges=4, systems=3, seed=1)
-few = {"audit": {"resamples": 100}, "systems": {"resamples": 100}, "compare": {"resamples": 20}, "judges": {},
-       "plan": {"draws": 100}, "check": {}}
-for name, options in few.items():
-    if name in pj.__all__:
-        assert repr(getattr(pj, name)(panel, **options))
-if "drift" in pj.__all__:
-    assert repr(pj.drift(pj.ConsensusCalibrator().fit(panel), panel))
-if "anchor" in pj.__all__:
-    assert repr(pj.anchor(panel, trusted=panel.judges[0], resamples=100))
+EACH = """
+import importlib, os, pathlib, sys, traceback
+def load(source):
+    for file in sorted(source.rglob("*.py")):
+        if file.name != "__main__.py" and file.relative_to(source).parts[0] != "paper":
+            module = ".".join(file.relative_to(source.parent).with_suffix("").parts)
+            importlib.import_module(module.removesuffix(".__init__"))
+def answers(source):
+    sys.path.insert(0, str(source.parent))
+    load(source)
+    import polyjudge as pj
+    from polyjudge.panel.say import codes
+    from polyjudge.cli import _built
+    assert pj.__file__.startswith(str(source)), pj.__file__
+    codes(), [getattr(pj, name) for name in pj.__all__], _built("")
+    panel, _ = pj.simulate_panel(tasks=12, languages=3, judges=4, systems=3, seed=1)
+    few = {"audit": {"resamples": 100}, "systems": {"resamples": 100}, "compare": {"resamples": 20}, "judges": {},
+           "plan": {"draws": 100}, "check": {}}
+    for name, options in few.items():
+        if name in pj.__all__:
+            assert repr(getattr(pj, name)(panel, **options))
+    if "drift" in pj.__all__:
+        assert repr(pj.drift(pj.ConsensusCalibrator().fit(panel), panel))
+    if "anchor" in pj.__all__:
+        assert repr(pj.anchor(panel, trusted=panel.judges[0], resamples=100))
+whole, *houses = map(pathlib.Path, sys.argv[1:])
+load(whole)  # and all that others made: the processes below need not
+for name in [n for n in sys.modules if n.partition(".")[0] == "polyjudge"]:
+    del sys.modules[name]
+for house in houses:
+    if os.fork() == 0:
+        said = "fine"
+        try:
+            answers(house)
+        except BaseException:
+            said = traceback.format_exc()
+        (house.parent / "said").write_text(said)
+        os._exit(0)
+    os.wait()
 """
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_question_can_be_taken_out(name: str, tmp_path: Path) -> None:
-    """Its folder and its line: the rest imports and answers. `make without` runs the tests of the rest too."""
-    house = take_out(name, tmp_path)
+@pytest.fixture(scope="module")
+def without_each(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """FOLDER/NAME/said: what became of a process in which everything of the house without a question was loaded."""
+    folder = tmp_path_factory.mktemp("without")
+    houses = [take_out(name, folder / name) for name in NAMES]
     done = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, str(house)],
-        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        [sys.executable, "-c", EACH, str(SOURCE), *map(str, houses)],
+        env={"PYTHONPATH": str(SOURCE.parent), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_can_be_taken_out(name: str, without_each: Path) -> None:
+    """Its folder and its line: the rest imports and answers. `make without` runs the tests of the rest too."""
+    assert (without_each / name / "said").read_text() == "fine"
 
 
 def test_other_tests_pass_without_a_question() -> None:

@@ -28,7 +28,7 @@ QUICK = "not slow and not statistical and not browser and not spark and not post
 def take_out(name: str, folder: Path) -> Path:
     """A copy of the package without a question; its place."""
     house = folder / "polyjudge"
-    shutil.copytree(SOURCE, house, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SOURCE, house)  # with its bytecode: files that stay as they are need not be compiled again
     shutil.rmtree(house / "questions" / name)
     gone = [f'    "{name}": Question(']
     if name == "plan":

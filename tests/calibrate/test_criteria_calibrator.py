@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -126,23 +124,22 @@ def test_judges_must_be_the_same(rows: pd.DataFrame) -> None:
         CriteriaCalibrator.fitted(read_criteria(part, criterion="criterion"), lambda p: pj.ConsensusCalibrator().fit(p))
 
 
-def test_the_commands(rows: pd.DataFrame, cal: CriteriaCalibrator, tmp_path: Path) -> None:
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "polyjudge", *words]
-        return subprocess.run(line, cwd=tmp_path, text=True, capture_output=True, check=False)
-
+def test_the_commands(
+    rows: pd.DataFrame, cal: CriteriaCalibrator, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     rows.to_csv(tmp_path / "long.csv", index=False)
-    done = run("calibrate", "long.csv", "--criterion", "criterion", "--save", "cal.json", "-o", "out.csv")
+    done = cli("calibrate", "long.csv", "--criterion", "criterion", "--save", "cal.json", "-o", "out.csv")
     assert done.returncode == 0, done.stderr
     assert np.allclose(pd.read_csv(tmp_path / "out.csv")["calibrated"], expected(rows, cal))
-    done = run("apply", "cal.json", "long.csv", "-o", "again.csv")
+    done = cli("apply", "cal.json", "long.csv", "-o", "again.csv")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "out.csv").read_text()
     # A score column for each criterion.
     both = rows[rows["language"] != "sw"]
     wide = both.pivot(index=["task", "language", "judge"], columns="criterion", values="score").reset_index()
     wide.to_csv(tmp_path / "wide.csv", index=False)
-    done = run("calibrate", "wide.csv", "--criteria", "clarity,depth", "--save", "w.json", "-o", "w.csv")
+    done = cli("calibrate", "wide.csv", "--criteria", "clarity,depth", "--save", "w.json", "-o", "w.csv")
     assert done.returncode == 0, done.stderr
     found = pd.read_csv(tmp_path / "w.csv")
     saved = pj.load_calibrator(tmp_path / "w.json")
@@ -152,9 +149,9 @@ def test_the_commands(rows: pd.DataFrame, cal: CriteriaCalibrator, tmp_path: Pat
         want = pj.ConsensusCalibrator().fit(panel).apply(wide, score=name)["calibrated"]
         assert np.allclose(found[f"{name}_calibrated"], want)
         assert np.allclose(saved.apply(wide)[f"{name}_calibrated"], want)
-    done = run("drift", "cal.json", "long.csv")
+    done = cli("drift", "cal.json", "long.csv")
     assert done.returncode == 2
     assert "2 criteria" in done.stderr
-    done = run("calibrate", "long.csv", "--criterion", "criterion", "--mark", "50", "--save", "c2.json")
+    done = cli("calibrate", "long.csv", "--criterion", "criterion", "--mark", "50", "--save", "c2.json")
     assert done.returncode == 2
     assert "one criterion at a time" in done.stderr

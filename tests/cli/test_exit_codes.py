@@ -116,7 +116,7 @@ def test_the_bar_names_the_analysis_and_an_interrupt_leaves_the_terminal_as_it_w
     with suppress(OSError):  # what a terminal gives when its last program has ended
         while part := os.read(terminal, 65536):
             shown += part
-            if not interrupted and b"bands" in shown:
+            if not interrupted and b"signal" in shown:
                 os.write(terminal, b"\x03")
                 interrupted = True
     os.close(terminal)
