@@ -18,7 +18,9 @@ from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.by_criterion import Criteria, audit_criteria
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.read.criterion_panels import read_criteria
-from polyjudge.report import report_of
+from polyjudge.report import report_of, terminal
+from polyjudge.report.sections import Table
+from polyjudge.report.tables import rows
 from refusals import refused
 
 Cli = Callable[..., CompletedProcess[str]]
@@ -206,9 +208,35 @@ def test_criteria_share_one_screen(cli: Cli, tmp_path: Path) -> None:
     done = cli("audit", path, "--resamples", 100, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert all(name in done.stdout for name in ("clarity", "tone", "accuracy"))
-    assert len(done.stdout.splitlines()) <= 40
     saved = json.loads((tmp_path / "out" / "audit.json").read_text("utf-8"))
     assert set(saved["criteria"]) == {"clarity", "tone", "accuracy"}
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_seven_criteria_fit_one_screen(long: bool) -> None:
+    """Thirty lines, with a line for each criterion: who may be best, agreement, the cell that is furthest off. Long names
+    lengthen the sentences, not the table."""
+    more = " of the whole and long answer" if long else ""
+    panels = {}
+    for x, name in enumerate(("clarity", "accuracy", "depth", "brevity", "tone", "use", "safety")):
+        languages, judges, systems = ([f"{y}{more}{i}" for i in range(4)] for y in ("lang", "judge", "sys"))
+        whole = pj.simulate_panel(40, languages, judges, systems=systems, interaction=0.0, seed=x)[0]
+        scores = np.array(whole.system_scores)
+        scores[:, :, x % 4, x % 3] -= 25
+        axes = (whole.tasks, whole.languages, whole.judges)
+        panels[name + more] = pj.Panel.from_array(scores, *axes, systems=whole.systems)
+    report = report_of(audit_criteria(panels, resamples=100), next(iter(panels.values())))
+    assert report is not None
+    assert report.read[0].values == {"criteria": 7, "first": f"clarity{more}"}
+    lines = terminal.text(report, width=96).splitlines()
+    assert len(lines) <= (35 if long else 30), "\n".join(lines)
+    assert max(map(len, lines)) <= 96
+    (block,) = report.picture
+    assert isinstance(block, Table)
+    assert block.frame["cell"].str.contains(": -2", regex=False).all()
+    for row in rows(block)[1]:
+        assert sum(all(entry in line for entry in row) for line in lines) == 1
+    assert {"excess_low", "delta"} <= set(report.sections[0].blocks[0].frame)
 
 
 def test_criteria_that_say_the_same_and_the_one_with_the_trouble_are_named() -> None:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import pandas as pd
 
+from polyjudge.panel.labels import short
+from polyjudge.panel.numbers import points
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.audit.audit import Inside
 from polyjudge.questions.audit.by_criterion import Criteria
 from polyjudge.questions.systems import view as systems
 from polyjudge.report.build import fields, frame_of, table
+from polyjudge.report.result import report_of
 from polyjudge.report.sections import Block, Report, Section, Step
 
-FIRST = "criterion:label | may be best = first:text"
+FIRST = "criterion:text | may be best = first:text"
 FEW = f"{FIRST} | agreement/low/high:ratio.2"
+BRIEF = f"{FEW} | furthest off = cell:text"
 ROWS = (
     f"{FEW} | judge | in = language:label | off by = excess/_low/_high:+points | gaps change by at most = delta:points"
 )
+NARROW = (16, 10, 13, 8)
+"""Characters of the names of a criterion, system, judge and language on the first screen: each row is one line."""
 ALIKE = "criterion = criterion_a:label | and = criterion_b:label | correlation/low/high:ratio.2 | the same = alike:yes"
 
 
@@ -24,8 +30,13 @@ def build_criteria(result: Criteria, panel: Panel | None = None) -> Report:
     """A row for each criterion: who wins, whether judges agree, what is off; which say the same; then each in short."""
     frame = frame_of("audit", result, panel)
     names = list(result.audits)
-    head = ROWS if result.table["delta"].notna().any() else FEW if result.table["agreement"].notna().any() else FIRST
-    rows = table("criteria", say("criteria.rows", level=result.level), result.table, head)
+    each = {name: report_of(one) for name, one in result.audits.items()}
+    first = each[names[0]]
+    frame["read"] = (say("criteria.read", criteria=len(names), first=names[0]), *(first.read if first else ()))
+    crossed = bool(result.table["delta"].notna().any())
+    head = BRIEF if crossed else FEW if result.table["agreement"].notna().any() else FIRST
+    rows = table("criteria", say("criteria.rows", level=result.level, cells=crossed), _brief(result), head)
+    whole = table("criteria-all", say("criteria.rows", level=result.level, cells=False), result.table, ROWS)
     same = table("alike", say("criteria.alike", level=result.level), result.same, ALIKE)
     blocks: tuple[Block, ...] = (same,)
     if result.mean is not None:
@@ -39,19 +50,47 @@ def build_criteria(result: Criteria, panel: Panel | None = None) -> Report:
         findings=tuple(result.findings),
         brief=True,
         sections=(
+            *((Section(name="criteria", title="Each criterion", blocks=(whole,)),) if crossed else ()),
             Section(name="alike", title="Do the criteria say the same?", says=(say("criteria.how"),), blocks=blocks),
-            *(_one(name, result) for name in names),
+            *(_one(name, one) for name, one in each.items() if one is not None),
         ),
+    )
+
+
+def _tops(result: Criteria) -> dict[str, list[str]]:
+    """By criterion the systems that may be best."""
+    return {name: a.systems.leaderboard.top_set() for name, a in result.audits.items() if a.systems is not None}
+
+
+def _brief(result: Criteria) -> pd.DataFrame:
+    """The table of criteria with short names, and the cell that is furthest off in one column."""
+    t, tops = result.table, _tops(result)
+    columns = (t["criterion"], (x for top in tops.values() for x in top), t["judge"].dropna(), t["language"].dropna())
+    criterion, system, judge, language = (short(x, width) for x, width in zip(columns, NARROW, strict=True))
+
+    def first(name: str) -> str:
+        top = [system[x] for x in tops.get(name, [])]
+        return all_of if len(all_of := ", ".join(top)) < 20 else f"{top[0]} + {len(top) - 1} more"
+
+    def cell(row: pd.Series) -> str | None:
+        if pd.isna(row["excess"]):
+            return None
+        return f"{judge[row['judge']]}, {language[row['language']]}: {points(row['excess'], sign=True)}"
+
+    return t.assign(
+        criterion=t["criterion"].map(criterion), first=t["criterion"].map(first), cell=t.apply(cell, axis=1)
     )
 
 
 def _said(result: Criteria) -> list[Words]:
     t = result.table
     out: list[Words] = []
-    if t["first"].ne("").any():
-        wins = {name: list(rows["criterion"]) for name, rows in t.groupby("first", sort=False)}
+    wins: dict[frozenset[str], tuple[list[str], list[str]]] = {}
+    for name, top in _tops(result).items():
+        wins.setdefault(frozenset(top), (top, []))[1].append(name)
+    if wins:
         mean = None if result.mean is None else result.mean.top_set()
-        out.append(say("criteria.wins", wins=wins, mean=mean))
+        out.append(say("criteria.wins", wins=list(wins.values()), mean=mean))
     alone = [a for a in result.audits.values() if isinstance(a, Inside) and len(a.summary.judges) == 1]
     if alone:
         out.append(alone[0].left_out["languages"])
@@ -84,12 +123,8 @@ def _furthest(rows: pd.DataFrame, column: str) -> pd.Series:
     return rows.iloc[int(rows[column].astype(float).abs().argmax())]
 
 
-def _one(name: str, result: Criteria) -> Section:
+def _one(name: str, report: Report) -> Section:
     """One criterion in short: its own verdict and picture."""
-    from polyjudge.report import report_of
-
-    report = report_of(result.audits[name])
-    assert report is not None
     blocks = tuple(b for b in report.picture if not hasattr(b, "draw"))
     return Section(
         name=f"criterion-{name}", title=say("criteria.one", criterion=name), says=report.verdict, blocks=blocks

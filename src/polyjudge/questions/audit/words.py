@@ -313,9 +313,10 @@ def _wins(v: Values) -> str:
     wins = v["wins"]
     mean = f" By the mean of the criteria: {names(v['mean'])}." if v["mean"] else ""
     if len(wins) == 1:
-        return f"{names(next(iter(wins)).split(', '))} may be best by every criterion." + mean
-    parts = [f"{names(first.split(', '), 2)} by {names(by, 3)}" for first, by in wins.items()]
-    return f"The criteria do not name the same systems as best: {'; '.join(parts[:4])}." + mean
+        return f"{names(wins[0][0])} may be best by every criterion." + mean
+    parts = [f"{names(first, 2)} by {names(by, 3)}" for first, by in wins]
+    parts = parts if len(parts) < 4 else [*parts[:2], "others by the rest"]
+    return f"The criteria do not name the same systems as best: {'; '.join(parts)}." + mean
 
 
 WORDS: dict[str, Template] = {
@@ -703,7 +704,11 @@ WORDS: dict[str, Template] = {
     ),
     "inside.means": "Mean scores, {level:share} intervals over tasks",
     "criteria.title": "Audit of {criteria} criteria",
-    "criteria.rows": "Each criterion by itself; all intervals together hold at {level:share}",
+    "criteria.read": "{criteria} criteria. By the first, {first}:",
+    "criteria.rows": lambda v: (
+        "Each criterion by itself; all intervals together hold at {level:share}"
+        + (" (those of cells: --full)" if v["cells"] else "")
+    ),
     "criteria.alike": "Correlation of what two criteria say of the answers, {level:share} intervals",
     "criteria.how": "Products of different judges only, so that what one judge adds to both criteria does not count.",
     "criteria.one": "{criterion}",
