@@ -214,7 +214,7 @@ def test_criteria_share_one_screen(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("long", [False, True])
 def test_seven_criteria_fit_one_screen(long: bool) -> None:
-    """Thirty lines, with a line for each criterion: who may be best, agreement, the cell that is furthest off. Long names
+    """Thirty lines, one for each criterion: who may be best, agreement, the cell that is furthest off. Long names
     lengthen the sentences, not the table."""
     more = " of the whole and long answer" if long else ""
     panels = {}
