@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.calibrate.criteria import CriteriaCalibrator
 from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.reading import Unclear
@@ -176,3 +177,29 @@ def test_the_options_of_reading_work_on_spark_tables(spark: Any, tmp_path: Path)
     (tmp_path / "c.csv").write_text("# made by hand\n" + frame.to_csv(index=False))
     with refused(UsageError, "c.csv", "header", "--engine spark"):
         pj.read_panel(str(tmp_path / "c.csv"), engine="spark")
+
+
+def test_a_calibrator_for_each_criterion_takes_that_of_the_row(spark: Any, scores: Path) -> None:
+    """A column of criteria, and a score column for each; a row of another criterion is refused, or stays."""
+    long_rows = pd.read_parquet(scores).query("replicate == 'replicate1'").drop(columns="replicate")
+    rng = np.random.default_rng(4)
+    tone = long_rows.assign(score=long_rows["score"] + 9 * rng.normal(size=len(long_rows)), criterion="tone")
+    rows = pd.concat([long_rows.assign(criterion="depth"), tone], ignore_index=True)
+    panels = {c: pj.read_panel(part.drop(columns="criterion")) for c, part in rows.groupby("criterion")}
+    cal = CriteriaCalibrator.fitted(panels, lambda p: pj.ConsensusCalibrator().fit(p), "criterion")
+    key = ["criterion", "task", "language", "judge"]
+    done = cal.apply(spark.createDataFrame(rows)).toPandas().set_index(key)["calibrated"]
+    want = cal.apply(rows).set_index(key)["calibrated"]
+    assert np.ptp(want - rows.set_index(key)["score"]) > 1
+    np.testing.assert_allclose(done.loc[want.index], want, rtol=1e-12)
+    strange = spark.createDataFrame(rows.assign(criterion="brevity"))
+    with refused(CalibratorError, "brevity"):
+        cal.apply(strange)
+    kept = cal.apply(strange, unseen="keep").toPandas().set_index(key)
+    np.testing.assert_allclose(kept["calibrated"], kept["score"])
+    wide = rows.pivot(index=key[1:], columns="criterion", values="score").reset_index().rename_axis(columns=None)
+    named = CriteriaCalibrator(cal.parts)
+    beside = named.apply(spark.createDataFrame(wide)).toPandas().set_index(key[1:])
+    here = named.apply(wide).set_index(key[1:])
+    for column in set(here) - set(wide):
+        np.testing.assert_allclose(beside.loc[here.index, column], here[column], rtol=1e-12)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel.adjustment import Adjustment, check_unseen, label_columns
+from polyjudge.panel.adjustment import Adjustment, check_unseen, label_columns, tick
 from polyjudge.panel.errors import CalibratorError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean
 from polyjudge.panel.records import label_texts
 
 MARK = "\x1f"
 """Stands between criterion and language where both are one label."""
-KEY = "polyjudge_language"
+KEY = "polyjudge_criterion"
 """Column of such labels while a table is adjusted."""
 
 
@@ -116,10 +116,10 @@ class ByCriterion:
         if kind == "pyspark":
             from pyspark.sql import functions as f
 
-            criterion = f.trim(f.col(f"`{self.column}`").cast("string"))
+            criterion = f.trim(f.col(tick(self.column)).cast("string"))
             with foreign_errors("Spark"):
                 self.check_seen([r[0] for r in table.select(criterion).distinct().collect()], unseen)
-            return table.withColumn(KEY, f.concat(criterion, f.lit(MARK), f.col(f"`{language}`").cast("string")))
+            return table.withColumn(KEY, f.concat(criterion, f.lit(MARK), f.col(tick(language)).cast("string")))
         of = [table[c] for c in (self.column, language)]
         texts = [label_texts(x.to_pandas() if kind == "pyarrow" else pd.Series(x.to_list())) for x in of]
         criteria, languages = texts
