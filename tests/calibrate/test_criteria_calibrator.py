@@ -124,6 +124,15 @@ def test_judges_must_be_the_same(rows: pd.DataFrame) -> None:
         CriteriaCalibrator.fitted(read_criteria(part, criterion="criterion"), lambda p: pj.ConsensusCalibrator().fit(p))
 
 
+def test_a_curve_is_refused_where_rows_name_their_criterion(rows: pd.DataFrame, cal: CriteriaCalibrator) -> None:
+    panel = read_criteria(rows, criterion="criterion")["clarity"]
+    labels = panel.to_long().groupby(["task", "language"])["score"].mean().reset_index()
+    bent = pj.AnchoredCalibrator(map="isotonic").fit(panel, labels)
+    assert bent.adjustment_.curve is not None
+    with refused(UsageError, "clarity", "curve"):
+        CriteriaCalibrator({**cal.parts, "clarity": bent}, "criterion")
+
+
 def test_the_commands(
     rows: pd.DataFrame, cal: CriteriaCalibrator, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,9 @@ class CriteriaCalibrator:
             raise UsageError("A calibrator of criteria needs at least one of them.")
         if any(MARK in name for name in parts):
             raise UsageError("The name of a criterion holds a control character. Rename it.")
+        bent = [name for name, part in parts.items() if part.adjustment_.curve is not None]
+        if bent and column:
+            raise UsageError(f"The scores of {clean(bent[0])} are bent to a curve. Calibrate each criterion by itself.")
         judges = {name: set(part.adjustment_.judges) for name, part in parts.items()}
         first = next(iter(judges))
         for name, own in judges.items():
