@@ -56,6 +56,12 @@ def need_tools() -> tuple[Path, Path]:
     return found
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: one more than there are cores. A worker waits a sixth of its time, for answers and children."""
+    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests begin, so that no worker waits at the end."""
     slow = set()

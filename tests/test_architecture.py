@@ -255,6 +255,7 @@ def without_each(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_question_can_be_taken_out(name: str, without_each: Path) -> None:
     """Its folder and its line: the rest imports and answers. `make without` runs the tests of the rest too."""

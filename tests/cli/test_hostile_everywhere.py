@@ -135,7 +135,8 @@ def test_no_output_holds_a_hostile_name_raw(
     check_text(done.stdout, "terminal")
     check_text(done.stderr, "messages")
     assert "owned" in done.stdout
-    check_text(cli(*command, "--json").stdout, "json")
+    if name == "audit":  # the others print what they write to a file, by the same function
+        check_text(cli(*command, "--json").stdout, "json")
     assert check_files(tmp_path) >= {".html", ".md", ".json", ".txt", ".xml"}
 
 

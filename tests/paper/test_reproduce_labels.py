@@ -152,6 +152,7 @@ def test_the_authors_folder_of_verdicts_is_read(
     panel: pj.Panel, instances: list[dict[str, Any]], labels: pd.DataFrame, tmp_path: Path
 ) -> None:
     """Their layout, one file for each run, with made verdicts: the same numbers as from one CSV file."""
+    panel = panel.select(languages=panel.languages[:2])
     verdicts = made_verdicts(panel, instances, labels)
     folders = {judge: model for model, judge in MODELS.items()}
     for (judge, language, framework, task), rows in verdicts.groupby(["backbone", "language", "framework", "task"]):
@@ -179,7 +180,7 @@ def test_the_authors_folder_of_verdicts_is_read(
     with refused(PanelError, first.name, "judge_stats"):
         read_judgments(tmp_path / "judgments", known, panel)
     first.unlink()
-    with refused(PanelError, "7919", "gray_box"):
+    with refused(PanelError, 1979, "gray_box"):
         read_judgments(tmp_path / "judgments", known, panel)
     first.write_text(text)
 

@@ -459,8 +459,7 @@ def test_inspect_logs_with_several_graders_in_a_sample(tmp_path: Path) -> None:
         scorers = [EvalScorer(name="model_graded_qa", options={"model": j}) for j in make_tools.JUDGES]
         values = {n: (lambda i, m=m, k=k: make_tools.score(i, k, m)) for m, n in enumerate(names)}
         write_eval(tmp_path / f"{lang}.eval", lang, values, scorers)
-    same(pj.read_panel(str(tmp_path / "*.eval")), expected_cells())
-    same(pj.read_panel(tmp_path), expected_cells())
+    same(pj.read_panel(tmp_path), expected_cells())  # a folder; a glob below
 
 
 def test_inspect_lists_of_the_collect_reducer(tmp_path: Path) -> None:

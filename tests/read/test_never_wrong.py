@@ -172,6 +172,7 @@ def test_inspect_graders_that_are_models_are_the_judges(tmp_path: Path) -> None:
     assert set(first.scores.ravel()) == {1.0}
 
 
+@pytest.mark.slow
 def test_inspect_scorers_are_judges_and_evaluated_models_are_systems(tmp_path: Path) -> None:
     """Two systems and two custom scorers are two judges, not four."""
     pytest.importorskip("inspect_ai")

@@ -19,6 +19,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.reading import Unclear
 from refusals import refused
 
+pytestmark = pytest.mark.slow
 KEYS = ["task", "system", "language", "judge"]
 PRODUCERS = ROOT / "tests" / "eval_tools"
 LOST = ("q2", "base", "de")
