@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -189,8 +190,8 @@ def sample(question: str, size: int, seed: int) -> list[Mutant]:
 
 
 def tests_of(question: str) -> list[str]:
-    """Where its tests are: its folder, and the tests of all questions."""
-    return [f"tests/questions/{question}", *(str(f.relative_to(ROOT)) for f in (ROOT / "tests/questions").glob("*.py"))]
+    """Where its tests are."""
+    return [f"tests/questions/{question}"]
 
 
 class Calls:
@@ -198,25 +199,43 @@ class Calls:
 
     def __init__(self, package: Path) -> None:
         self.package, self.now = f"{package}{os.sep}", ""
-        self.calls: dict[str, set[tuple[str, int]]] = {}
+        self.calls: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
+        """Of tests, and of fixtures that several tests share: by their file, or "" for all files."""
         self.found: dict[str, tuple[str, float]] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.now, start = item.nodeid, time.perf_counter()
-        self.calls[self.now] = set()
         threading.settrace(self._note)
         sys.settrace(self._note)
         try:
             return (yield)
         finally:
             sys.settrace(None)
-            self.found[self.now] = str(item.path), time.perf_counter() - start
+            self.found[item.nodeid] = str(item.path), time.perf_counter() - start
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:
+        test = self.now
+        if fixturedef.scope != "function":
+            self.now = "" if fixturedef.scope in ("session", "package") else str(request.path)
+        try:
+            return (yield)
+        finally:
+            self.now = test
 
     def _note(self, frame: Any, _event: str, _arg: Any) -> None:
         code = frame.f_code
         if code.co_filename.startswith(self.package):
             self.calls[self.now].add((code.co_filename[len(self.package) :], code.co_firstlineno))
+
+    def table(self) -> dict[str, Any]:
+        """Test -> its file, its seconds, and the functions it calls."""
+        shared = self.calls[""]
+        return {
+            test: (file, seconds, sorted(self.calls[test] | self.calls[file] | shared))
+            for test, (file, seconds) in self.found.items()
+        }
 
 
 class Chosen:
@@ -239,8 +258,7 @@ class Tested:
         def learn() -> int:
             calls = Calls(copy / "polyjudge")
             code = _pytest(tests, calls)
-            found = {test: [*calls.found[test], sorted(each)] for test, each in calls.calls.items()}
-            notes.write_text(json.dumps(found), encoding="utf-8")
+            notes.write_text(json.dumps(calls.table()), encoding="utf-8")
             return code
 
         if _forked(learn, copy, 1800, sys.stderr.fileno()) not in (0, 5):
@@ -251,12 +269,12 @@ class Tested:
         self.calls = {test: {(f, line) for f, line in calls} for test, (_, _, calls) in found.items()}
 
     def order(self, mutant: Mutant) -> list[str]:
-        """The tests that call the altered function, the quickest first, then the rest of their files (what a fixture
-        of a file calls is noted for the first test alone); all tests where nothing is known to call it."""
-        direct = {t for t, calls in self.calls.items() if mutant.inside and (str(mutant.file), mutant.inside) in calls}
-        files = {self.files[t] for t in direct}
-        near = {t for t in self.calls if not direct or self.files[t] in files}
-        return sorted(near, key=lambda t: (t not in direct, self.seconds[t]))
+        """The tests that call the altered function, the quickest first; of what stands outside functions, and of what
+        nothing calls, those that call anything of its folder; all tests where none does."""
+        file, folder = str(mutant.file), f"{mutant.file.parent}{os.sep}"
+        chosen = {t for t, calls in self.calls.items() if mutant.inside and (file, mutant.inside) in calls}
+        chosen = chosen or {t for t, calls in self.calls.items() if any(f.startswith(folder) for f, _ in calls)}
+        return sorted(chosen or self.calls, key=lambda t: self.seconds[t])
 
     def survives(self, mutant: Mutant) -> bool:
         """Whether the tests pass on the altered copy. Tests that hang or cannot start have noticed."""

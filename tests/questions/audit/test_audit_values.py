@@ -1,0 +1,163 @@
+"""The values of an audit: see `values`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.questions.audit.by_criterion import audit_criteria
+from values import Cases, binary, holed, one_cell_off, probes, simulated, weighted
+
+CASES = Cases(__file__)
+
+
+@CASES
+def audit_systems() -> Any:
+    panel = simulated(30, 3, 3, 2, systems=3, seed=4, system_sd=4.0)
+    more = {"threshold": 50, "sweep": [40, 60], "base": "language2", "cell": ("language1", "judge2")}
+    return pj.audit(panel, resamples=100, **more)
+
+
+@CASES
+def audit_holes() -> Any:
+    panel = simulated(36, 3, 4, clusters=12, missing=0.12, seed=5)
+    return pj.audit(panel, resamples=100, threshold=52, at_least=True, base="language1", level=0.9, goal="gate")
+
+
+@CASES
+def audit_weights() -> Any:
+    return pj.audit(weighted(simulated(30, 3, 3, seed=8)), resamples=100, threshold=50, matters=3.0)
+
+
+@CASES
+def audit_culprit() -> Any:
+    return pj.audit(one_cell_off(-30.0), resamples=100, goal="rank-judges")
+
+
+@CASES
+def audit_levels() -> Any:
+    return pj.audit(one_cell_off(-30.0, scale="integer", mean=75.0), resamples=100)
+
+
+@CASES
+def audit_calm() -> Any:
+    return pj.audit(simulated(60, 3, 3, interaction=0.0, noise_sd=4, judge_sd=12, seed=6), resamples=100, matters=8.0)
+
+
+@CASES
+def audit_probes() -> Any:
+    asked, audited = probes(3, 4)
+    return pj.audit(audited, resamples=100, probes=asked)
+
+
+@CASES
+def audit_one_language() -> Any:
+    whole = simulated(24, 2, 3, systems=3, seed=1)
+    return pj.audit(whole.select(languages=whole.languages[:1]), resamples=100, threshold=50)
+
+
+@CASES
+def audit_by_criteria() -> Any:
+    good, off = simulated(30, 3, 3, systems=3, interaction=0.0, seed=6), simulated(30, 3, 3, systems=3, seed=7)
+    return audit_criteria({"clarity": good, "tone": good, "accuracy": off}, resamples=100)
+
+
+@CASES
+def audit_binary() -> Any:
+    return pj.audit(binary(3, 3), resamples=100, threshold=0.5)
+
+
+@CASES
+def audit_binary_systems() -> Any:
+    return pj.audit(binary(3, 3, systems=3), resamples=100, goal="compare-systems")
+
+
+@CASES
+def audit_spread_over_all() -> Any:
+    return pj.audit(simulated(40, 4, 5, interaction=9.0, seed=41), resamples=100, threshold=50, sweep=[1000])
+
+
+@CASES
+def audit_texts() -> Any:
+    panel = one_cell_off(-30.0, systems=2)
+    items = panel.to_long().drop_duplicates(["task", "system", "language"])
+    texts = {"prompt": "Why " + items["task"], "response": "Because " + items["language"], "reason": "so"}
+    return pj.audit(panel, resamples=100, items=items[["task", "system", "language"]].assign(**texts))
+
+
+@CASES
+def audit_two_judges() -> Any:
+    return pj.audit(simulated(12, 3, 2, seed=42), resamples=100, goal="best-judge-per-language")
+
+
+@CASES
+def audit_blind() -> Any:
+    panel = simulated(30, 3, 4, systems=3, sees=0.0, task_system_sd=0.0, seed=43)
+    return pj.audit(panel, resamples=100, threshold=50, goal="panel-mean")
+
+
+@CASES
+def audit_constant() -> Any:
+    return pj.audit(pj.Panel.from_array(np.full((12, 3, 3), 4.0)), resamples=100)
+
+
+@CASES
+def audit_one_judge_holds_the_holes() -> Any:
+    whole = simulated(30, 3, 3, seed=44)
+    lost = np.random.default_rng(1).random((30, 3)) < np.array([0.1, 0.2, 0.5])
+    return pj.audit(holed(whole, (np.nonzero(lost)[0], np.nonzero(lost)[1], 1)), resamples=100)
+
+
+@CASES
+def audit_language_off() -> Any:
+    planted = np.zeros((5, 5))
+    planted[2] = np.array([-20.0, 20.0, -15.0, 15.0, 0.0])
+    return pj.audit(simulated(40, 5, 5, interaction=planted, noise_sd=5, seed=45), resamples=100)
+
+
+@CASES
+def audit_few_failures() -> Any:
+    panel = simulated(40, 3, 3, interaction=0.0, noise_sd=2.0, task_judge_sd=1.0, seed=46)
+    scores = panel.scores.copy()
+    scores[:2, :, 1] = 0.0
+    scores[:, :, 2] = np.minimum(scores[:, :, 2] + 25, 90.0)
+    return pj.audit(pj.Panel.from_array(scores, declared_range=(0, 90)), resamples=100)
+
+
+@CASES
+def audit_replicates_with_holes() -> Any:
+    rows = simulated(24, 3, 3, 3, three_way_sd=9.0, noise_sd=3.0, seed=47).to_long()
+    return pj.audit(pj.read_panel(rows.iloc[np.arange(len(rows)) % 11 > 0]), resamples=100)
+
+
+@CASES
+def audit_languages_apart() -> Any:
+    rows = simulated(40, 2, 3, systems=3, seed=48).to_long()
+    keep = (rows["task"].str[-1].astype(int) < 5) == (rows["language"] == "language1")
+    return pj.audit(pj.read_panel(rows[keep]), resamples=100)
+
+
+@CASES
+def audit_one_judge() -> Any:
+    whole = simulated(24, 3, 2, seed=49)
+    return pj.audit(whole.select(judges=whole.judges[:1]), resamples=100, threshold=50, goal="gate")
+
+
+@CASES
+def audit_position() -> Any:
+    rng, rows = np.random.default_rng(3), []
+    for t, language, judge in np.ndindex(60, 2, 3):
+        for a, b in (("x", "y"), ("y", "x"))[: 1 + (t % 3 > 0)]:
+            won = rng.random() < (0.7 if a == "x" else 0.3) + 0.3 * (judge == 1)
+            rows.append((f"t{t}", f"l{language}", f"J{judge}", a, b, "model_a" if won else "model_b"))
+    frame = pd.DataFrame(rows, columns=["task", "language", "judge", "model_a", "model_b", "winner"])
+    return pj.audit(pj.read_panel(frame), resamples=100)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_as_they_were(name: str) -> None:
+    assert CASES.changed(name) == []

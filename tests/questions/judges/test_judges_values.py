@@ -1,0 +1,73 @@
+"""The values of the choice and swap of judges: see `values`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from values import Cases, human_scores, simulated
+
+CASES = Cases(__file__)
+FAMILIES = ["gpt-4o", "gpt-4.1", "claude-opus", "gemini-pro"]
+
+
+def weighted_systems(panel: pj.Panel) -> pj.Panel:
+    assert panel.system_scores is not None
+    weights = 1.0 + np.arange(len(panel.tasks)) % 3
+    return pj.Panel.from_array(panel.system_scores, systems=panel.systems, weights=weights)
+
+
+@CASES
+def judges_prices() -> Any:
+    panel = simulated(40, 3, systems=4, judges=FAMILIES, sees=np.array([1.0, 1.0, 0.5, 0.1]) * np.ones((3, 1)), seed=14)
+    prices = dict(zip(FAMILIES, (3.0, 1.0, 2.0, 0.5), strict=True))
+    return pj.judges(panel, prices=prices, budget=20.0, resamples=60)
+
+
+@CASES
+def judges_labels() -> Any:
+    panel = simulated(40, 2, 4, clusters=10, seed=15)
+    return pj.judges(panel, gold=human_scores(panel, annotators=1), target=0.5, max_judges=3, resamples=60)
+
+
+@CASES
+def judges_swap() -> Any:
+    panel = simulated(40, 3, 4, systems=3, seed=16)
+    return pj.judges(panel, swap=("judge1", "judge3"), matters=6.0, threshold=50.0)
+
+
+@CASES
+def judges_swap_guarded() -> Any:
+    panel = simulated(40, 3, 4, clusters=10, missing=0.05, seed=17)
+    return pj.judges(panel, swap=("judge2", "judge4"), guard=True, alone=True, level=0.9)
+
+
+@CASES
+def judges_copies() -> Any:
+    rng = np.random.default_rng(56)
+    error = rng.normal(size=(80, 3, 2, 5))
+    error[..., 1] = 0.95 * error[..., 0] + 0.3 * error[..., 1]
+    scores = 50 + 10 * rng.normal(size=(80, 3, 1, 1)) + 9 * error
+    return pj.judges(pj.Panel.from_array(scores, systems=["x", "y", "z"]), resamples=60)
+
+
+@CASES
+def judges_enough() -> Any:
+    panel = simulated(40, 2, 4, systems=3, noise_sd=3, seed=57)
+    return pj.judges(weighted_systems(panel), matters=12.0, resamples=60)
+
+
+@CASES
+def judges_alike() -> Any:
+    rng = np.random.default_rng(58)
+    scores = 50 + rng.normal(0, 10, (200, 3, 1, 1)) + rng.normal(0, 1, (200, 3, 2, 3)) + np.array([0.0, 0.2, 30.0])
+    panel = pj.Panel.from_array(scores, systems=["x", "y", "z"])
+    return pj.judges(panel, swap=("judge1", "judge2"), matters=3.0)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_as_they_were(name: str) -> None:
+    assert CASES.changed(name) == []

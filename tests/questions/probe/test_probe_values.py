@@ -1,0 +1,58 @@
+"""The values of probes: see `values`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from values import Cases, probes
+
+CASES = Cases(__file__)
+
+
+@CASES
+def probe_alone() -> Any:
+    return pj.probe(probes(3, 4)[0])
+
+
+@CASES
+def probe_explains() -> Any:
+    asked, audited = probes(3, 4, seed=4)
+    return pj.probe(asked, audit=audited, matters=4.0, level=0.9)
+
+
+@CASES
+def probe_binary() -> Any:
+    asked, audited = probes(3, 4, seed=6)
+    assert asked.system_scores is not None
+    marks = pj.Panel.from_array((asked.system_scores > 55) * 1.0, systems=asked.systems, declared_range=(0, 1))
+    return pj.probe(marks, audit=pj.Panel.from_array((audited.scores > 55) * 1.0, declared_range=(0, 1)))
+
+
+@CASES
+def probe_competence() -> Any:
+    rng = np.random.default_rng(7)
+    sees, shift, padded = np.zeros((3, 4)), np.zeros((3, 4)), np.zeros((3, 4))
+    sees[:, 0], sees[1:] = 1.0, 1.0
+    shift[0, 0], padded[:, 3] = -25.0, 9.0
+    names = ("clean", "damage-1", "damage-2", "damage-3", "padding-1")
+    step = np.array([0.0, 1, 2, 3, 0])[:, None, None] * sees
+    form = np.array([0.0, 0, 0, 0, 1])[:, None, None] * padded
+    scores = 60 + rng.normal(0, 8, (40, 1, 1, 1)) - 9 * step + form + shift + rng.normal(0, 4, (40, 5, 3, 4))
+    audited = 60 + shift + rng.normal(0, 8, (50, 1, 1)) + rng.normal(0, 5, (50, 3, 4))
+    known = {"declared_range": (0.0, 100.0)}
+    return pj.probe(pj.Panel.from_array(scores, systems=names, **known), audit=pj.Panel.from_array(audited, **known))
+
+
+@CASES
+def probe_nobody() -> Any:
+    names = ("clean", "damage-1", "damage-2")
+    return pj.probe(pj.Panel.from_array(np.random.default_rng(8).normal(50, 9, (40, 3, 2, 3)), systems=names))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_as_they_were(name: str) -> None:
+    assert CASES.changed(name) == []
