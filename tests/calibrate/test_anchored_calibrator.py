@@ -80,9 +80,8 @@ def test_a_file_gives_it_back(labelled: tuple[pj.Panel, pd.DataFrame], tmp_path:
     loaded = pj.load_calibrator(tmp_path / "cal.json")
     assert isinstance(loaded, pj.AnchoredCalibrator)
     np.testing.assert_array_equal(loaded.transform(panel).scores, calibrator.transform(panel).scores)
-    shift, _, unseen = loaded.adjustment_.of_rows(pd.Series(["language1"]), pd.Series(["judge1"]), "error")
-    assert unseen == 0
-    assert shift[0] * calibrator.slope_["judge1"] == pytest.approx(calibrator.correction_.loc["language1", "judge1"])
+    shift = loaded.adjustment_.shift[0, 0] * calibrator.slope_["judge1"]
+    assert shift == pytest.approx(calibrator.correction_.loc["language1", "judge1"])
     assert vars(loaded.fall_) == vars(calibrator.fall_)
     assert (loaded.pool, loaded.map, loaded.tau_) == (True, "auto", calibrator.tau_)
     pd.testing.assert_series_equal(loaded.shift_, calibrator.shift_)

@@ -31,8 +31,52 @@ class Fitted(Protocol):
     def adjustment_(self) -> Any: ...
 
 
+class Applied:
+    """What turns the scores of a table into others: `rows` in memory, `ibis` in the engine that holds them."""
+
+    def rows(self, table: Any, columns: Columns, unseen: str) -> Array:
+        """Adjusted scores of a table in memory. A missing score stays missing."""
+        raise NotImplementedError
+
+    def ibis(self, table: Any, columns: Columns, column: str, unseen: str) -> Any:
+        """An Ibis table with the adjusted score as a new column: an expression, nothing is read but unknown labels."""
+        raise NotImplementedError
+
+    def table(self, table: Any, *, column: str = "calibrated", unseen: str = "error", **names: str | None) -> Any:
+        """`table` (pandas, polars, pyarrow, Ibis or Spark) with the adjusted scores as a new column.
+
+        Ibis and Spark tables stay where they are: the answer is an expression over them. `names` are the columns
+        language, judge and score where they have no usual name.
+        """
+        check_unseen(unseen)
+        kind = type(table).__module__.split(".")[0]
+        if kind == "polars" and hasattr(table, "collect"):
+            return self.table(table.collect(), column=column, unseen=unseen, **names).lazy()
+        if kind not in ("pandas", "pyarrow", "polars", "ibis", "pyspark"):
+            raise UsageError(f"apply takes a pandas, polars, pyarrow, Ibis or Spark table, not {type(table).__name__}.")
+        there = [str(n) for n in (table.column_names if kind == "pyarrow" else table.columns)]
+        columns = label_columns(tuple(there), tuple(sorted(names.items())))
+        if column in there:
+            raise UsageError(f"The table already has a column {column!r}. Choose another name: column=...")
+        if kind == "ibis":
+            return self.ibis(table, columns, column, unseen)
+        if kind == "pyspark":
+            out = self.ibis(spark_table(table), columns, column, unseen)
+            return table.sparkSession.sql(out.get_backend().compile(out))
+        values = self.rows(table, columns, unseen)
+        if kind == "pandas":
+            return table.assign(**{column: values})
+        if kind == "pyarrow":
+            import pyarrow as pa
+
+            return table.append_column(column, pa.array(values, from_pandas=True))
+        import polars as pl
+
+        return table.with_columns(pl.Series(column, values, nan_to_null=True))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Adjustment:
+class Adjustment(Applied):
     """Subtract `shift` (k, m) from the scores of each cell, then divide by `scale` (k, m) unless it is None, then cut
     to `limits` when they are given (which breaks identity I1: the panel mean no longer stays).
 
@@ -84,12 +128,6 @@ class Adjustment:
         for at in np.ndindex(found.shape):
             found[at] = _last_below(self.curve[at], self.span, mark)
         return found
-
-    def of_rows(self, languages: Any, judges: Any, unseen: str) -> tuple[Array, Array | None, int]:
-        """Shift and scale of every row, and how many rows have an unknown language or judge (shift 0, scale 1)."""
-        row, column, strange = self._codes(languages, judges, unseen)
-        scale = None if self.scale is None else np.where(strange, 1.0, self.scale[row, column])
-        return np.where(strange, 0.0, self.shift[row, column]), scale, int(strange.sum())
 
     def _codes(self, languages: Any, judges: Any, unseen: str) -> tuple[Codes, Codes, NDArray[np.bool_]]:
         """Place of the language and of the judge of every row (0 where one is unknown), and which are unknown."""
@@ -167,24 +205,27 @@ class Adjustment:
 
     # --- engines ---
 
-    def rows(self, columns: list[Any], unseen: str = "error") -> Array:
-        """Adjusted scores of the columns language, judge and score in memory. A missing score stays missing."""
-        language, judge, score = columns
+    def rows(self, table: Any, columns: Columns, unseen: str) -> Array:
+        language, judge, score = (series(table, c) for c in (columns.language, columns.judge, columns.score))
+        return self.of_columns(language, judge, score, unseen)
+
+    def of_columns(self, language: Any, judge: Any, score: Any, unseen: str) -> Array:
+        """Adjusted scores of columns in memory."""
         try:
             values = pd.to_numeric(score, errors="raise").to_numpy(dtype=float, na_value=np.nan)
         except (ValueError, TypeError) as error:
             raise PanelError(f"The score column holds text that is not a number: {clean(error, 120)}.") from None
         if np.isinf(values).any():
             raise PanelError(f"Row {int(np.flatnonzero(np.isinf(values))[0]) + 1} has an infinite score.")
+        row, column, strange = self._codes(language, judge, unseen)
         out: Array
         if self.curve is not None:
-            row, column, strange = self._codes(language, judge, unseen)
             step, part = self._steps(values)
             low, high = (self.curve[row, column, step + i] for i in (0, 1))
             out = np.where(strange, values, low + part * (high - low))
         else:
-            shift, scale, _ = self.of_rows(language, judge, unseen)
-            out = values - shift if scale is None else (values - shift) / scale
+            out = values - np.where(strange, 0.0, self.shift[row, column])
+            out = out if self.scale is None else out / np.where(strange, 1.0, self.scale[row, column])
         return out if self.limits is None else np.clip(out, *self.limits)
 
     def _steps(self, values: Array) -> tuple[Codes, Array]:
@@ -233,7 +274,6 @@ class Adjustment:
         return f"CASE WHEN {number} IS NULL THEN NULL ELSE least(greatest({out}, {low}), {high}) END"
 
     def ibis(self, table: Any, columns: Columns, column: str, unseen: str) -> Any:
-        """An Ibis table with the adjusted score as a new column: an expression, nothing is read but unknown labels."""
         import ibis
 
         language, judge = (table[c].cast("string") for c in (columns.language, columns.judge))
@@ -253,10 +293,8 @@ class Adjustment:
             return ibis.cases(*rows, else_=otherwise)
 
         def bend(curve: Array) -> Any:
-            grid, rise = (
-                np.linspace(*self.span, len(curve)),
-                np.diff(curve) / np.diff(np.linspace(*self.span, len(curve))),
-            )
+            grid = np.linspace(*self.span, len(curve))
+            rise = np.diff(curve) / np.diff(grid)
             turn = np.r_[True, np.abs(np.diff(rise)) > 1e-12 * (1 + np.abs(rise[:-1]))]
             ends = np.r_[np.flatnonzero(turn)[1:], len(rise)]
             parts = [(score <= float(grid[0]), ibis.literal(float(curve[0]), "float64"))]
@@ -272,94 +310,6 @@ class Adjustment:
             out = score - pick(self.shift, ibis.literal(0.0, "float64"))
             out = out if self.scale is None else out / pick(self.scale, ibis.literal(1.0, "float64"))
         return table.mutate(**{column: out if self.limits is None else out.clip(*self.limits)})
-
-    def spark(self, frame: Any, columns: Columns, column: str) -> Any:
-        """A Spark data frame with the adjusted score as a new column: a small table, broadcast and joined there."""
-        from pyspark.sql import functions as f
-
-        cells = [(*key, shift, scale, curve.tolist()) for key, (shift, scale, curve) in self._cells.items()]
-        names = [f"polyjudge_{n}" for n in ("language", "judge", "shift", "scale", "curve")]
-        kinds = ("string", "string", "double", "double", "array<double>")
-        with foreign_errors("Spark"):
-            schema = ", ".join(f"{n} {kind}" for n, kind in zip(names, kinds, strict=True))
-            small = frame.sparkSession.createDataFrame(cells, schema)
-            match = (f.col(tick(columns.language)).cast("string") == f.col(names[0])) & (
-                f.col(tick(columns.judge)).cast("string") == f.col(names[1])
-            )
-            score = f.col(tick(columns.score)).cast("double")
-            if self.curve is not None:
-                most = self.curve.shape[2] - 1
-                place = (score - f.lit(self.span[0])) / f.lit((self.span[1] - self.span[0]) / most)
-                place = f.least(f.greatest(place, f.lit(0.0)), f.lit(float(most)))
-                step = f.least(f.floor(place), f.lit(most - 1)).cast("int")
-                low, high = (f.element_at(f.col(names[4]), step + f.lit(i)) for i in (1, 2))
-                out = f.when(score.isNotNull(), f.coalesce(low + (place - step) * (high - low), score))
-            else:
-                out = score - f.coalesce(f.col(names[2]), f.lit(0.0))
-                out = out if self.scale is None else out / f.coalesce(f.col(names[3]), f.lit(1.0))
-            if self.limits is not None:  # least and greatest pass over what is missing
-                cut = f.least(f.greatest(out, f.lit(float(self.limits[0]))), f.lit(float(self.limits[1])))
-                out = f.when(out.isNotNull(), cut)
-            return frame.join(f.broadcast(small), match, "left").withColumn(column, out).drop(*names)
-
-    def spark_counts(self, frame: Any, columns: Columns, unseen: str) -> tuple[int, int, int]:
-        """Rows of a Spark data frame, rows with a score, and rows of unknown languages or judges."""
-        from pyspark.sql import functions as f
-
-        with foreign_errors("Spark"):
-            labels = [f.col(tick(c)).cast("string") for c in (columns.language, columns.judge)]
-            number = f.col(tick(columns.score)).try_cast("double")
-            counted = (
-                frame.groupBy(labels[0].alias("l"), labels[1].alias("b"))
-                .agg(f.count(f.lit(1)).alias("n"), f.count(number).alias("scored"))
-                .collect()
-            )
-        strange = self.check_seen([(r["l"], r["b"], r["n"]) for r in counted], unseen)
-        return sum(r["n"] for r in counted), sum(r["scored"] for r in counted), strange
-
-    def table(
-        self,
-        table: Any,
-        *,
-        column: str = "calibrated",
-        unseen: str = "error",
-        language: str | None = None,
-        judge: str | None = None,
-        score: str | None = None,
-    ) -> Any:
-        """`table` (pandas, polars, pyarrow, Ibis or Spark) with the adjusted scores as a new column.
-
-        Ibis and Spark tables stay where they are: the answer is an expression over them.
-        """
-        check_unseen(unseen)
-        kind = type(table).__module__.split(".")[0]
-        if kind == "polars" and hasattr(table, "collect"):
-            names = {"language": language, "judge": judge, "score": score}
-            return self.table(table.collect(), column=column, unseen=unseen, **names).lazy()
-        if kind not in ("pandas", "pyarrow", "polars", "ibis", "pyspark"):
-            raise UsageError(f"apply takes a pandas, polars, pyarrow, Ibis or Spark table, not {type(table).__name__}.")
-        there = [str(n) for n in (table.column_names if kind == "pyarrow" else table.columns)]
-        columns = label_columns(tuple(there), (("judge", judge), ("language", language), ("score", score)))
-        if column in there:
-            raise UsageError(f"The table already has a column {column!r}. Choose another name: column=...")
-        if kind == "ibis":
-            return self.ibis(table, columns, column, unseen)
-        if kind == "pyspark":
-            if unseen == "error":
-                self.spark_counts(table, columns, unseen)
-            return self.spark(table, columns, column)
-        used = (columns.language, columns.judge, columns.score)
-        if kind == "pandas":
-            return table.assign(**{column: self.rows([table[c] for c in used], unseen)})
-        if kind == "pyarrow":
-            import pyarrow as pa
-
-            values = self.rows([table.column(c).to_pandas() for c in used], unseen)
-            return table.append_column(column, pa.array(values, from_pandas=True))
-        import polars as pl
-
-        values = self.rows([pd.Series(table[c].to_list()) for c in used], unseen)
-        return table.with_columns(pl.Series(column, values, nan_to_null=True))
 
 
 def _last_below(curve: Array, span: tuple[float, float], mark: float) -> float:
@@ -394,6 +344,20 @@ def quote(text: str) -> str:
     return " || chr(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
 
 
-def tick(column: str) -> str:
-    """A column name in Spark's SQL."""
-    return "`" + column.replace("`", "``") + "`"
+def series(table: Any, column: str) -> pd.Series[Any]:
+    """A column of a pandas, polars or pyarrow table."""
+    found = table[column]
+    if isinstance(found, pd.Series):
+        return found
+    out: pd.Series[Any] = found.to_pandas() if hasattr(found, "combine_chunks") else pd.Series(found.to_list())
+    return out
+
+
+def spark_table(frame: Any) -> Any:
+    """A Spark data frame as an Ibis table."""
+    with foreign_errors("Spark"):
+        import ibis
+
+        view = f"polyjudge_{abs(id(frame)):x}"
+        frame.createOrReplaceTempView(view)
+        return ibis.pyspark.connect(frame.sparkSession).table(view)

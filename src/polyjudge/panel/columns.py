@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean, some
@@ -121,6 +122,12 @@ def find_columns(names: Iterable[str], *, require_task: bool = True, **named: st
         if found[a] == found[b]:
             raise PanelError(f"Column {found[a]!r} cannot be both {a} and {b}.")
     return Columns(**{r: (found[r] or "") if r in REQUIRED else found[r] for r in found})  # type: ignore[arg-type]
+
+
+def first_of(names: Iterable[str], there: Iterable[Any]) -> Any:
+    """The first of some usual names among the columns of a table, as it is written there; None where there is none."""
+    low = {str(column).strip().lower(): column for column in there}
+    return next((low[name] for name in names if name in low), None)
 
 
 def usual_columns(role: str, names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:

@@ -62,7 +62,6 @@ class Summary(Record):
 
     @classmethod
     def of(cls, panel: Panel) -> Self:
-        """The summary of a panel."""
         return cls(
             **about(panel),
             units=len(panel.tasks),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel.adjustment import Adjustment, check_unseen, label_columns, tick
+from polyjudge.panel.adjustment import Adjustment, Applied, check_unseen, series
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import CalibratorError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean
 from polyjudge.panel.records import label_texts
@@ -22,7 +24,7 @@ KEY = "polyjudge_criterion"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ByCriterion:
+class ByCriterion(Applied):
     """Adjustments of several criteria. `column` names the criterion of a row; "" where each has a score column."""
 
     column: str
@@ -33,11 +35,9 @@ class ByCriterion:
         return self
 
     def clipped(self, limits: tuple[float, float]) -> ByCriterion:
-        """The same, cut to the score scale."""
         return ByCriterion(column=self.column, parts={c: part.clipped(limits) for c, part in self.parts.items()})
 
     def of(self, criterion: Any) -> Adjustment:
-        """The adjustment of one criterion."""
         self.check_seen([criterion], "error")
         return self.parts[str(criterion).strip()]
 
@@ -69,7 +69,6 @@ class ByCriterion:
         )
 
     def one(self, score: Any, language: Any, judge: Any, criterion: Any, unseen: str = "error") -> float:
-        """One adjusted score."""
         return self.of(criterion).one(score, language, judge, unseen)
 
     def row(
@@ -87,57 +86,28 @@ class ByCriterion:
         return out
 
     def table(self, table: Any, *, column: str = "calibrated", unseen: str = "error", **names: Any) -> Any:
-        """As `Adjustment.table`: pandas, polars, pyarrow, Ibis or Spark, and the same kind back."""
-        check_unseen(unseen)
-        if not self.column:
-            for criterion, part in self.parts.items():
-                how = {**names, "score": criterion}
-                table = part.table(table, column=f"{criterion}_{column}", unseen=unseen, **how)
-            return table
-        if hasattr(table, "collect") and type(table).__module__.startswith("polars"):
-            return self.table(table.collect(), column=column, unseen=unseen, **names).lazy()
-        there = list(table.column_names if hasattr(table, "column_names") else table.columns)
-        if self.column not in there:
-            raise UsageError(f"The table has no column {self.column!r}, which names the criterion of a row.")
-        language = label_columns(tuple(map(str, there)), tuple(sorted(names.items()))).language
-        keyed = self._keyed(table, language, unseen)
-        out = self.joint.table(keyed, column=column, unseen=unseen, **{**names, "language": KEY})
-        return out.drop(columns=KEY) if isinstance(out, pd.DataFrame) else _without_key(out)
+        if self.column:
+            return super().table(table, column=column, unseen=unseen, **names)
+        for criterion, part in self.parts.items():
+            table = part.table(table, column=f"{criterion}_{column}", unseen=unseen, **{**names, "score": criterion})
+        return table
 
-    def _keyed(self, table: Any, language: str, unseen: str) -> Any:
-        """The table with criterion and language as one column, once its criteria are known."""
-        kind = type(table).__module__.split(".")[0]
-        if kind == "ibis":
-            with foreign_errors("the table"):
-                seen = table.select(c=table[self.column].cast("string")).distinct().limit(1000).to_pyarrow()
-            self.check_seen(seen.column("c").to_pylist(), unseen)
-            criterion, language = (table[c].cast("string") for c in (self.column, language))
-            return table.mutate(**{KEY: criterion.strip() + MARK + language})
-        if kind == "pyspark":
-            from pyspark.sql import functions as f
-
-            criterion = f.trim(f.col(tick(self.column)).cast("string"))
-            with foreign_errors("Spark"):
-                self.check_seen([r[0] for r in table.select(criterion).distinct().collect()], unseen)
-            return table.withColumn(KEY, f.concat(criterion, f.lit(MARK), f.col(tick(language)).cast("string")))
-        of = [table[c] for c in (self.column, language)]
-        texts = [label_texts(x.to_pandas() if kind == "pyarrow" else pd.Series(x.to_list())) for x in of]
-        criteria, languages = texts
-        criteria = np.char.strip(criteria.astype(str)).astype(object)
+    def rows(self, table: Any, columns: Columns, unseen: str) -> Array:
+        criteria = np.char.strip(label_texts(series(table, self._named(table))).astype(str)).astype(object)
         self.check_seen(pd.unique(criteria), unseen)
-        key = [f"{c}{MARK}{x}" for c, x in zip(criteria, languages, strict=True)]
-        if kind == "pandas":
-            return table.assign(**{KEY: key})
-        if kind == "pyarrow":
-            import pyarrow as pa
+        key = pd.Series(criteria + MARK + label_texts(series(table, columns.language)))
+        return self.joint.of_columns(key, series(table, columns.judge), series(table, columns.score), unseen)
 
-            return table.append_column(KEY, pa.array(key))
-        import polars as pl
+    def ibis(self, table: Any, columns: Columns, column: str, unseen: str) -> Any:
+        criterion, language = (table[c].cast("string") for c in (self._named(table), columns.language))
+        with foreign_errors("the table"):
+            seen = table.select(c=criterion).distinct().limit(1000).to_pyarrow()
+        self.check_seen(seen.column("c").to_pylist(), unseen)
+        keyed = table.mutate(**{KEY: criterion.strip() + MARK + language})
+        return self.joint.ibis(keyed, replace(columns, language=KEY), column, unseen).drop(KEY)
 
-        return table.with_columns(pl.Series(KEY, key))
-
-
-def _without_key(table: Any) -> Any:
-    if hasattr(table, "drop_columns"):  # pyarrow
-        return table.drop_columns([KEY])
-    return table.drop(KEY)
+    def _named(self, table: Any) -> str:
+        """The column of criteria, which must be there."""
+        if self.column not in (table.column_names if hasattr(table, "column_names") else table.columns):
+            raise UsageError(f"The table has no column {self.column!r}, which names the criterion of a row.")
+        return self.column

@@ -54,7 +54,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         with _write_errors(path):
             yield part
-            os.chmod(part, 0o666 & ~_umask())
+            os.umask(umask := os.umask(0))
+            os.chmod(part, 0o666 & ~umask)
             _keep_mode(path, part)
             _fsync(part)
             os.replace(part, path)
@@ -169,12 +170,6 @@ def _fsync(path: Path) -> None:
         os.close(handle)
 
 
-def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask
-
-
 def _shown(path: Path) -> str:
     return clean(str(path), 200)
 
@@ -193,6 +188,30 @@ def new_folder(
     """
     path = Path(os.path.realpath(path))
     check_folder(path, maker, overwrite)
+    with _folder_beside(path) as part:
+        yield part
+        _mark(part, maker, about or {})
+        for stranger in check_folder(path, maker, overwrite):
+            _link(path, part, stranger)
+        for file in [part, *part.rglob("*")]:
+            _keep_mode(path / file.relative_to(part), file)
+            if file.is_file() and not file.is_symlink():
+                _fsync(file)
+
+
+@contextmanager
+def first_folder(path: Path) -> Iterator[Path]:
+    """A folder that takes a place where there is none yet, or an empty one, when the block ends well."""
+    path = Path(os.path.realpath(path))
+    with _folder_beside(path) as part:
+        yield part
+        if path.exists():
+            os.rmdir(path)
+
+
+@contextmanager
+def _folder_beside(path: Path) -> Iterator[Path]:
+    """A folder beside `path` that takes its place when the block ends well, whatever is there."""
     with _write_errors(path):
         whole = _beside(path, tempfile.mkdtemp)
     part, old = whole / "new", whole / "old"
@@ -200,35 +219,10 @@ def new_folder(
         with _write_errors(path):
             os.mkdir(part)
             yield part
-            _mark(part, maker, about or {})
-            for stranger in check_folder(path, maker, overwrite):
-                _link(path, part, stranger)
-            for file in [part, *part.rglob("*")]:
-                _keep_mode(path / file.relative_to(part), file)
-                if file.is_file() and not file.is_symlink():
-                    _fsync(file)
             old = _swap(part, path, old)
         _settle(path)
     finally:
         _clear(whole, old, path)
-        _unfinished.discard(whole)
-
-
-@contextmanager
-def first_folder(path: Path) -> Iterator[Path]:
-    """A folder that takes a place where there is none yet, or an empty one, when the block ends well."""
-    path = Path(os.path.realpath(path))
-    with _write_errors(path):
-        whole = _beside(path, tempfile.mkdtemp)
-    try:
-        with _write_errors(path):
-            part = whole / "new"
-            os.mkdir(part)
-            yield part
-            os.rename(part, path)
-        _settle(path)
-    finally:
-        shutil.rmtree(whole, ignore_errors=True)
         _unfinished.discard(whole)
 
 
@@ -504,11 +498,13 @@ def is_same_file(one: str | Path, two: str | Path) -> bool:
         return os.path.realpath(one) == os.path.realpath(two)
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""A spreadsheet may run a cell that begins with one of these."""
+
+
 def spreadsheet_safe(value: Any) -> Any:
     """Text that a spreadsheet would run as a formula gets an apostrophe in front; anything else stays as it is."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
-        return "'" + value
-    return value
+    return "'" + value if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def safe_csv(frame: pd.DataFrame, to_be_seen: bool = False) -> str:

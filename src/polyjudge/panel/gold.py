@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
-from polyjudge.panel.columns import ANNOTATOR, USUAL
+from polyjudge.panel.columns import ANNOTATOR, USUAL, first_of
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean, some
 from polyjudge.panel.panel import Panel
@@ -112,12 +112,8 @@ def align_gold(
     bare = [lang for lang, n in zip(panel.languages, (~np.isnan(values)).sum(axis=0), strict=True) if n == 0]
     if bare:
         notes.append(say("gold.bare", languages=bare))
-    return Gold(kind, values, panel.languages, tuple(notes), unknown, ratings, strata(panel, _cuts(table)))
-
-
-def _cuts(table: Any) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(table, "attrs", {}).get(CUTS, {})
-    return found
+    cuts = getattr(table, "attrs", {}).get(CUTS, {})
+    return Gold(kind, values, panel.languages, tuple(notes), unknown, ratings, strata(panel, cuts))
 
 
 def strata(panel: Panel, cuts: Mapping[str, Any]) -> NDArray[np.int64] | None:
@@ -157,8 +153,7 @@ def by_answer(panel: Panel, table: Any) -> tuple[Panel, Any]:
     if not panel.systems or isinstance(table, (Gold, str)) or hasattr(table, "__fspath__"):
         return panel, table
     table = _frame(table)
-    lower = {str(c).strip().lower(): c for c in table.columns}
-    system, task = (next((lower[n] for n in USUAL[role] if n in lower), None) for role in ("system", "task"))
+    system, task = (first_of(USUAL[role], table.columns) for role in ("system", "task"))
     if system is None or task is None:
         return panel, table
     units = panel.by_system()
@@ -227,14 +222,9 @@ def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
     if isinstance(table, str) or hasattr(table, "__fspath__"):
         raise UsageError(f"Labels are a table here: read {clean(table, 200)!r} first (read_gold).")
     table = _frame(table)
-    lower = {str(c).strip().lower(): c for c in table.columns}
-
-    def first(names: tuple[str, ...]) -> Any:
-        return next((lower[n] for n in names if n in lower), None)
-
-    found = {role: first(USUAL[role]) for role in ("task", "language")}
+    found = {role: first_of(USUAL[role], table.columns) for role in ("task", "language")}
     lacking = [role for role, column in found.items() if column is None]
-    labels = {k: first(names) for k, names in LABEL_COLUMNS.items() if first(names) is not None}
+    labels = {k: c for k, names in LABEL_COLUMNS.items() if (c := first_of(names, table.columns)) is not None}
     if lacking or not labels:
         raise PanelError(
             f"Labels need the columns task, language, and preference or score; no column for "
@@ -248,7 +238,7 @@ def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
     chosen: Kind = kind or ("preference" if "preference" in labels else "score")
     if chosen not in labels:
         raise PanelError(f"The labels have no {chosen} column; the columns are {some(map(str, table.columns), 5)}.")
-    if (annotator := first(ANNOTATOR)) is not None:
+    if (annotator := first_of(ANNOTATOR, table.columns)) is not None:
         found["annotator"] = annotator
     texts = {role: label_texts(table[column]) for role, column in found.items()}
     frame = pd.DataFrame({**texts, "label": table[labels[chosen]].to_numpy()})

@@ -53,7 +53,7 @@ class Grouping:
     def take(self, tasks: NDArray[np.int64], languages: NDArray[np.int64], judges: NDArray[np.int64]) -> Grouping:
         """The same strata for a part of the panel. A stratum that the part does not hold is dropped."""
         if self.task is not None:
-            codes, used = _recode(self.task[tasks])
+            used, codes = np.unique(self.task[tasks], return_inverse=True)
             return Grouping(self.name, tuple(self.labels[u] for u in used), codes)
         assert self.scores is not None
         assert self.counts is not None
@@ -126,7 +126,7 @@ class Panel:
         if self.cluster is None:
             own["cluster"] = np.arange(len(scores))
         if self.counts is None:
-            own["counts"] = _rows_of_units(_rows_there(self), self.weights)
+            own["counts"] = _rows_there(self)
         if self.absent is not None:
             own["counts"] = np.where(self.absent, 0, self.counts)
         _check(self)
@@ -160,18 +160,26 @@ class Panel:
             array = np.array(scores, dtype=np.float64)
         except (TypeError, ValueError):
             raise PanelError("A panel needs an array of numbers, task x language x judge.") from None
-        if systems is not None:
-            return _with_systems(array, tasks, tuple(map(str, systems)), languages, judges, replicates, more)
-        if array.ndim not in (3, 4):
+        by, of, last = ("", "", "fourth") if systems is None else (" with systems", "system x ", "fifth")
+        axes = 3 if systems is None else 4
+        if array.ndim not in (axes, axes + 1):
             raise PanelError(
-                f"A panel needs an array task x language x judge, or with replicates as a fourth axis; "
+                f"A panel{by} needs an array task x {of}language x judge, or with replicates as a {last} axis; "
                 f"this one has {array.ndim} axes."
             )
-        n, k, m = array.shape[:3]
-        names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
-        if array.ndim == 3:
-            return cls(array, *names, **more)
-        return cls(mean_there(array, -1), *names, _labels(replicates, "replicate", array.shape[3]), array, **more)
+        n, k, m = array.shape[0], *array.shape[axes - 2 : axes]
+        more |= {"tasks": _labels(tasks, "task", n), "languages": _labels(languages, "language", k)}
+        more |= {"judges": _labels(judges, "judge", m)}
+        single = array if array.ndim > axes else None
+        mean = array if single is None else mean_there(single, -1)
+        if single is not None:
+            more["replicates"] = _labels(replicates, "replicate", array.shape[-1])
+        if systems is None:
+            return cls(mean, replicate_scores=single, **more)
+        weights = np.asarray(more.get("weights", np.ones(n)), np.float64)
+        each = None if single is None else _average_each(single, weights)
+        more |= {"system_scores": mean, "system_replicates": single, "replicate_scores": each}
+        return cls(average_systems(mean, weights), systems=tuple(map(str, systems)), **more)
 
     # --- what it holds ---
 
@@ -327,16 +335,9 @@ class Panel:
     def missing(self) -> pd.DataFrame:
         """Cells that lack scores: language, judge, missing (tasks without a score), tasks, share; worst first."""
         lacking = np.isnan(self.scores).sum(axis=0) * (1 if self.absent is None else ~self.absent)
-        language, judge = np.nonzero(lacking)
-        frame = pd.DataFrame(
-            {
-                "language": [self.languages[i] for i in language],
-                "judge": [self.judges[i] for i in judge],
-                "missing": lacking[language, judge],
-                "tasks": len(self.tasks),
-            }
-        )
-        frame["share"] = frame["missing"] / max(len(self.tasks), 1)
+        n = len(self.tasks)
+        frame = self.long(missing=lacking, tasks=n, share=lacking / n)
+        frame = frame[frame["missing"] > 0]
         return frame.sort_values("missing", ascending=False, kind="stable", ignore_index=True)
 
     @cached_property
@@ -387,31 +388,27 @@ class Panel:
         if single is not None and fewer_s:
             kept = _average_each(single, weights)
         one = fewer_s and len(s) == 1
-        codes, used = _recode(self.cluster[t])
-        return Panel(
-            scores,
-            tuple(self.tasks[i] for i in t),
-            tuple(self.languages[i] for i in l),
-            tuple(self.judges[i] for i in b),
-            tuple(self.replicates[i] for i in r),
-            kept,
-            None if fewer_r or fewer_s else self.counts[np.ix_(t, l, b)],  # type: ignore[arg-type]
-            weights,
-            None if self.grouping is None else self.grouping.take(t, l, b),
-            self.declared_range,
-            notes=self.notes,
-            looks=self.looks,
-            condition=self.condition,
+        used, codes = np.unique(self.cluster[t], return_inverse=True)
+        chosen = tuple(self.systems[i] for i in s)
+        return replace(
+            self,
+            scores=scores,
+            tasks=tuple(self.tasks[i] for i in t),
+            languages=tuple(self.languages[i] for i in l),
+            judges=tuple(self.judges[i] for i in b),
+            replicates=tuple(self.replicates[i] for i in r),
+            replicate_scores=kept,
+            counts=None if fewer_r or fewer_s else self.counts[np.ix_(t, l, b)],  # type: ignore[arg-type]
+            weights=weights,
+            grouping=self.grouping and self.grouping.take(t, l, b),
+            observed_range=None,  # type: ignore[arg-type]  # of the part
             absent=None if self.absent is None else self.absent[np.ix_(l, b)],
-            reading=self.reading,
-            systems=() if one else tuple(self.systems[i] for i in s),
+            systems=() if one else chosen,
             system_scores=None if one else by_system,
             system_replicates=None if one else single,
             clusters=tuple(self.clusters[i] for i in used) if self.clusters else (),
-            cluster=codes if self.clusters else np.arange(len(t)),
-            shown=None
-            if self.shown is None
-            else self.shown.take(t, l, b, [self.systems[i] for i in s] if fewer_s else None),
+            cluster=codes if self.clusters else None,  # type: ignore[arg-type]  # every task its own
+            shown=self.shown and self.shown.take(t, l, b, chosen if fewer_s else None),
         )
 
     def slice(self, group: str) -> Panel:
@@ -425,23 +422,16 @@ class Panel:
             return self.select(tasks=[self.tasks[i] for i in np.flatnonzero(self.grouping.task == g)])
         assert self.grouping.scores is not None
         assert self.grouping.counts is not None
-        rows = self.grouping.counts[g].any(axis=(1, 2))
-        return Panel(
-            self.grouping.scores[g][rows],
-            tuple(t for t, has in zip(self.tasks, rows, strict=True) if has),
-            self.languages,
-            self.judges,
-            counts=self.grouping.counts[g][rows],
-            weights=self.weights[rows],
-            declared_range=self.declared_range,
-            clusters=self.clusters,
-            cluster=self.cluster[rows] if self.clusters else None,  # type: ignore[arg-type]  # every task its own
-            notes=self.notes,
-            looks=self.looks,
-            condition=self.condition,
-            absent=self.absent,
-            reading=self.reading,
-        )
+        rows = np.flatnonzero(self.grouping.counts[g].any(axis=(1, 2)))
+        own = {"clusters": self.clusters, "cluster": self.cluster[rows]} if self.clusters else {}
+        scores, counts = self.grouping.scores[g][rows], self.grouping.counts[g][rows]
+        return self._units(scores, rows, [self.tasks[i] for i in rows], counts=counts, **own)
+
+    def _units(self, scores: Array, of: NDArray[np.int64], names: Iterable[str], **more: Any) -> Panel:
+        """A panel of other units without systems, each `of` a unit of this one."""
+        same = ("languages", "judges", "declared_range", "notes", "looks", "condition", "absent", "reading")
+        more |= {name: getattr(self, name) for name in same}
+        return Panel(scores, tuple(names), weights=self.weights[of], **more)
 
     def answers(self) -> tuple[list[str], list[str]]:
         """Task and system of every answer that has a score, in the order of the units of `by_system`."""
@@ -462,27 +452,12 @@ class Panel:
         names = [" / ".join(pair) for pair in pairs]
         if len(set(names)) < len(names):  # "a / b" + "c" and "a" + "b / c"
             names = [repr(pair) for pair in pairs]
-        single = None if self.system_replicates is None else self.system_replicates[t, s]
-        grouping = self.grouping if self.grouping is not None and self.grouping.task is not None else None
-        return Panel(
-            self.system_scores[t, s],
-            tuple(names),
-            self.languages,
-            self.judges,
-            self.replicates if single is not None else (),
-            single,
-            weights=self.weights[t],
-            grouping=grouping and Grouping(grouping.name, grouping.labels, grouping.task[t]),  # type: ignore[index]
-            declared_range=self.declared_range,
-            observed_range=self.observed_range,
-            notes=self.notes,
-            looks=self.looks,
-            condition=self.condition,
-            absent=self.absent,
-            reading=self.reading,
-            clusters=self.clusters or self.tasks,
-            cluster=self.cluster[t],
-        )
+        more: dict[str, Any] = {"clusters": self.clusters or self.tasks, "cluster": self.cluster[t]}
+        if self.system_replicates is not None:
+            more |= {"replicates": self.replicates, "replicate_scores": self.system_replicates[t, s]}
+        if self.grouping is not None and self.grouping.task is not None:
+            more["grouping"] = replace(self.grouping, task=self.grouping.task[t])
+        return self._units(self.system_scores[t, s], t, names, observed_range=self.observed_range, **more)
 
     def to_frame(self) -> pd.DataFrame:
         """The scores as a data frame: `to_long`."""
@@ -623,39 +598,6 @@ def _labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:
     return tuple(f"{word}{i + 1}" for i in range(size)) if given is None else tuple(map(str, given))
 
 
-def _with_systems(
-    array: Array,
-    tasks: Iterable[Any] | None,
-    systems: Labels,
-    languages: Iterable[Any] | None,
-    judges: Iterable[Any] | None,
-    replicates: Iterable[Any] | None,
-    more: dict[str, Any],
-) -> Panel:
-    """A panel from (n, s, k, m) or (n, s, k, m, r)."""
-    if array.ndim not in (4, 5):
-        raise PanelError(
-            "A panel with systems needs an array task x system x language x judge, or with replicates as a fifth "
-            f"axis; this one has {array.ndim} axes."
-        )
-    n, _, k, m = array.shape[:4]
-    names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
-    weights = np.asarray(more.get("weights", np.ones(n)), np.float64)
-    single = array if array.ndim == 5 else None
-    by_system = array if single is None else mean_there(single, -1)
-    if single is not None:
-        names = (*names, _labels(replicates, "replicate", array.shape[4]))  # type: ignore[assignment]
-        more = {**more, "replicate_scores": _average_each(single, weights)}
-    return Panel(
-        average_systems(by_system, weights),
-        *names,
-        systems=systems,
-        system_scores=by_system,
-        system_replicates=single,
-        **more,
-    )
-
-
 def _average_each(single: Array, weights: Array) -> Array:
     """The mean over systems of every replicate: (n, s, k, m, r) -> (n, k, m, r)."""
     return np.stack([average_systems(single[..., r], weights) for r in range(single.shape[-1])], axis=-1)
@@ -684,23 +626,11 @@ def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArr
 
 
 def _rows_there(panel: Panel) -> NDArray[np.int64]:
-    """(n, k, m): number of single scores in each entry, every task counted once."""
-    rows: NDArray[np.int64] = np.isfinite(panel.finest).astype(np.int64)
-    if rows.ndim > 3 and (panel.system_scores is None or rows.ndim == 5):
-        rows = rows.sum(axis=-1)
-    return rows if panel.system_scores is None else rows.sum(axis=1)
-
-
-def _rows_of_units(rows: NDArray[np.int64], weights: Array) -> NDArray[np.int64]:
-    """Rows behind each entry when every task of a unit has as many: (n, k, m)."""
-    if np.shape(weights) != (len(rows),) or not np.all(np.isfinite(weights)):
+    """(n, k, m): rows behind each entry, when every task of a unit has as many."""
+    rows: NDArray[np.int64] = np.isfinite(panel.singles).sum(axis=-1)
+    if np.shape(panel.weights) != (len(rows),) or not np.all(np.isfinite(panel.weights)):
         return rows  # refused by the check that follows
-    return rows * np.maximum(np.round(weights), 1).astype(np.int64)[:, None, None]
-
-
-def _recode(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    used, new = np.unique(codes, return_inverse=True)
-    return new.astype(np.int64), used
+    return rows * np.maximum(np.round(panel.weights), 1).astype(np.int64)[:, None, None]
 
 
 HALVES = re.compile("[\ud800-\udfff]")
@@ -725,12 +655,7 @@ def _check(panel: Panel) -> None:
             f"The scores reach {largest:.3g} and spread over {spread:.3g}: their squares are beyond what a computer "
             f"number holds. Rescale them, for example to 0-100."
         )
-    if panel.replicate_scores is not None and panel.replicate_scores.shape != (
-        *panel.scores.shape,
-        len(panel.replicates),
-    ):
-        raise PanelError("replicate_scores must be task x language x judge x replicate with a label for each.")
-    _check_systems(panel)
+    _check_shapes(panel)
     if panel.absent is not None and (panel.absent.shape != panel.scores.shape[1:] or panel.absent.all()):
         raise PanelError("absent must mark some cells (language x judge) as missing by design, and not all of them.")
     gone = np.isnan(panel.scores) if panel.absent is None else np.isnan(panel.scores) | panel.absent
@@ -775,22 +700,19 @@ def _check_clusters(panel: Panel) -> None:
         )
 
 
-def _check_systems(panel: Panel) -> None:
-    shape = panel.scores.shape
+def _check_shapes(panel: Panel) -> None:
     if (panel.system_scores is None) != (not panel.systems):
         raise PanelError("systems and system_scores belong together: give both or neither.")
-    if panel.system_scores is None:
-        return
-    if len(set(panel.systems)) != len(panel.systems) or len(panel.systems) < 2:
+    if panel.systems and (len(set(panel.systems)) != len(panel.systems) or len(panel.systems) < 2):
         raise PanelError("A panel with systems needs at least two, each with a label of its own.")
-    if panel.system_scores.shape != (shape[0], len(panel.systems), *shape[1:]):
-        raise PanelError("system_scores must be task x system x language x judge with a label for each.")
-    if panel.system_replicates is not None and panel.system_replicates.shape != (
-        *panel.system_scores.shape,
-        len(panel.replicates),
+    cell = ("language", "judge")
+    for name, axes in (
+        ("replicate_scores", ("task", *cell, "replicate")),
+        ("system_scores", ("task", "system", *cell)),
+        ("system_replicates", ("task", "system", *cell, "replicate")),
     ):
-        raise PanelError(
-            "system_replicates must be task x system x language x judge x replicate with a label for each."
-        )
-    if np.any(np.isnan(panel.system_scores).all(axis=1) != np.isnan(panel.scores)):
+        array = getattr(panel, name)
+        if array is not None and array.shape != tuple(len(getattr(panel, f"{axis}s")) for axis in axes):
+            raise PanelError(f"{name} must be {' x '.join(axes)} with a label for each.")
+    if panel.system_scores is not None and np.any(np.isnan(panel.system_scores).all(axis=1) != np.isnan(panel.scores)):
         raise PanelError("A score must be missing exactly where no system has one.")

@@ -59,7 +59,6 @@ class Reading:
     """Flags that say all of this, so that nothing is left to guess."""
 
     def role(self, name: str) -> RoleRead | None:
-        """The reading of one role."""
         return next((r for r in self.roles if r.role == name), None)
 
     def command(self, what: str = "audit") -> str:
@@ -85,7 +84,6 @@ class Reading:
         return shell_line(words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         return {**plain(self), "command": self.command()}
 
 

@@ -92,7 +92,6 @@ Words = Say | str
 
 
 def say(code: str, **values: Any) -> Say:
-    """A sentence."""
     return Say(code, values)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,30 +37,49 @@ FAR = 5.0
 """A number so many times larger than all others may stand for "no score"."""
 
 
-def assemble(
-    engine: Engine,
-    columns: Columns,
-    *,
-    limits: tuple[float, float] | None,
-    duplicates: Duplicates,
-    languages: list[str] | None,
-    judges: list[str] | None,
-    incomplete: str,
-    max_units: int | None,
-    notes: Sequence[Words],
-    reading: Reading,
-    alike: str | None = None,
-    rescale: Mapping[str, tuple[float, float]] | None = None,
-) -> Panel:
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """What the user said of rows and labels, as for `read_panel`; `limits` is the range."""
+
+    limits: tuple[float, float] | None
+    duplicates: Duplicates
+    languages: list[str] | None
+    judges: list[str] | None
+    incomplete: str
+    max_units: int | None
+    alike: str | None
+    rescale: Mapping[str, tuple[float, float]]
+
+
+@dataclass
+class _Work:
+    """What is asked, by whom, and what is said on the way."""
+
+    engine: Engine
+    columns: Columns
+    ways: Ways
+    notes: list[Words]
+    reading: Reading
+
+    @property
+    def where(self) -> str:
+        return self.engine.where
+
+    def ask(self, question: Say) -> NoReturn:
+        """Stop with a question."""
+        asks = replace(self.reading, questions=(question,))
+        raise Unclear(message(asks), asks)
+
+
+def assemble(engine: Engine, columns: Columns, ways: Ways, notes: Sequence[Words], reading: Reading) -> Panel:
     """Ask the engine, check the answers, build the panel."""
-    notes, rescale = list(notes), rescale or {}
-    if duplicates == "first" and not engine.ordered:
+    work, limits = _Work(engine, columns, ways, list(notes), reading), ways.limits
+    if ways.duplicates == "first" and not engine.ordered:
         raise UsageError(f"{engine.where} has no row order, so duplicates='first' has no meaning. Use 'mean'.")
     cells = engine.cells()
-    _check_rows(engine, cells, columns, notes)
-    cells = _clear_labels(engine, cells, {"language": languages, "judge": judges}, alike, reading)
-    labels, cells = _choose_labels(engine, cells, languages, judges, notes)
-    cells = _on_one_scale(cells, rescale, limits)
+    _check_rows(work, cells)
+    labels, cells = _choose_labels(work, _clear_labels(work, cells))
+    cells = _on_one_scale(cells, ways.rescale, limits)
     for axis in ("language", "judge", "system", "replicate"):
         _check_lengths(axis, getattr(labels, axis, ()), engine.where)
     if limits is not None and bool(((cells["low"] < limits[0]) | (cells["high"] > limits[1])).any()):
@@ -71,63 +90,54 @@ def assemble(
     if columns.group is not None:
         strata, by_task = engine.groups()
         labels = replace(labels, group=tuple(strata), by_task=by_task)
-        if not by_task and duplicates == "error":
-            duplicates = "mean"  # the rows inside a task are its requirements; a group may hold several
+        if not by_task and ways.duplicates == "error":  # the rows inside a task are its requirements
+            work.ways = ways = replace(ways, duplicates="mean")  # a group may hold several
     if columns.cluster is not None and (split := engine.split_cluster()) is not None:
         raise PanelError(
             f"Task {clean(split)!r} of {engine.where} lies in several clusters ({clean(columns.cluster)}). A task has "
             "one: make them agree, or name another column (--cluster)."
         )
-    units, entries, n = _grouped(engine, labels, cells, duplicates, max_units, incomplete, notes, alike, reading)
+    units, entries, n = _grouped(work, labels, int(cells["scored"].sum()))
     shown = engine.shown()
     engine.finish()
-    if duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
+    if ways.duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
     observed = (float(cells["low"].min()), float(cells["high"].max()))
-    panel = replace(_build(units, entries, labels, columns, limits, observed, notes), shown=shown)
+    panel = _build(work, units, entries, labels, shown=shown, observed_range=observed)
     if not units.hashed:
         _refuse_summaries(panel, engine.where)
-    if rescale and limits is not None:
-        panel = _rescaled(panel, rescale, limits)
+    if ways.rescale and limits is not None:
+        panel = _rescaled(panel, ways.rescale, limits)
     elif limits is None and not _stand_in(panel) and (scales := _scales(panel)) is not None:
-        ask(reading, scales)
-    return _settle_incomplete(_with_reading(panel, reading, labels, n), incomplete)
+        work.ask(scales)
+    return _settle_incomplete(_with_reading(panel, reading, labels, n), ways.incomplete)
 
 
-def _grouped(
-    engine: Engine,
-    labels: Labels,
-    cells: pd.DataFrame,
-    duplicates: Duplicates,
-    max_units: int | None,
-    incomplete: str,
-    notes: list[Words],
-    alike: str | None,
-    reading: Reading,
-) -> tuple[Units, Entries, int]:
+def _grouped(work: _Work, labels: Labels, scored: int) -> tuple[Units, Entries, int]:
     """Tasks, or units of them, the scores of each, and the number of tasks."""
+    engine, duplicates, most = work.engine, work.ways.duplicates, work.ways.max_units
     n = engine.count_tasks()
-    if n > (max_units or MOST_TASKS):
-        if twins := _twins_of_many(engine, notes):
-            _settle_twins(engine, "task", twins, alike, reading)
+    if n > (most or MOST_TASKS):
+        if twins := _twins_of_many(engine, work.notes):
+            _settle_twins(work, "task", twins)
             n = engine.count_tasks()
-        return *_hashed(engine, labels, duplicates, max_units or UNITS, incomplete, notes, n), n
+        return *_hashed(work, labels, most or UNITS, n), n
     units = engine.tasks(labels)
     if twins := _twins(units.labels, "task"):
-        _settle_twins(engine, "task", twins, alike, reading)
+        _settle_twins(work, "task", twins)
         units, n = engine.tasks(labels), engine.count_tasks()
     _check_lengths("task", units.labels, engine.where)
     entries = engine.entries(units, labels, duplicates)
-    if alike != "different" and (twins := _parted(units, entries, len(labels.judge))):
-        _settle_twins(engine, "task", twins, alike, reading)
+    if work.ways.alike != "different" and (twins := _parted(units, entries, len(labels.judge))):
+        _settle_twins(work, "task", twins)
         units, n = engine.tasks(labels), engine.count_tasks()
         entries = engine.entries(units, labels, duplicates)
     if int(entries.rows.max(initial=0)) > 1:
         if duplicates == "error":
             raise PanelError(_duplicate_message(engine, labels))
-        notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
-    elif duplicates == "first" and int(cells["scored"].sum()) > len(entries.rows):
-        notes.append(say("panel.first-kept", count=int(cells["scored"].sum()) - len(entries.rows)))
+        work.notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
+    elif duplicates == "first" and scored > len(entries.rows):
+        work.notes.append(say("panel.first-kept", count=scored - len(entries.rows)))
     return units, entries, n
 
 
@@ -168,18 +178,17 @@ def _check_lengths(axis: str, names: Sequence[str], where: str) -> None:
         )
 
 
-def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[Words]) -> None:
-    names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(columns, a)]
+def _check_rows(work: _Work, cells: pd.DataFrame) -> None:
+    names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(work.columns, a)]
     if int(cells["unlabelled"].sum()) or bool(cells[names].isna().any(axis=None)):
-        found = engine.find("unlabelled")
         raise PanelError(
-            f"{engine.where} has rows without a task, {', '.join(names[:-1])} or {names[-1]}: "
-            f"{', '.join(f.place for f in found)}. Fill the label in, or remove the row."
+            f"{work.where} has rows without a task, {', '.join(names[:-1])} or {names[-1]}: "
+            f"{', '.join(f.place for f in work.engine.find('unlabelled'))}. Fill the label in, or remove the row."
         )
-    check_scores(engine, cells, columns)
+    check_scores(work.engine, cells, work.columns)
     lacking = int(cells["rows"].sum()) - int(cells["scored"].sum())
     if lacking:
-        notes.append(say("panel.no-score", count=lacking))
+        work.notes.append(say("panel.no-score", count=lacking))
 
 
 def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
@@ -214,33 +223,31 @@ def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
         raise PanelError(f"The scores of {engine.where} are too large to add up. Scale them down.")
 
 
-def _choose_labels(
-    engine: Engine, cells: pd.DataFrame, languages: list[str] | None, judges: list[str] | None, notes: list[Words]
-) -> tuple[Labels, pd.DataFrame]:
-    axes = {"language": languages, "judge": judges}
-    axes |= {axis: None for axis in ("system", "replicate") if axis in cells}
+def _choose_labels(work: _Work, cells: pd.DataFrame) -> tuple[Labels, pd.DataFrame]:
+    chosen = {"language": work.ways.languages, "judge": work.ways.judges}
     order: dict[str, Any] = {}
-    for axis, wanted in axes.items():
+    for axis, wanted in chosen.items():
         if wanted is None:
             continue
         there = set(cells[axis])
         unknown = [w for w in wanted if w not in there]
         if unknown or len(set(wanted)) < len(wanted):
             what = f"no {axis} {clean(unknown[0])!r}" if unknown else f"a {axis} is named twice in the order given"
-            raise PanelError(f"{engine.where}: {what}; it has {', '.join(clean(x) for x in sorted(there)[:12])}.")
+            raise PanelError(f"{work.where}: {what}; it has {', '.join(clean(x) for x in sorted(there)[:12])}.")
         left = len(there) - len(wanted)
         if left:
-            notes.append(say("panel.chosen", count=left, all=len(there), axis=axis))
-            engine.keep(axis, wanted)
+            work.notes.append(say("panel.chosen", count=left, all=len(there), axis=axis))
+            work.engine.keep(axis, wanted)
             cells = cells[cells[axis].isin(wanted)]
         order[axis] = tuple(wanted)
-    for axis in axes:
-        if axis not in order:
-            order[axis] = _in_order(cells, axis)
-        if len(order[axis]) > MOST_LABELS:
+    for axis in ("language", "judge", "system", "replicate"):
+        if axis not in cells:
+            continue
+        names = order.setdefault(axis, _in_order(cells, axis))
+        if len(names) > MOST_LABELS:
             raise PanelError(
-                f"{engine.where} has {len(order[axis])} different {axis}s. Check that the {axis} column is the right "
-                f"one (--{axis} NAME)."
+                f"{work.where} has {len(names)} different {axis}s. Check that the {axis} column is the right one "
+                f"(--{axis} NAME)."
             )
     return Labels(**order), cells
 
@@ -259,31 +266,25 @@ SUMMARIES = {
     "judge": "mean avg average median overall total sum consensus majority",
     "language": "all overall total mean avg average",
 }
-"""Labels of rows that sum up the others."""
+"""Labels of rows that are made of the others: a judge called "average", all languages."""
 
 
-def _clear_labels(
-    engine: Engine, cells: pd.DataFrame, chosen: Mapping[str, Any], alike: str | None, reading: Reading
-) -> pd.DataFrame:
+def _clear_labels(work: _Work, cells: pd.DataFrame) -> pd.DataFrame:
     """The cells once labels that may be one, or that sum up others, are settled; those that were chosen are clear."""
+    chosen = {"language": work.ways.languages, "judge": work.ways.judges}
     for axis in ("language", "judge", "system"):
         if axis not in cells or chosen.get(axis) is not None:
             continue
-        if twins := _twins(_in_order(cells, axis), axis) or _versions(cells, axis, alike):
-            _settle_twins(engine, axis, twins, alike, reading)
-            cells = engine.cells()
-        role = reading.role(axis)
-        if role is None or role.how != "column names":  # columns of summaries are left out before
-            _ask_summaries(_in_order(cells, axis), axis, reading)
+        if twins := _twins(_in_order(cells, axis), axis) or _versions(cells, axis, work.ways.alike):
+            _settle_twins(work, axis, twins)
+            cells = work.engine.cells()
+        role, labels = work.reading.role(axis), _in_order(cells, axis)
+        made = [x for x in labels if x.strip(" ()").lower() in SUMMARIES.get(axis, "").split()]
+        rest = [x for x in labels if x not in made]
+        in_names = role is not None and role.how == "column names"  # columns of summaries are left out before
+        if made and len(rest) > 1 and not in_names:
+            work.ask(Say("read.summary", {"axis": axis, "labels": made, "rest": rest}))
     return cells
-
-
-def _ask_summaries(labels: Sequence[str], axis: str, reading: Reading) -> None:
-    """The rows of a judge called "average", or of all languages, are made of the others."""
-    made = [x for x in labels if x.strip(" ()").lower() in SUMMARIES.get(axis, "").split()]
-    rest = [x for x in labels if x not in made]
-    if made and len(rest) > 1:
-        ask(reading, Say("read.summary", {"axis": axis, "labels": made, "rest": rest}))
 
 
 def _refuse_summaries(panel: Panel, where: str) -> None:
@@ -368,19 +369,13 @@ def _twins(labels: Sequence[str], axis: str) -> dict[str, str]:
     return out
 
 
-def _settle_twins(engine: Engine, axis: str, twins: Mapping[str, str], alike: str | None, reading: Reading) -> None:
+def _settle_twins(work: _Work, axis: str, twins: Mapping[str, str]) -> None:
     """One label or two? Kept apart, the scores of one judge would be torn in two."""
-    if alike is None:
+    if work.ways.alike is None:
         other, one = next(iter(twins.items()))
-        ask(reading, Say("read.alike", {"axis": axis, "one": one, "other": other, "count": len(twins)}))
-    if alike == "same":
-        engine.relabel(axis, twins)
-
-
-def ask(reading: Reading, question: Say) -> NoReturn:
-    """Stop with a question."""
-    asks = replace(reading, questions=(question,))
-    raise Unclear(message(asks), asks)
+        work.ask(Say("read.alike", {"axis": axis, "one": one, "other": other, "count": len(twins)}))
+    if work.ways.alike == "same":
+        work.engine.relabel(axis, twins)
 
 
 # --- scales ---
@@ -413,16 +408,8 @@ def _scales(panel: Panel) -> Say | None:
     rest = ~np.array(off)
     bottom, top = float(low[rest].min()), float(high[rest].max())
     named = {panel.judges[j]: (float(low[j]), float(high[j])) for j in np.flatnonzero(off)}
-    return Say(
-        "read.scales",
-        {
-            "judges": named,
-            "low": bottom,
-            "high": top,
-            "range": _ends(bottom, top),
-            "rescale": {judge: _ends(*ends) for judge, ends in named.items()},
-        },
-    )
+    own = {judge: _ends(*ends) for judge, ends in named.items()}
+    return say("read.scales", judges=named, low=bottom, high=top, range=_ends(bottom, top), rescale=own)
 
 
 def _ends(low: float, high: float) -> str:
@@ -483,10 +470,9 @@ def _duplicate_message(engine: Engine, labels: Labels) -> str:
 # --- hashed units ---
 
 
-def _hashed(
-    engine: Engine, labels: Labels, duplicates: Duplicates, size: int, incomplete: str, notes: list[Words], n: int
-) -> tuple[Units, Entries]:
+def _hashed(work: _Work, labels: Labels, size: int, n: int) -> tuple[Units, Entries]:
     """Beyond `size` tasks: units by hash, and the proof that each cell holds every task of its unit exactly once."""
+    engine, duplicates = work.engine, work.ways.duplicates
     if labels.group and not labels.by_task:
         raise PanelError(
             f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which hashing tasks into "
@@ -497,7 +483,7 @@ def _hashed(
     if not _whole(units, entries, labels):
         if duplicates == "error" and engine.find_duplicates(1):
             raise PanelError(_duplicate_message(engine, labels))
-        if incomplete == "error":
+        if work.ways.incomplete == "error":
             raise PanelError(
                 f"{engine.where} is incomplete: not every task has a score from every judge in every language. "
                 "Use --incomplete drop to leave such tasks out."
@@ -510,13 +496,13 @@ def _hashed(
                 f"{left} of {n}. Score the missing entries, read fewer judges or languages, or raise max_units above "
                 f"{n} so that incomplete tasks can be used."
             )
-        notes.append(say("panel.dropped", count=dropped, tasks=n, hashed=True))
+        work.notes.append(say("panel.dropped", count=dropped, tasks=n, hashed=True))
         if dropped:
             units = engine.hashed_units(size, labels)
             entries = engine.entries(units, labels, duplicates)
         n = left
     what = HASH if not units.clusters else HASH.replace("task label", "cluster label")
-    notes.append(say("panel.hashed", tasks=n, units=units.size, how=what))
+    work.notes.append(say("panel.hashed", tasks=n, units=units.size, how=what))
     return units, entries
 
 
@@ -538,26 +524,19 @@ def _whole(units: Units, entries: Entries, labels: Labels) -> bool:
 # --- arrays ---
 
 
-def _build(
-    units: Units,
-    entries: Entries,
-    labels: Labels,
-    columns: Columns,
-    limits: tuple[float, float] | None,
-    observed: tuple[float, float],
-    notes: list[Words],
-) -> Panel:
+def _build(work: _Work, units: Units, entries: Entries, labels: Labels, **more: Any) -> Panel:
     shape = (units.size, len(labels.language), len(labels.judge))
     cell = np.ravel_multi_index(tuple(entries.codes[axis] for axis in ("unit", "language", "judge")), shape)
     weights = units.weights if units.weights is not None else np.ones(units.size)
-    arrays = _scores(entries, labels, weights, _crossed(entries, labels, cell, columns, notes), notes)
+    arrays = _scores(entries, labels, weights, _crossed(work, entries, labels, cell), work.notes)
+    group = work.columns.group or "group"
     grouping = None
     if labels.by_task:
-        grouping = Grouping(columns.group or "group", labels.group, units.group)
+        grouping = Grouping(group, labels.group, units.group)
     elif labels.group:
         at, inside = entries.codes["group"] * int(np.prod(shape)) + cell, (len(labels.group), *shape)
         rows = _total(at, entries.rows, inside).astype(np.int64)
-        grouping = Grouping(columns.group or "group", labels.group, None, _mean(at, entries, inside), rows)
+        grouping = Grouping(group, labels.group, None, _mean(at, entries, inside), rows)
     return Panel(
         tasks=units.labels,
         languages=labels.language,
@@ -565,12 +544,12 @@ def _build(
         counts=_total(cell, entries.rows, shape).astype(np.int64),
         weights=weights,
         grouping=grouping,
-        declared_range=limits,
-        observed_range=observed,
+        declared_range=work.ways.limits,
         clusters=units.clusters,
         cluster=units.cluster,  # type: ignore[arg-type]  # None: every task its own
-        notes=tuple(notes),
+        notes=tuple(work.notes),
         **arrays,
+        **more,
     )
 
 
@@ -604,7 +583,7 @@ def _scores(entries: Entries, labels: Labels, weights: Array, s: int, notes: lis
     return out
 
 
-def _crossed(entries: Entries, labels: Labels, cell: Codes, columns: Columns, notes: list[Words]) -> int:
+def _crossed(work: _Work, entries: Entries, labels: Labels, cell: Codes) -> int:
     """Number of systems; 0 where no judge scored two of them on one task: nothing can be compared."""
     if not labels.system:
         return 0
@@ -612,7 +591,7 @@ def _crossed(entries: Entries, labels: Labels, cell: Codes, columns: Columns, no
     last[cell] = entries.codes["system"]
     if bool((last[cell] != entries.codes["system"]).any()):
         return len(labels.system)
-    notes.append(say("panel.no-system", column=columns.system, systems=len(labels.system)))
+    work.notes.append(say("panel.no-system", column=work.columns.system, systems=len(labels.system)))
     return 0
 
 

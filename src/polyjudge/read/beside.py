@@ -11,8 +11,12 @@ from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.read.duck import Source, name
+from polyjudge.read.engine import Engine
+from polyjudge.read.formats.roles import Asked
 from polyjudge.read.opener import file_of
 
+Counted = tuple[int, int, int, tuple[str, ...], tuple[float, float]]
+"""Rows, missing scores, scores of unknown cells, judges, ends of the scores."""
 ENDING = "_calibrated"
 COMMENT = "Calibrated scores, written by polyjudge"
 """On every table of ours: what has it may be replaced (--overwrite), nothing else is."""
@@ -36,8 +40,20 @@ def named(source: str, output: str, table: str | None = None) -> str | None:
 
 def columns_of(there: Iterable[str], names: Mapping[str, str | None]) -> Columns:
     """Language, judge and score: systems, replicates and clusters pass through as they are."""
-    named: dict[str, Any] = {**names, "system": "", "replicate": "", "cluster": "", "group": None}
-    return find_columns(there, require_task=False, **named)
+    named = {role: names.get(role) for role in ("task", "language", "judge", "score")}
+    return find_columns(there, require_task=False, **named, system="", replicate="", cluster="")
+
+
+def counted(adjustment: Adjustment, engine: Engine, columns: Columns, unseen: str) -> Counted:
+    """What an engine holds to be adjusted; an error where a score is none."""
+    from polyjudge.read.assemble import check_scores
+
+    cells = engine.cells()
+    check_scores(engine, cells, columns)
+    rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
+    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    ends = float(cells["low"].min()), float(cells["high"].max())
+    return rows, rows - scored, strange, tuple(cells["judge"].unique()), ends
 
 
 def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, overwrite: bool) -> str:
@@ -71,12 +87,11 @@ def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, o
 def on_server(
     adjustment: Adjustment,
     address: str,
-    table: str | None,
     new: str,
     column: str,
     unseen: str,
     overwrite: bool,
-    names: Mapping[str, str | None],
+    asked: Asked,
 ) -> tuple[str, int, int, int]:
     """The calibrated scores as a table of the PostgreSQL server, made there in one transaction.
 
@@ -84,22 +99,18 @@ def on_server(
     them.
     """
     from polyjudge.read import warehouse
-    from polyjudge.read.assemble import check_scores
     from polyjudge.read.ibis_engine import IbisEngine
 
     if not address.lower().startswith("postgres"):
         raise UsageError("A table is written beside one of DuckDB or PostgreSQL. Write to a file instead.")
-    held = warehouse.connect(address, table, "duckdb")
-    columns = columns_of(held.columns, names)
+    held = warehouse.connect(address, asked.table, "duckdb")
+    columns = columns_of(held.columns, asked.names)
     if column in held.columns:
         raise UsageError(f"The table already has a column {column!r}. Choose another name with --column.")
-    base, _, full = address.rpartition("::") if table is None else (address, "", table)
+    base, _, full = address.rpartition("::") if asked.table is None else (address, "", asked.table)
     schema, _, old = full.rpartition(".")
     new = _checked(new, old)
-    engine = IbisEngine(held, columns, "postgres")
-    cells = engine.cells()
-    check_scores(engine, cells, columns)
-    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    counts = counted(adjustment, IbisEngine(held, columns, "postgres"), columns, unseen)[:3]
     query = held.get_backend().compile(adjustment.ibis(held, columns, column, "keep"))
     place = f"{name(schema)}.{name(new)}" if schema else name(new)
     con = held.get_backend().con
@@ -113,8 +124,7 @@ def on_server(
             cursor.execute(f"DROP TABLE {place}")
         cursor.execute(f"CREATE TABLE {place} AS {query}")
         cursor.execute(f"COMMENT ON TABLE {place} IS '{COMMENT}'")
-    rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
-    return f"{redact_address(base)}::{f'{schema}.{new}' if schema else new}", rows, rows - scored, strange
+    return f"{redact_address(base)}::{f'{schema}.{new}' if schema else new}", *counts
 
 
 def _checked(new: str, old: str) -> str:

@@ -41,7 +41,6 @@ def _excel(path: str, sheet: str = "") -> Iterator[Any]:
 
 
 def _inspect(*paths: str) -> Iterator[Any]:
-    """The rows of Inspect logs."""
     from pathlib import Path
 
     from polyjudge.read.formats.inspect_logs import rows_of

@@ -12,6 +12,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import Unclear
 from polyjudge.read import duck
+from polyjudge.read.formats.roles import Asked
 from polyjudge.read.opener import Opened, open_table
 from polyjudge.read.scores import is_foreign, read_panel
 
@@ -53,9 +54,8 @@ def read_criteria(
 def _each(source: Any, name: str, values: list[str], columns: dict[str, Any]) -> dict[str, Panel]:
     if not values:
         raise UsageError("criteria (--criteria) must name at least one score column.")
-    out = {value: read_panel(source, **{**columns, name: value}) for value in values}
     flag = {"--criteria": ",".join(values)} if name == "score" else {}
-    return {c: _said(panel, {f"--{name}"}, flag) for c, panel in out.items()}
+    return {c: _said(read_panel(source, **{**columns, name: c}), f"--{name}", flag) for c in values}
 
 
 def _by_column(source: Any, column: str, columns: dict[str, Any]) -> dict[str, Panel]:
@@ -63,21 +63,16 @@ def _by_column(source: Any, column: str, columns: dict[str, Any]) -> dict[str, P
         raise UsageError(
             f"Criteria in a column are read from files and frames. Read one criterion: a query where {column} = ..."
         )
-    values = criteria_of(_open(source, columns), column)
-    out = {v: read_panel(source, only={column: v}, **columns) for v in values}
-    return {c: _said(panel, set(), {"--criterion": column}) for c, panel in out.items()}
+    values = criteria_of(open_table(source, Asked.of(columns)), column)
+    return {c: _said(read_panel(source, only={column: c}, **columns), "", {"--criterion": column}) for c in values}
 
 
-def _said(panel: Panel, drop: set[str], flag: dict[str, str]) -> Panel:
+def _said(panel: Panel, drop: str, flag: dict[str, str]) -> Panel:
     """The panel whose command reads all criteria again."""
     if panel.reading is None:
         return panel
-    options = {f: v for f, v in panel.reading.options.items() if f not in drop}
+    options = {f: v for f, v in panel.reading.options.items() if f != drop}
     return replace(panel, reading=replace(panel.reading, options={**options, **flag}))
-
-
-def _open(source: Any, columns: dict[str, Any]) -> Opened:
-    return open_table(source, columns.get("table"), columns.get("format"), columns.get("metric"), columns.get("group"))
 
 
 def _found(source: Any, columns: dict[str, Any]) -> str | None:
@@ -85,7 +80,7 @@ def _found(source: Any, columns: dict[str, Any]) -> str | None:
     if is_foreign(source, columns.get("engine", "duckdb")) or columns.get("reading") or columns.get("metric"):
         return None
     try:
-        opened = _open(source, columns)
+        opened = open_table(source, Asked.of(columns))
     except Unclear:
         return None
     taken = {v for v in columns.values() if isinstance(v, str)}
@@ -102,8 +97,8 @@ def criteria_of(opened: Opened, column: str) -> list[str]:
     """The criteria that a column names."""
     if column not in opened.source.columns:
         raise PanelError(f"{opened.source.where} has no column {clean(column)!r}.")
-    if opened.frame is not None:
-        found = [str(v).strip() for v in opened.frame[column].dropna().unique()]
+    if opened.source.frame is not None:
+        found = [str(v).strip() for v in opened.source.frame[column].dropna().unique()]
     else:
         query = (
             f"SELECT DISTINCT trim(CAST({duck.name(column)} AS VARCHAR)) AS v FROM {opened.source.relation} ORDER BY v"

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -241,6 +241,12 @@ class Source:
     """Lines above the header of CSV, which were skipped."""
     delimiter: str = ""
     """What divides the columns of CSV."""
+    frame: Any = None
+    """The table in memory that it is, if it is one."""
+
+    def in_time(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
+        """A limit of time where it is a view."""
+        return time_limit(interrupt, self.where) if self.is_view else nullcontext()
 
     def stamps(self) -> list[tuple[int, int]]:
         """Size and time of change of the files, to see whether they changed while they were read."""
@@ -322,12 +328,11 @@ def open_file(source: str, table: str | None = None) -> Source:
         source, table = source.rsplit("::", 1)
     if not source:
         raise PanelError("The name of the scores is empty. Name a file.")
-    is_pattern = glob.has_magic(source) and not os.path.exists(source)
-    paths = matches(source) if is_pattern else [Path(source)]
+    shown = clean(source, 200)
+    paths = matches(source) if glob.has_magic(source) and not os.path.exists(source) else [Path(source)]
     if not paths:
-        shown = clean(source, 200)
         raise PanelError(f"No file matches {shown}. Put the pattern in quotes so that the shell leaves it alone.")
-    return open_paths(paths, clean(source, 200), table)
+    return open_paths(paths, shown, table)
 
 
 def open_paths(paths: list[Path], shown: str, table: str | None = None) -> Source:
@@ -652,7 +657,8 @@ def open_frame(frame: Any) -> Source:
     else:
         columns = list(frame.schema.names)
     check_names(columns, "The table")
-    return Source(connect(_frame_size(frame, len(columns))), "frame::", columns, "the table", "rowid", spool=True)
+    con = connect(_frame_size(frame, len(columns)))
+    return Source(con, "frame::", columns, "the table", "rowid", spool=True, frame=frame)
 
 
 def _frame_size(frame: Any, columns: int) -> float:
@@ -673,32 +679,31 @@ def unlocked(source: Source) -> Source:
 
     Rows pass as Python values into a table of the same types, in chunks.
     """
-    import pandas as pd
-
     out = Source(connect(), "spooled", list(source.columns), source.where, "rowid")
-    with (
-        engine_errors(source.where),
-        time_limit(source.con.interrupt, source.where) if source.is_view else nullcontext(),
-    ):
+    with engine_errors(source.where), source.in_time(source.con.interrupt):
         found = source.con.sql(f"SELECT * FROM {source.relation}")
         typed = ", ".join(f"{name(c)} {kind}" for c, kind in zip(found.columns, found.types, strict=True))
         out.con.execute(f"CREATE TEMP TABLE spooled ({typed})")
         reader = source.con.execute(f"SELECT * FROM {source.relation}")
         while rows := reader.fetchmany(CHUNK):
-            _append(out.con, pd.DataFrame(rows, columns=found.columns, dtype=object))
+            _append(out.con, rows, found.columns)
     source.con.close()
     out.files = source.files
     return out
 
 
-def _append(con: Any, chunk: Any) -> None:
-    con.register("polyjudge_chunk", chunk)
+def _append(con: Any, rows: Any, columns: Sequence[str]) -> None:
+    import pandas as pd
+
+    con.register("polyjudge_chunk", pd.DataFrame(rows, columns=list(columns), dtype=object))
     con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
     con.unregister("polyjudge_chunk")
 
 
 def head_columns(source: Source, most: int) -> dict[str, list[Any]]:
-    """The first rows of a source that is no data frame, as they are written, by column."""
+    """The first rows of a source as they are written, by column."""
+    if source.frame is not None:
+        return _head_of_frame(source.frame, most)
     if source.relation.startswith("sqlite::"):
         with closing(_open_sqlite(source.files[0])) as db, time_limit(db.interrupt, source.where):
             table = source.relation.removeprefix("sqlite::")
@@ -710,22 +715,36 @@ def head_columns(source: Source, most: int) -> dict[str, list[Any]]:
     return {n: [row[i] for row in rows] for i, n in enumerate(source.columns)}
 
 
+def _head_of_frame(frame: Any, most: int) -> dict[str, list[Any]]:
+    if hasattr(frame, "to_pydict"):
+        return dict(frame.slice(0, most).to_pydict())
+    if hasattr(frame, "to_dicts"):
+        return dict(frame.head(most).to_dict(as_series=False))
+    if not hasattr(frame, "head"):
+        return {}  # a stream of batches cannot be looked at twice
+    head = frame.head(most)
+    return {str(column): list(head.iloc[:, i]) for i, column in enumerate(head.columns)}
+
+
 # --- copying the chosen columns ---
 
 
-def spool(source: Source, columns: Sequence[str], frame: Any = None) -> None:
-    """Copy the chosen columns into a temporary table, rows in their order, and read from it from then on."""
+def spool(source: Source, columns: Sequence[str]) -> None:
+    """Copy the chosen columns into a temporary table where that is needed, rows in their order, and read from it from
+    then on."""
+    if not source.spool:
+        return
     con, chosen = source.con, ", ".join(map(name, columns))
     if source.relation == "frame::":
-        con.register("polyjudge_frame", _registrable(frame, columns))
+        con.register("polyjudge_frame", _registrable(source.frame, columns))
         con.execute("CREATE TEMP TABLE spooled AS SELECT * FROM polyjudge_frame")
         con.unregister("polyjudge_frame")
     elif source.relation.startswith("sqlite::"):
         _spool_sqlite(source, columns)
     else:
-        with time_limit(con.interrupt, source.where) if source.is_view else nullcontext():
+        with source.in_time(con.interrupt):
             con.execute(f"CREATE TEMP TABLE spooled AS SELECT {chosen} FROM {source.relation}")
-    source.relation = "spooled"
+    source.relation, source.spool = "spooled", False
 
 
 def _registrable(frame: Any, columns: Sequence[str]) -> Any:
@@ -776,29 +795,27 @@ def _check_characters(series: Any) -> None:
 
 
 def _object_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+    nested = isinstance(value, (dict, list))
+    return json.dumps(value, default=str, ensure_ascii=False) if nested else text_of(value)
+
+
+def text_of(value: Any) -> str:
+    """A label as text: a whole number without its decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
     """Every value comes as text: Python writes a number so that reading it gives the same number back."""
-    import pandas as pd
-
     con, table = source.con, source.relation.removeprefix("sqlite::")
     con.execute(f"CREATE TEMP TABLE spooled ({', '.join(name(c) + ' VARCHAR' for c in columns)})")
-    with (
-        closing(_open_sqlite(source.files[0])) as db,
-        time_limit(db.interrupt, source.where) if source.is_view else nullcontext(),
-    ):
+    with closing(_open_sqlite(source.files[0])) as db, source.in_time(db.interrupt):
         cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)}")
         left = budget()
         for rows in _chunks(cursor):
             left -= sum(len(v) for row in rows for v in row if isinstance(v, (str, bytes)))
             if source.is_view and left < 0:
                 raise PanelError(f"The view {source.where} gives more text than memory. Copy it into a table.")
-            texts = [[_text(v) for v in column] for column in zip(*rows, strict=True)]
-            _append(con, pd.DataFrame(dict(zip(columns, texts, strict=True)), dtype=object))
+            _append(con, [[_text(v) for v in row] for row in rows], columns)
 
 
 def _chunks(cursor: Any) -> Iterator[list[Any]]:

@@ -26,16 +26,14 @@ if TYPE_CHECKING:
 class DuckEngine:
     """A `Source` with its columns chosen."""
 
-    def __init__(self, source: Source, columns: Columns, frame: Any = None, weight: str | None = None) -> None:
+    def __init__(self, source: Source, columns: Columns, weight: str | None = None) -> None:
         self.source, self.con, self.where = source, source.con, source.where
         self.ordered = source.row is not None
         self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
         self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
         self._stamps, self._rows = source.stamps(), "typed"
         with engine_errors(self.where):
-            if source.spool:
-                wanted = [*vars(columns).values(), weight]
-                duck.spool(source, list(dict.fromkeys(c for c in wanted if c)), frame)
+            duck.spool(source, list(dict.fromkeys(c for c in (*vars(columns).values(), weight) if c)))
             self._type(columns)
 
     def _type(self, c: Columns) -> None:

@@ -162,7 +162,7 @@ class IbisEngine:
         if self.weight and not np.array_equal(found["w"], found["w_max"]):
             raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
         weights = found["w"].to_numpy(float) if self.weight else None
-        group = _codes(found["stratum"], labels.group) if labels.by_task else None
+        group = pd.Index(labels.group).get_indexer(pd.Index(found["stratum"])) if labels.by_task else None
         clusters, cluster = coded(list(found["cluster"])) if self.clustered else ((), None)
         return Units(len(found), False, tuple(found["task"]), weights, group, None, clusters, cluster)
 
@@ -278,11 +278,6 @@ class IbisEngine:
 
     def finish(self) -> None:
         """The table is not ours to close."""
-
-
-def _codes(values: Any, labels: tuple[str, ...]) -> Codes:
-    place = {label: i for i, label in enumerate(labels)}
-    return np.array([place[v] for v in values], np.int64)
 
 
 def _has_rowid(table: Any) -> bool:

@@ -9,7 +9,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -30,10 +29,12 @@ from polyjudge.read.formats import find_tool, tool_files
 from polyjudge.read.formats.base import Format, read_tool
 from polyjudge.read.formats.excel import read_excel
 from polyjudge.read.formats.nested import unfold
+from polyjudge.read.formats.roles import Asked
 from polyjudge.read.limits import named
 from polyjudge.rooms import load
 
 STDIN = "-"
+NOTHING = Asked()
 STDIN_BUDGETS = 8
 """Standard input is copied to the disk, up to so many times the memory that may be used."""
 
@@ -43,7 +44,6 @@ class Opened:
     """A table in our engine whose columns are not chosen yet, and what its format says."""
 
     source: duck.Source
-    frame: Any = None
     shown: str = ""
     """What the user called it."""
     format: str = ""
@@ -64,13 +64,7 @@ class Opened:
     """The format says which column is what (a tool's files, a collection run)."""
 
 
-def open_table(
-    source: Any,
-    table: str | None = None,
-    format: str | None = None,
-    metric: str | None = None,
-    group: str | None = None,
-) -> Opened:
+def open_table(source: Any, asked: Asked = NOTHING) -> Opened:
     """Open scores that our own engine reads. Warehouses and Spark are opened by `warehouse`."""
     if not isinstance(source, (str, Path)):
         return _open_frame(source)
@@ -78,16 +72,17 @@ def open_table(
     check_name(text)
     if text == STDIN:
         path = _spool_stdin(sys.stdin)
-        opened = open_table(path, table, format, metric, group)
+        opened = open_table(path, asked)
         opened.source.where = "standard input"
         return replace(opened, shown=STDIN)
     if os.path.isdir(text):
-        return _open_folder(Path(text), format, metric, group)
+        return _open_folder(Path(text), asked)
+    table = asked.table
     name, _, sheet = text.partition("::") if table is None and not os.path.exists(text) else (text, "", table or "")
     paths = tool_files(name)
-    tool = find_tool(paths, format) if table is None and not sheet else None
+    tool = find_tool(paths, asked.format) if table is None and not sheet else None
     if tool is not None:
-        return _open_tool(tool, paths, text, metric)
+        return _open_tool(tool, paths, text, asked.metric)
     if paths and all(named(path, "excel") for path in paths):
         if len(paths) > 1:
             raise PanelError(f"{clean(text, 200)} matches several spreadsheets. Read one at a time.")
@@ -126,7 +121,7 @@ def _open_frame(source: Any) -> Opened:
             f"read_panel takes a path, a pandas, polars or pyarrow table, an Ibis table or a Spark data frame, not "
             f"{type(source).__name__}."
         )
-    return Opened(source=duck.open_frame(source), frame=source, shown="FILE", format="data frame")
+    return Opened(source=duck.open_frame(source), shown="FILE", format="data frame")
 
 
 def chosen_rows(opened: Opened, only: Mapping[str, str]) -> Opened:
@@ -134,18 +129,15 @@ def chosen_rows(opened: Opened, only: Mapping[str, str]) -> Opened:
     for column, value in only.items():
         if column not in opened.source.columns:
             raise PanelError(f"{opened.source.where} has no column {clean(column)!r}.")
-        if opened.frame is not None:
-            frame = opened.frame[opened.frame[column].astype(str).str.strip() == value].reset_index(drop=True)
-            held = duck.open_frame(frame)
-            held.where, held.files = opened.source.where, opened.source.files
-            opened = replace(opened, frame=frame, source=held)
-            continue
-        test = f"WHERE trim(CAST({duck.name(column)} AS VARCHAR)) = {quote(value)}"
-        source = copy(opened.source)
-        source.relation = f"(SELECT * FROM {source.relation} {test})"
-        source.as_json = ""
-        source.row, source.first_line, source.spool = "rowid", None, True
-        opened = replace(opened, source=source)
+        source = opened.source
+        if (frame := source.frame) is not None:
+            part = duck.open_frame(frame[frame[column].astype(str).str.strip() == value].reset_index(drop=True))
+            part.where, part.files = source.where, source.files
+        else:
+            test = f"trim(CAST({duck.name(column)} AS VARCHAR)) = {quote(value)}"
+            rows = f"(SELECT * FROM {source.relation} WHERE {test})"
+            part = replace(source, relation=rows, as_json="", row="rowid", first_line=None, spool=True)
+        opened = replace(opened, source=part)
     return opened
 
 
@@ -169,10 +161,10 @@ def file_of(address: str) -> str | None:
     return path.partition("?")[0] + mark + table
 
 
-def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None) -> Opened:
+def _open_folder(folder: Path, asked: Asked) -> Opened:
     run = next((kind for kind in load("formats") if kind.holds_run(folder)), None)
     if run is not None:
-        found = run.read_run(folder, group)
+        found = run.read_run(folder, asked.names.get("group"))
         opened = _held(found.frame, str(folder), "collection run", [])
         return replace(
             opened,
@@ -186,9 +178,9 @@ def _open_folder(folder: Path, format: str | None, metric: str | None, group: st
     if parts := matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
         return Opened(source=duck.open_paths(parts, clean(folder, 200)), shown=str(folder), format="parquet")
     paths = tool_files(folder)
-    tool = find_tool(paths, format)
+    tool = find_tool(paths, asked.format)
     if tool is not None:
-        return _open_tool(tool, paths, str(folder), metric)
+        return _open_tool(tool, paths, str(folder), asked.metric)
     shown = clean(folder, 200)
     raise PanelError(
         f"{shown} is a folder without a collection run (store.sqlite), Parquet files, or files of an eval tool that "
@@ -229,7 +221,7 @@ def _held(frame: pd.DataFrame, shown: str, format: str, paths: Sequence[Path]) -
     """A frame that stands for files."""
     source = duck.open_frame(frame)
     source.where, source.files = clean(shown, 200), tuple(paths) if FILE in frame else ()
-    return Opened(source=source, frame=frame, shown=shown, format=format, paths=tuple(paths))
+    return Opened(source=source, shown=shown, format=format, paths=tuple(paths))
 
 
 @cache

@@ -16,9 +16,9 @@ from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options
-from polyjudge.panel.say import Say, Words, say
+from polyjudge.panel.say import LANGUAGE, Say, Words, say
 from polyjudge.read import duck
-from polyjudge.read.assemble import assemble
+from polyjudge.read.assemble import Ways, assemble
 from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.engine import Duplicates
 from polyjudge.read.formats.recognise import Understood, recognise
@@ -114,95 +114,64 @@ def read_panel(
     >>> read_panel(frame).shape
     (2, 2, 2)
     """
+    said = {name: value for name, value in locals().items() if name not in ("source", "reading")}
     if reading is not None:
-        said = {name: value for name, value in locals().items() if name not in ("source", "reading")}
         return read_panel(source, **with_kept(said, reading, inspect.signature(read_panel)))
-    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal, alike, languages, judges)
+    said |= {"range": _check_options(said), "rescale": parse_rescale(rescale)}
     if isinstance(source, Panel):
         return source
     if by is not None and language is not None:
         raise UsageError("by (--by) takes the place of language (--language): give one of them.")
-    names: dict[str, str | None] = {
-        "task": task, "language": by or language, "judge": judge, "score": score, "replicate": replicate,
-        "group": group, "system": system, "cluster": cluster,
-    }  # fmt: skip
-    more: dict[str, Any] = {
-        "language_from": language_from, "judge_from": judge_from, "wide": wide, "map": map, "decimal": decimal,
-        "swapped": swapped, "format": format,
-    }  # fmt: skip
-    asked = Asked(names={**names, "winner": winner}, **more)
-    found = _understood(source, asked, names, table, weight, metric, engine, only)
-    chosen = {
-        axis: None if x is None else [str(v) for v in x] for axis, x in (("languages", languages), ("judges", judges))
-    }
-    more = {"duplicates": duplicates, "incomplete": incomplete, "alike": alike, "rescale": parse_rescale(rescale)}
-    panel = _assembled(found, weight, chosen, limits, max_units, more)
-    return panel if by is None else _judged_by(panel, by)
+    return _assembled(_understood(source, Asked.of({**said, "language": by or language}), said), said)
 
 
-def _understood(
-    source: Any,
-    asked: Asked,
-    names: dict[str, str | None],
-    table: str | None,
-    weight: str | None,
-    metric: str | None,
-    engine: str,
-    only: Any,
-) -> Understood:
+def _assembled(found: Understood, said: Mapping[str, Any]) -> Panel:
+    """The panel of what was understood. Its reading has all that the user said, so that its command reads the same."""
+    rows, how, by = found.source, found.reading, said["by"]
+    if by is not None:
+        options = {"--by" if flag == "--language" else flag: value for flag, value in how.options.items()}
+        how = replace(how, options=options)
+    engine = DuckEngine(rows, found.columns, weight=said["weight"]) if isinstance(rows, duck.Source) else rows
+    averaged = found.average and said["duplicates"] == "error"
+    ways = Ways(
+        limits=said["range"] or found.limits,
+        duplicates="mean" if averaged else said["duplicates"],
+        languages=None if said["languages"] is None else [*map(str, said["languages"])],
+        judges=None if said["judges"] is None else [*map(str, said["judges"])],
+        **{way: said[way] for way in ("incomplete", "max_units", "alike", "rescale")},
+    )
+    how = replace(how, options={**how.options, **_flags(said)})
+    panel = assemble(engine, found.columns, ways, found.notes, how)
+    opened = found.opened
+    more: dict[str, Any] = {"looks": opened.looks, "condition": opened.condition or LANGUAGE} if opened else {}
+    if opened is not None and opened.orders is not None:
+        from polyjudge.panel.shown import Shown
+
+        more["shown"] = Shown.of(opened.orders, panel.tasks, panel.languages, panel.judges)
+    return replace(panel, **more | ({} if by is None else {"condition": condition_name(by)}))
+
+
+def _flags(said: Mapping[str, Any]) -> dict[str, str]:
+    """What the user said beside the columns."""
+    lists = {f"--{axis}": ",".join(map(str, said[axis])) for axis in ("languages", "judges") if said[axis] is not None}
+    ways = {f"--{way}": str(said[way]) for way, usual in USUAL_WAYS.items() if said[way] != usual}
+    limits = {"--range": "{:g}:{:g}".format(*said["range"])} if said["range"] else {}
+    each = [f"{judge}={low:g}:{high:g}" for judge, (low, high) in said["rescale"].items()]
+    return {**lists, **ways, **limits, **({"--rescale": ",".join(each)} if each else {})}
+
+
+def _understood(source: Any, asked: Asked, said: Mapping[str, Any]) -> Understood:
     """The source opened and understood, by whichever engine holds it."""
+    engine, only = said["engine"], said["only"]
     if not is_foreign(source, engine):
-        if only is not None:
-            source = chosen_rows(open_table(source, table, asked.format, metric, names["group"]), only)
-        return understand(source, asked, table=table, weight=weight, metric=metric)
+        return understand(source if only is None else chosen_rows(open_table(source, asked), only), asked)
     if only is not None:
         raise UsageError(
             "only (--criterion) reads files and frames; of a table of another engine give a query or a view."
         )
-    if reads_itself(asked, metric):
-        return _open_foreign(source, table, names, weight, engine)
-    return understand(copied(source, table, engine), asked, weight=weight)
-
-
-def _judged_by(panel: Panel, by: str) -> Panel:
-    """The panel whose condition is another column than the language."""
-    reading = panel.reading
-    if reading is not None:
-        said = {"--by" if flag == "--language" else flag: value for flag, value in reading.options.items()}
-        reading = replace(reading, options=said)
-    return replace(panel, condition=condition_name(by), reading=reading)
-
-
-def _assembled(
-    found: Understood,
-    weight: str | None,
-    chosen: Mapping[str, Any],
-    limits: tuple[float, float] | None,
-    max_units: int | None,
-    ways: Mapping[str, Any],
-) -> Panel:
-    """The panel. Its reading has all that the user said beside the columns, so that its command reads the same."""
-    said = {f"--{axis}": ",".join(some) for axis, some in chosen.items() if some is not None}
-    said |= {f"--{way}": str(ways[way]) for way, usual in USUAL_WAYS.items() if ways[way] != usual}
-    said |= {"--range": f"{limits[0]:g}:{limits[1]:g}"} if limits else {}
-    each = [f"{judge}={low:g}:{high:g}" for judge, (low, high) in ways["rescale"].items()]
-    said |= {"--rescale": ",".join(each)} if each else {}
-    source = found.source
-    panel = assemble(
-        DuckEngine(source, found.columns, weight=weight) if isinstance(source, duck.Source) else source,
-        found.columns,
-        limits=limits or found.limits,
-        **{**ways, "duplicates": "mean"} if found.average and ways["duplicates"] == "error" else ways,
-        max_units=max_units,
-        notes=found.notes,
-        reading=replace(found.reading, options={**found.reading.options, **said}),
-        **chosen,
-    )
-    if found.orders is not None:
-        from polyjudge.panel.shown import Shown
-
-        panel = replace(panel, shown=Shown.of(found.orders, panel.tasks, panel.languages, panel.judges))
-    return replace(panel, looks=found.looks, condition=found.condition or panel.condition)
+    if reads_itself(asked):
+        return _open_foreign(source, asked, engine)
+    return understand(copied(source, asked.table, engine), asked)
 
 
 def condition_name(column: str) -> str:
@@ -217,34 +186,20 @@ def condition_name(column: str) -> str:
     )
 
 
-def understand(
-    source: Any,
-    asked: Asked,
-    *,
-    table: str | None = None,
-    weight: str | None = None,
-    metric: str | None = None,
-) -> Understood:
+def understand(source: Any, asked: Asked) -> Understood:
     """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
-    opened = source if isinstance(source, Opened) else None
-    opened = opened or open_table(source, table, asked.format, metric, asked.names.get("group"))
-    _check_weight(weight, opened.source.columns)
-    read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
+    opened = source if isinstance(source, Opened) else open_table(source, asked)
+    _check_weight(asked.weight, opened.source.columns)
+    read = recognise(opened, asked)
     says, taken = _doubtful([] if opened.sure else opened.source.columns, read.columns, asked.names)
     format = read.reading.format if read.reading.format == "ragas" else opened.format
-    how = replace(read.reading, format=format, doubts=(*opened.doubts, *read.reading.doubts, *says))
+    no_judges = (say(d.code, **d.values) for d in read.reading.doubts if d.code == "read.no_judges")
     return replace(
         read,
-        reading=how,
+        reading=replace(read.reading, format=format, doubts=(*opened.doubts, *read.reading.doubts, *says)),
         limits=opened.limits or read.limits,
-        notes=(
-            *opened.notes,
-            *(say(d.code, **d.values) for d in read.reading.doubts if d.code == "read.no_judges"),
-            *taken,
-        ),
-        looks=opened.looks,
-        condition=opened.condition,
-        orders=opened.orders,
+        notes=(*opened.notes, *no_judges, *taken),
+        opened=opened,
     )
 
 
@@ -255,28 +210,24 @@ def is_foreign(source: Any, engine: str = "duckdb") -> bool:
     return type(source).__module__.split(".")[0] in ("ibis", "pyspark")
 
 
-def _open_foreign(
-    source: Any, table: str | None, names: dict[str, str | None], weight: str | None, engine: str
-) -> Understood:
+def _open_foreign(source: Any, asked: Asked, engine: str) -> Understood:
     from polyjudge.read import warehouse
 
-    held = warehouse.open_foreign(source, table, engine)
-    _check_weight(weight, held.columns)
-    rows, columns = warehouse.open_engine(held, names, weight)
-    says, taken_notes = _doubtful(held.columns, columns, names)
+    held = warehouse.open_foreign(source, asked.table, engine)
+    _check_weight(asked.weight, held.columns)
+    rows, columns = warehouse.open_engine(held, {role: asked.names[role] for role in ROLES}, asked.weight)
+    says, notes = _doubtful(held.columns, columns, asked.names)
     taken = {role: column for role in ROLES if (column := getattr(columns, role))}
+    how = {role: "named" if asked.names.get(role) else "usual name" for role in taken}
     reading = Reading(
         source=_shown(source),
         format="table",
-        roles=tuple(
-            RoleRead(role=role, column=column, how="named" if names.get(role) else "usual name")
-            for role, column in taken.items()
-        ),
+        roles=tuple(RoleRead(role=role, column=taken[role], how=how[role]) for role in taken),  # type: ignore[arg-type]
         unused=tuple(str(c) for c in held.columns if c not in taken.values()),
         doubts=says,
         options={f"--{role}": column for role, column in taken.items()},
     )
-    return Understood(source=rows, columns=columns, reading=reading, notes=taken_notes)
+    return Understood(source=rows, columns=columns, reading=reading, notes=notes)
 
 
 def _shown(source: Any) -> str:
@@ -297,9 +248,9 @@ def _doubtful(
     return says, tuple(say("read.taken", column=d.column, role=d.role) for d in found if d.role)
 
 
-def reads_itself(asked: Asked, metric: str | None = None) -> bool:
+def reads_itself(asked: Asked) -> bool:
     """Whether the engine that holds a table can group it as it is: one row for each score, numbers as numbers."""
-    for name, value in (("format", asked.format), ("metric", metric)):
+    for name, value in (("format", asked.format), ("metric", asked.metric)):
         if value is not None:
             raise UsageError(
                 f"{name} (--{name}) speaks of an eval tool's files, and these scores are a table of "
@@ -316,36 +267,32 @@ def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Ope
     with foreign_errors("the table"):
         rows = warehouse.open_foreign(source, table, engine).to_pyarrow_batches()
         local = duck.open_frame(rows)
-        duck.spool(local, local.columns, rows)
-    local.spool = False
+        duck.spool(local, local.columns)
     return Opened(source=local, shown=_shown(source), format="table", notes=(say("panel.copied"),))
 
 
-def _check_options(
-    limits: Any,
-    duplicates: str,
-    incomplete: str,
-    max_units: int | None,
-    engine: str,
-    decimal: str | None,
-    alike: str | None,
-    languages: Any,
-    judges: Any,
-) -> tuple[float, float] | None:
-    for name, given, (*others, last) in (
-        ("engine", engine, ("duckdb", "spark")),
-        ("decimal", "comma" if decimal is None else decimal, ("comma", "point")),
-        ("alike", "same" if alike is None else alike, ("same", "different")),
-        ("duplicates", duplicates, ("error", "mean", "first")),
-        ("incomplete", incomplete, ("estimate", "drop", "error")),
-    ):
-        if given not in (*others, last):
-            raise UsageError(f"{name} must be {', '.join(map(repr, others))} or {last!r}, not {given!r}.")
-    for axis, some in (("languages", languages), ("judges", judges)):
-        if isinstance(some, str) or not isinstance(some, Iterable | None):
-            raise UsageError(f"{axis} must be a list of names, not {clean(repr(some), 60)}.")
-    if max_units is not None and max_units < 2:
-        raise UsageError(f"max_units must be at least 2, not {max_units}.")
+CHOICES = {
+    "engine": ("duckdb", "spark"),
+    "decimal": ("comma", "point", None),
+    "alike": ("same", "different", None),
+    "duplicates": ("error", "mean", "first"),
+    "incomplete": ("estimate", "drop", "error"),
+}
+"""Arguments that are one of a few words, or nothing."""
+
+
+def _check_options(said: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The range as numbers, once all is well."""
+    for name, choices in CHOICES.items():
+        if said[name] not in choices:
+            *others, last = (repr(word) for word in choices if word)
+            raise UsageError(f"{name} must be {', '.join(others)} or {last}, not {said[name]!r}.")
+    for axis in ("languages", "judges"):
+        if isinstance(said[axis], str) or not isinstance(said[axis], Iterable | None):
+            raise UsageError(f"{axis} must be a list of names, not {clean(repr(said[axis]), 60)}.")
+    if said["max_units"] is not None and said["max_units"] < 2:
+        raise UsageError(f"max_units must be at least 2, not {said['max_units']}.")
+    limits = said["range"]
     if limits is None:
         return None
     try:
@@ -420,7 +367,6 @@ def read_gold(path: str | Path) -> pd.DataFrame:
         for c in source.columns
     )
     with duck.engine_errors(source.where):
-        if source.spool:
-            duck.spool(source, source.columns)
+        duck.spool(source, source.columns)
         frame: pd.DataFrame = source.con.execute(f"SELECT {columns} FROM {source.relation}").df()
     return frame

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.panel.arrays import Array
-from polyjudge.panel.columns import usual_columns
+from polyjudge.panel.columns import first_of, usual_columns
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
@@ -74,7 +74,7 @@ def read_lengths(panel: Panel, items: Any = None) -> Array | None:
     text = None if opened is None else _text_columns(opened.source.columns, columns.values()).get("response")
     if opened is None or text is None or not {"task", "system"} <= set(columns):
         return None
-    _spooled(opened, [*columns.values(), text])
+    spool(opened.source, [*columns.values(), text])
     sql = ", ".join(f"CAST({name(column)} AS VARCHAR)" for column in columns.values())
     size = f"avg(length(CAST({name(text)} AS VARCHAR)))"
     rows = opened.source.con.execute(f"SELECT {sql}, {size} FROM {opened.source.relation} GROUP BY {sql}").fetchall()
@@ -91,17 +91,10 @@ def _with_texts(panel: Panel, keys: list[str], items: Any) -> tuple[Opened | Non
     if not columns or panel.reading is None:
         return None, {}
     try:
-        opened = open_table(panel.reading.source, format=None)
+        opened = open_table(panel.reading.source)
     except PanelError:  # what was read once need not be there any more
         return None, {}
     return (opened, columns) if set(columns.values()) <= set(opened.source.columns) else (None, {})
-
-
-def _spooled(opened: Opened, columns: list[str]) -> None:
-    """The columns of a frame in the engine; files are there already."""
-    if opened.source.spool:
-        spool(opened.source, columns, opened.frame)
-        opened.source.spool = False
 
 
 def _placed(frame: pd.DataFrame, keys: Mapping[str, tuple[str, ...]]) -> Array | None:
@@ -148,15 +141,14 @@ def _roles(panel: Panel, keys: list[str]) -> dict[str, str]:
 
 def _text_columns(there: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
     """Text -> its column, by the usual names."""
-    known = {column.strip().lower(): column for column in there if column not in set(taken)}
-    hits = {text: [known[n] for n in names if n in known] for text, names in TEXTS.items()}
-    return {text: columns[0] for text, columns in hits.items() if columns}
+    free = [column for column in there if column not in set(taken)]
+    return {text: column for text, names in TEXTS.items() if (column := first_of(names, free)) is not None}
 
 
 def _joined(opened: Opened, columns: Mapping[str, str], texts: Mapping[str, str], wanted: pd.DataFrame) -> pd.DataFrame:
     """The first text of each kind that the source has for each row."""
-    _spooled(opened, [*columns.values(), *texts.values()])
     source = opened.source
+    spool(source, [*columns.values(), *texts.values()])
     keys = [f"CAST({name(column)} AS VARCHAR)" for column in columns.values()]
     cut = ", ".join(f"left(first(CAST({name(c)} AS VARCHAR)), {LONGEST})" for c in texts.values())
     marks = ", ".join("?" for _ in wanted["task"].unique())

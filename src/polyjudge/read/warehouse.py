@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from polyjudge.panel.adjustment import spark_table
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
 from polyjudge.panel.labels import clean
@@ -128,11 +129,7 @@ def as_table(source: Any) -> Any:
     """A Spark data frame or an Ibis expression as an Ibis table."""
     ibis = _ibis()
     if type(source).__module__.startswith("pyspark"):
-        session = source.sparkSession
-        backend = ibis.pyspark.connect(session)
-        view = f"polyjudge_{abs(id(source)):x}"
-        source.createOrReplaceTempView(view)
-        return backend.table(view)
+        return spark_table(source)
     if not isinstance(source, ibis.Table):
         raise UsageError(f"read_panel takes an Ibis table, not {type(source).__name__}.")
     return source
@@ -153,5 +150,5 @@ def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[
         with foreign_errors(f"the {backend.name} table"):
             chosen = table.select(*dict.fromkeys(wanted))
             rows = chosen.to_pyarrow() if in_memory else chosen.to_pyarrow_batches()
-        return DuckEngine(duck.open_frame(rows), columns, rows, weight), columns
+        return DuckEngine(duck.open_frame(rows), columns, weight), columns
     return IbisEngine(table, columns, backend.name, weight), columns

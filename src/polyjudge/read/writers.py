@@ -16,14 +16,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from polyjudge.panel.adjustment import Adjustment, Fitted, quote
 from polyjudge.panel.criterion_adjustment import MARK, ByCriterion
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
-from polyjudge.panel.files import atomic_path, check_apart, check_file, check_folder, new_folder
+from polyjudge.panel.files import FORMULA, atomic_path, check_apart, check_file, check_folder, new_folder
 from polyjudge.panel.labels import clean
 from polyjudge.read import beside, duck
+from polyjudge.read.beside import Counted
 from polyjudge.read.criterion_panels import criteria_of
 from polyjudge.read.duck import engine_errors, name
 from polyjudge.read.duck_engine import DuckEngine
@@ -44,15 +45,10 @@ from polyjudge.read.scores import (
     with_kept,
 )
 
-FORMULA = "=+-@\t\r\n"
-"""A spreadsheet may run a cell that begins with one of these."""
 ENDINGS = {kind: SUFFIXES[kind] for kind in ("csv", "json", "parquet")} | {"excel": (".xlsx",)}
 """Kinds of files that are written."""
-ASKED = ("language_from", "judge_from", "wide", "map", "decimal", "swapped", "format")
-"""Options of reading that say where scores stand."""
 MAKER = "scores"
 """Who wrote a folder of calibrated scores, in its marker."""
-ROLES = ("task", "language", "judge", "score", "replicate", "system", "cluster", "group", "winner")
 
 
 @dataclass(frozen=True)
@@ -66,9 +62,6 @@ class Written:
     unseen: int
     judges: tuple[str, ...] = ()
     ends: tuple[float, float] | None = None
-
-
-Counted = tuple[int, int, int, tuple[str, ...], tuple[float, float]]
 
 
 @duck.released()
@@ -105,8 +98,10 @@ def write_calibrated(
     """
     if not column or "\0" in column:
         raise UsageError("The column of calibrated scores needs a name: --column NAME.")
-    asked, metric, scales, limits = _as_said({**how, "metric": metric, "rescale": rescale, "range": range}, reading)
-    names, foreign = dict(asked.names), is_foreign(source)
+    said = {**how, "table": table, "metric": metric, "rescale": rescale, "range": range}
+    said = with_kept(said, reading, inspect.signature(read_panel)) if reading is not None else said
+    asked, foreign = Asked.of(said, require_task=False), is_foreign(source)
+    scales, limits = parse_rescale(said.get("rescale")), said.get("range")
     if scales and (limits is None or engine == "spark" or foreign):
         raise UsageError("--rescale needs --range LOW:HIGH and scores in files of our own engine.")
     sibling = beside.named(str(source), str(output), table)
@@ -117,41 +112,32 @@ def write_calibrated(
     if isinstance(adjustment, ByCriterion) and (engine == "spark" or foreign):
         raise UsageError("Scores of several criteria are calibrated in files, or as a table with calibrator.apply.")
     if engine == "spark":
-        if sibling is not None or not reads_itself(asked, metric):
+        if sibling is not None or not reads_itself(asked):
             raise UsageError("With --engine spark scores are one in each row, and the output is a folder. Use DuckDB.")
-        return _with_spark(adjustment, str(source), Path(output), column, unseen, partition_by, overwrite, names)
+        return _with_spark(adjustment, str(source), Path(output), column, unseen, partition_by, overwrite, asked)
     if sibling is not None and foreign:
-        if not reads_itself(asked, metric):
+        if not reads_itself(asked):
             raise UsageError("A table beside one of a server is made there, from plain scores. Write to a file.")
-        server = beside.on_server(adjustment, str(source), table, sibling, column, unseen, overwrite, names)
-        return Written(*server)
+        return Written(*beside.on_server(adjustment, str(source), sibling, column, unseen, overwrite, asked))
     target = _Target(Path(output), "table" if sibling else _format(Path(output), partition_by), partition_by, overwrite)
     target.check()
-    opened = copied(source, table) if foreign else open_table(source, table, asked.format, metric)
+    fresh = partial(open_table, source, asked)
+    opened = copied(source, table) if foreign else fresh()
     before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
-    fresh = partial(open_table, source, table, asked.format, metric)
-    read = [understand(fresh() if i else opened, part) for i, part in enumerate(_asked_each(adjustment, asked))]
+    parts = _parts(adjustment, asked, column)
+    read = [understand(fresh() if i else opened, part.asked) for i, part in enumerate(parts)]
     layouts = _layouts(read)
-    counted = _counted_each(adjustment, read[0], fresh, asked, unseen)
-    rows = _all_rows(source, table, opened, foreign, target.kind)
+    counted = _counted(adjustment, parts, read, fresh, unseen)
+    rows = _all_rows(fresh, opened, foreign, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
-    own = {j: (*scales[j], *map(float, limits)) for j in scales}
-    made: dict[str, str] = {}
-    for layout, new in zip(layouts, _new_columns(adjustment, column), strict=True):
-        made |= _calibrated(*new, rows, layout, own, unseen == "error")
+    own = {j: (*scales[j], *map(float, limits or ())) for j in scales}
+    new = [_calibrated(*both, rows, own, unseen == "error") for both in zip(parts, layouts, strict=True)]
+    made = {column: sql for columns in new for column, sql in columns.items()}
     whole = replace(layouts[0], scores=tuple(score for layout in layouts for score in layout.scores))
     old = _as_they_were(rows, whole, target, spreadsheet_safe)
     done = _write(rows, old, made, target, opened, before, sibling)
     return Written(done, *counted)
-
-
-def _as_said(said: dict[str, Any], reading: str | Path | None) -> tuple[Asked, str | None, dict[str, Any], Any]:
-    """How to read, the metric, the scales of judges and that of the calibrator, by the options and a kept reading."""
-    said = with_kept(said, reading, inspect.signature(read_panel)) if reading is not None else said
-    names = {role: said.pop(role, None) for role in ROLES}
-    asked = Asked(names=names, require_task=False, **{n: v for n, v in said.items() if n in ASKED})
-    return asked, said["metric"], parse_rescale(said.get("rescale")), said.get("range")
 
 
 def _layouts(read: Sequence[Understood]) -> list[Layout]:
@@ -165,80 +151,74 @@ def _layouts(read: Sequence[Understood]) -> list[Layout]:
     return found
 
 
-def _asked_each(adjustment: Any, asked: Asked) -> list[Asked]:
-    """How the table is read: once, or once for each criterion with a score column of its own."""
-    if not isinstance(adjustment, ByCriterion) or adjustment.column:
-        return [asked]
-    return [replace(asked, names={**asked.names, "score": criterion}) for criterion in adjustment.parts]
+class _Part(NamedTuple):
+    """One reading of the table, what adjusts its scores, the new column, and the column of criteria (or nothing)."""
+
+    asked: Asked
+    adjustment: Adjustment
+    column: str
+    criterion: str = ""
 
 
-def _new_columns(adjustment: Any, column: str) -> list[tuple[Adjustment, str, str]]:
-    """What adjusts the scores of each reading, the name of the new column, and the column of criteria."""
+def _parts(adjustment: Any, asked: Asked, column: str) -> list[_Part]:
+    """The table is read once, or once for each criterion with a score column of its own."""
     if not isinstance(adjustment, ByCriterion):
-        return [(adjustment, column, "")]
+        return [_Part(asked, adjustment, column)]
     if adjustment.column:
-        return [(adjustment.joint, column, adjustment.column)]
-    return [(part, f"{criterion}_{column}", "") for criterion, part in adjustment.parts.items()]
+        return [_Part(asked, adjustment.joint, column, adjustment.column)]
+    own = {c: replace(asked, names={**asked.names, "score": c}) for c in adjustment.parts}
+    return [_Part(own[c], part, f"{c}_{column}") for c, part in adjustment.parts.items()]
 
 
-def _counted_each(adjustment: Any, read: Understood, fresh: Callable[[], Opened], asked: Asked, unseen: str) -> Counted:
-    """`_counted`, of every criterion together where there are several."""
-    if not isinstance(adjustment, ByCriterion):
-        return _counted(adjustment, read, unseen)
-    found: list[Counted] = []
-    if adjustment.column:
-        opened = fresh()
+def _counted(
+    adjustment: Any, parts: list[_Part], read: list[Understood], fresh: Callable[[], Opened], unseen: str
+) -> Counted:
+    """What there is to adjust, of all parts and criteria together."""
+    if not parts[0].criterion:
+        found = [_counted_one(part.adjustment, one, unseen) for part, one in zip(parts, read, strict=True)]
+        rows = found[0][0]
+    else:
+        found, opened = [], fresh()
         criteria = criteria_of(opened, adjustment.column)
         opened.source.con.close()
         adjustment.check_seen(criteria, unseen)
         for criterion in criteria:
-            read = understand(chosen_rows(fresh(), {adjustment.column: criterion}), asked)
+            one = understand(chosen_rows(fresh(), {adjustment.column: criterion}), parts[0].asked)
             if criterion in adjustment.parts:
-                found.append(_counted(adjustment.parts[criterion], read, unseen))
+                found.append(_counted_one(adjustment.parts[criterion], one, unseen))
             else:
-                rows, missing, *_ = _counted(next(iter(adjustment.parts.values())), read, "keep")
+                rows, missing, *_ = _counted_one(next(iter(adjustment.parts.values())), one, "keep")
                 found.append((rows, missing, rows - missing, (), (math.inf, -math.inf)))
         rows = sum(one[0] for one in found)
-    else:
-        for criterion, one in zip(adjustment.parts, _asked_each(adjustment, asked), strict=True):
-            found.append(_counted(adjustment.parts[criterion], understand(fresh(), one), unseen))
-        rows = found[0][0]
-    missing, strange = sum(one[1] for one in found), sum(one[2] for one in found)
-    judges = tuple(dict.fromkeys(judge for one in found for judge in one[3]))
-    return rows, missing, strange, judges, (min(one[4][0] for one in found), max(one[4][1] for one in found))
+    _, missings, strange, judges, ends = zip(*found, strict=True)
+    lows, highs = zip(*ends, strict=True)
+    named = tuple(dict.fromkeys(judge for some in judges for judge in some))
+    return rows, sum(missings), sum(strange), named, (min(lows), max(highs))
 
 
-def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> Counted:
-    """Rows, missing scores, scores of unknown cells, judges, ends of the scores; an error where a score is none."""
-    from polyjudge.read.assemble import check_scores
-
+def _counted_one(adjustment: Adjustment, read: Understood, unseen: str) -> Counted:
     assert isinstance(read.source, duck.Source)
-    engine = DuckEngine(read.source, read.columns)
-    cells = engine.cells()
-    check_scores(engine, cells, read.columns)
-    places, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
-    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
-    ends = float(cells["low"].min()), float(cells["high"].max())
-    return places // read.source.rows_per_line, places - scored, strange, tuple(cells["judge"].unique()), ends
+    places, *rest = beside.counted(adjustment, DuckEngine(read.source, read.columns), read.columns, unseen)
+    return places // read.source.rows_per_line, *rest  # type: ignore[return-value]
 
 
-def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, kind: str) -> duck.Source:
+def _all_rows(fresh: Callable[[], Opened], opened: Opened, foreign: bool, kind: str) -> duck.Source:
     """The source once more, with all its columns."""
     if foreign:
         return opened.source
-    if opened.frame is not None:
-        out = duck.open_frame(opened.frame)
+    if opened.source.frame is not None:
+        out = duck.open_frame(opened.source.frame)
         out.where, out.files = opened.source.where, opened.paths
     else:
         opened.source.con.close()
-        out = open_table(source, table).source
+        out = fresh().source
     if out.kind == "duckdb":
         out = duck.unlocked(out)
     elif out.kind == "json" and kind == "json":
         out.relation = out.as_json
     elif out.relation.startswith(("frame::", "sqlite::")):
         with engine_errors(out.where):
-            duck.spool(out, out.columns, opened.frame)
+            duck.spool(out, out.columns)
     return out
 
 
@@ -250,11 +230,10 @@ def _number(place: Place, layout: Layout, types: Mapping[str, str]) -> str:
 
 
 def _calibrated(
-    adjustment: Adjustment, column: str, criterion: str, rows: duck.Source, layout: Layout,
-    scales: Mapping[str, tuple[float, ...]], strict: bool,
-) -> dict[str, str]:  # fmt: skip
-    """The new columns and their SQL. `scales`: low and high of a judge's own scale, then of the calibrator's.
-    `criterion`: the column of criteria, where they are one label with the language."""
+    part: _Part, layout: Layout, rows: duck.Source, scales: Mapping[str, tuple[float, ...]], strict: bool
+) -> dict[str, str]:
+    """The new columns and their SQL. `scales`: low and high of a judge's own scale, then of the calibrator's. With a
+    column of criteria these are one label with the language."""
     types = duck.column_types(rows)
     made: dict[str, str] = {}
     inside: dict[str, list[str]] = {}
@@ -262,19 +241,19 @@ def _calibrated(
         language, judge = (
             quote(said[role]) if role in said else layout.labels[role].sql(types) for role in ("language", "judge")
         )
-        if criterion:
-            language = f"trim(CAST({name(criterion)} AS VARCHAR)) || {quote(MARK)} || {language}"
+        if part.criterion:
+            language = f"trim(CAST({name(part.criterion)} AS VARCHAR)) || {quote(MARK)} || {language}"
         score = _number(place, layout, types)
         turned = "".join(
             f" WHEN {quote(j)} THEN {bottom!r} + ({score} - {low!r}) * {(top - bottom) / (high - low)!r}"
             for j, (low, high, bottom, top) in scales.items()
         )
         number = f"(CASE {judge}{turned} ELSE {score} END)" if turned else score
-        value = adjustment.sql(language, judge, number, strict)
+        value = part.adjustment.sql(language, judge, number, strict)
         if said and place.path:
-            inside.setdefault(f"{place.column}_{column}", []).append(f"{quote('.'.join(place.path))}, {value}")
+            inside.setdefault(f"{place.column}_{part.column}", []).append(f"{quote('.'.join(place.path))}, {value}")
         else:
-            made[f"{place.text}_{column}" if said else column] = value
+            made[f"{place.text}_{part.column}" if said else part.column] = value
     made |= {top: f"json_object({', '.join(pairs)})" for top, pairs in inside.items()}
     there = next((n for n in made if n in rows.columns), None)
     if there is not None:
@@ -323,7 +302,7 @@ def _write(
             if target.kind == "excel":
                 found = rows.con.execute(query)
                 write_excel(part, [*rows.columns, *made], iter(lambda: found.fetchmany(duck.CHUNK), []))
-            elif target.kind == "json" and opened.frame is not None and opened.format == "json":
+            elif target.kind == "json" and opened.source.frame is not None and opened.format == "json":
                 values = rows.con.execute(f"SELECT {', '.join(new)} FROM {rows.relation}").fetchall()
                 put_beside(list(rows.files), [dict(zip(made, v, strict=True)) for v in values], part, target.path)
             else:
@@ -363,32 +342,28 @@ def _format(output: Path, partition_by: str | None) -> str:
 
 
 def _with_spark(
-    adjustment: Adjustment,
-    source: str,
-    output: Path,
-    column: str,
-    unseen: str,
-    partition_by: str | None,
-    overwrite: bool,
-    names: dict[str, Any],
-) -> Written:
+    adjustment: Adjustment, source: str, output: Path, column: str, unseen: str,
+    partition_by: str | None, overwrite: bool, asked: Asked,
+) -> Written:  # fmt: skip
     """Read files with Spark and write a folder of Parquet files."""
-    from polyjudge.read.warehouse import spark_frame
+    from polyjudge.read.ibis_engine import IbisEngine
+    from polyjudge.read.warehouse import as_table, spark_frame
 
     if output.suffix:
         raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")
     check_folder(output, MAKER, overwrite)
     frame = spark_frame(source)
-    columns = beside.columns_of(frame.columns, names)
+    columns = beside.columns_of(frame.columns, asked.names)
     if column in frame.columns:
         raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")
-    rows, scored, strange = adjustment.spark_counts(frame, columns, unseen)
+    counts = beside.counted(adjustment, IbisEngine(as_table(frame), columns, "pyspark"), columns, unseen)
+    at = {role: getattr(columns, role) for role in ("language", "judge", "score")}
     with score_folder(output, partition_by, overwrite) as part, foreign_errors("Spark"):
-        writer = adjustment.spark(frame, columns, column).write.mode("append")
+        writer = adjustment.table(frame, column=column, unseen="keep", **at).write.mode("append")
         if partition_by is not None:
             writer = writer.partitionBy(partition_by)
         writer.parquet(str(part))
-    return Written(str(output), rows, rows - scored, strange)
+    return Written(str(output), *counts[:3])
 
 
 # --- where it goes ---

@@ -41,7 +41,6 @@ TABLES = {
 
 
 def reader(module: str) -> Format:
-    """The reader of a tool's files."""
     found: Format = import_module(f"{__name__}.{module}").FORMAT
     return found
 
@@ -70,13 +69,11 @@ def find_tool(paths: list[Path], wanted: str | None = None) -> Format | None:
 def tool_files(source: str | Path) -> list[Path]:
     """The files a tool may have written: the file itself, the matches of a glob, the fitting files of a folder."""
     text = str(source)
+    if os.path.isfile(text):
+        return [Path(text)]
+    patterns = [text] if glob.has_magic(text) and not os.path.exists(text) else []
     if os.path.isdir(text):
-        for pattern in ("*.eval", "*.seg.score", "samples_*.jsonl", "*.jsonl", "*.json"):
-            found = matches(os.path.join(glob.escape(text), "**", pattern))
-            if found:
-                return found if all(path.is_file() for path in found) else []
-        return []
-    if glob.has_magic(text) and not os.path.exists(text):
-        found = matches(text)
-        return found if all(path.is_file() for path in found) else []
-    return [Path(text)] if os.path.isfile(text) else []
+        names = ("*.eval", "*.seg.score", "samples_*.jsonl", "*.jsonl", "*.json")
+        patterns = [os.path.join(glob.escape(text), "**", name) for name in names]
+    found = next(filter(None, map(matches, patterns)), [])
+    return found if all(path.is_file() for path in found) else []

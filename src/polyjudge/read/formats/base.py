@@ -18,7 +18,7 @@ from polyjudge.panel.columns import USUAL
 from polyjudge.panel.errors import PanelError, PolyjudgeError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import Say
-from polyjudge.read.duck import FILE
+from polyjudge.read.duck import FILE, text_of
 from polyjudge.read.formats.names import part_of
 from polyjudge.read.limits import LINE_BYTES, require_json, weigh
 
@@ -297,11 +297,6 @@ def language_from_names(frame: pd.DataFrame, column: str) -> ToolScores:
     found = [name.removeprefix(front).removesuffix(back) for name in frame[column]]
     doubt = Say("read.language_in_name", {"column": column, "pattern": f"{front}{{language}}{back}"})
     return ToolScores(frame=frame.assign(language=found), doubts=(doubt,))
-
-
-def text_of(value: Any) -> str:
-    """A label as text: a whole number without its decimal point."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def number_or_word(value: Any) -> Any:

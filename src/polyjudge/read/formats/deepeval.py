@@ -10,13 +10,11 @@ from polyjudge.read.formats.base import Format, Peek, by_metric, document, flat,
 
 
 def fits(peek: Peek) -> bool:
-    """A test run with its cases."""
     found = peek.record
     return isinstance(found, dict) and ("testCases" in found or "test_cases" in found)
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each metric of each test case."""
     run = document(path)
     for place, case in enumerate(run.get("testCases") or run.get("test_cases") or []):
         about = case.get("metadata") or case.get("additionalMetadata") or case.get("additional_metadata") or {}

@@ -95,34 +95,24 @@ def write_excel(path: Path, columns: list[str], blocks: Iterable[list[tuple[Any,
     kept = [i for i in range(len(columns)) if i != at]
     if any(len(rows) >= MOST_ROWS for rows in sheets.values()):
         raise UsageError(f"A sheet holds {MOST_ROWS:,} rows at most. Write .csv or .parquet.")
-    count = len(sheets)
+    places = [f"worksheets/sheet{i + 1}" for i in range(len(sheets))]
+    office = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    kinds = "".join(
+        f'<Override PartName="/xl/{place}.xml" ContentType="{office}.{kind}+xml"/>'
+        for place, kind in [("workbook", "sheet.main"), *((place, "worksheet") for place in places)]
+    )
+    rels = "application/vnd.openxmlformats-package.relationships+xml"
+    names = "".join(f'<sheet name={quoteattr(title)} sheetId="{i}" r:id="r{i}"/>' for i, title in enumerate(sheets, 1))
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{_BASE}/package/2006/content-types"><Default Extension="rels" '
+        f'ContentType="{rels}"/><Default Extension="xml" ContentType="application/xml"/>{kinds}</Types>',
+        "_rels/.rels": _links([("officeDocument", "xl/workbook.xml")]),
+        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{names}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": _links([("worksheet", f"{place}.xml") for place in places]),
+    }
     with ZipFile(path, "w", ZIP_DEFLATED) as book:
-        kinds = "".join(
-            f'<Override PartName="/xl/{part}.xml" ContentType="application/vnd.openxmlformats-officedocument.'
-            f'spreadsheetml.{kind}+xml"/>'
-            for part, kind in [
-                ("workbook", "sheet.main"),
-                *((f"worksheets/sheet{i + 1}", "worksheet") for i in range(count)),
-            ]
-        )
-        rels = "application/vnd.openxmlformats-package.relationships+xml"
-        book.writestr(
-            _part("[Content_Types].xml"),
-            f'<Types xmlns="{_BASE}/package/2006/content-types"><Default Extension="rels" ContentType="{rels}"/>'
-            f'<Default Extension="xml" ContentType="application/xml"/>{kinds}</Types>',
-        )
-        book.writestr(_part("_rels/.rels"), _links([("officeDocument", "xl/workbook.xml")]))
-        names = "".join(
-            f'<sheet name={quoteattr(title)} sheetId="{i}" r:id="r{i}"/>' for i, title in enumerate(sheets, 1)
-        )
-        book.writestr(
-            _part("xl/workbook.xml"),
-            f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{names}</sheets></workbook>',
-        )
-        book.writestr(
-            _part("xl/_rels/workbook.xml.rels"),
-            _links([("worksheet", f"worksheets/sheet{i + 1}.xml") for i in range(count)]),
-        )
+        for part, text in parts.items():
+            book.writestr(_part(part), text)
         for i, rows in enumerate(sheets.values(), 1):
             with book.open(_part(f"xl/worksheets/sheet{i}.xml"), "w", force_zip64=True) as file:
                 file.write(f'<worksheet xmlns="{_MAIN}"><sheetData>'.encode())

@@ -12,7 +12,6 @@ from polyjudge.read.formats.base import Format, Peek, ToolScores, records, tidy
 
 
 def fits(peek: Peek) -> bool:
-    """A judge with its prompt, and winners of games or a model with its score."""
     found = peek.entry
     return isinstance(found.get("judge"), list) and {"question_id", "tstamp"} <= found.keys()
 

@@ -25,7 +25,6 @@ OWN = "polyjudge"
 
 
 def fits(peek: Peek) -> bool:
-    """Files named .eval, or a log in JSON."""
     if all(path.name.endswith(".eval") for path in peek.paths):
         return True
     found = peek.record

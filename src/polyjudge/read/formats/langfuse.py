@@ -10,12 +10,10 @@ from polyjudge.read.formats.base import Format, Peek, flat, number_or_word, pick
 
 
 def fits(peek: Peek) -> bool:
-    """An answer of the scores API, or its records."""
     return {"traceId", "dataType"} <= peek.entry.keys()
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each score."""
     for one in records(path):
         about, trace = (one[key] if isinstance(one.get(key), dict) else {} for key in ("metadata", "trace"))
         kind, value = one.get("dataType"), one.get("value")

@@ -18,7 +18,6 @@ NAME = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl(?:\.gz)?")
 
 
 def fits(peek: Peek) -> bool:
-    """Samples with responses before and after their filter."""
     found = peek.record
     return isinstance(found, dict) and {"doc_id", "resps", "filtered_resps"} <= set(found)
 
@@ -36,7 +35,6 @@ def finish(frame: pd.DataFrame) -> base.ToolScores:
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each sample."""
     named = NAME.fullmatch(path.name)
     for sample in records(path):
         doc = sample["doc"] if isinstance(sample.get("doc"), dict) else {}

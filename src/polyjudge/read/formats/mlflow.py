@@ -11,7 +11,6 @@ from polyjudge.read.limits import named
 
 
 def fits(peek: Peek) -> bool:
-    """A trace with assessments, as `Trace.to_json` or `search_traces` writes it, also as CSV."""
     if {"trace_id", "assessments"} <= set(peek.header):
         return True
     return isinstance(peek.record, dict) and {"assessments", "trace_id"} <= _info(peek.record).keys()

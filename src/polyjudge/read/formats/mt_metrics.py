@@ -19,7 +19,6 @@ PAIR = re.compile(r"[a-z]{2,3}(?:_[A-Za-z]+)?-([a-z]{2,3}(?:_[A-Za-z]+)?)")
 
 
 def fits(peek: Peek) -> bool:
-    """Files named METRIC.seg.score."""
     return all(path.name.endswith(".seg.score") for path in peek.paths)
 
 
@@ -32,7 +31,6 @@ def finish(frame: pd.DataFrame) -> ToolScores:
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each segment and system."""
     pair = path.parent.name
     target = PAIR.fullmatch(pair)
     seen: Counter[str] = Counter()

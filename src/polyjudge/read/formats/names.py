@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
@@ -15,37 +16,9 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-CODES = words(
-    """aa ab af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en
-    eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja
-    jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb
-    nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq
-    sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"""
-)
-ALIASES = dict(
-    pair.split(":")
-    for pair in words(
-        """ara:ar arb:ar arz:arz afr:af amh:am asm:as aze:az azj:az bel:be ben:bn bod:bo bos:bs bul:bg cat:ca
-    ceb:ceb ces:cs cmn:zh cym:cy dan:da deu:de ger:de ell:el eng:en est:et eus:eu fas:fa pes:fa fil:fil fin:fi fra:fr
-    fre:fr gle:ga glg:gl guj:gu hat:ht hau:ha heb:he hin:hi hrv:hr hun:hu hye:hy ibo:ig ind:id isl:is ita:it jav:jv
-    jpn:ja kan:kn kat:ka kaz:kk khm:km kin:rw kor:ko kur:ku kir:ky lao:lo lav:lv lvs:lv lit:lt lug:lg mal:ml mar:mr
-    mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms zsm:ms mya:my nep:ne npi:ne nld:nl nob:nb nor:no nso:nso nya:ny ory:or
-    pan:pa pus:ps pbt:ps pol:pl por:pt ron:ro rus:ru sin:si slk:sk slv:sl sna:sn snd:sd som:so sot:st spa:es sqi:sq
-    als:sq srp:sr sun:su swe:sv swa:sw swh:sw tam:ta tel:te tgk:tg tgl:tl tha:th tir:ti tsn:tn tur:tr twi:tw uig:ug
-    ukr:uk urd:ur uzn:uz uzb:uz vie:vi wol:wo xho:xh yid:yi yor:yo yue:yue zho:zh zul:zu
-    afrikaans:af albanian:sq amharic:am arabic:ar armenian:hy assamese:as azerbaijani:az basque:eu belarusian:be
-    bengali:bn bosnian:bs bulgarian:bg burmese:my cantonese:yue catalan:ca cebuano:ceb chinese:zh mandarin:zh
-    croatian:hr czech:cs danish:da dutch:nl english:en esperanto:eo estonian:et farsi:fa filipino:fil finnish:fi
-    french:fr galician:gl georgian:ka german:de greek:el gujarati:gu hausa:ha hebrew:he hindi:hi hungarian:hu
-    icelandic:is igbo:ig indonesian:id irish:ga italian:it japanese:ja javanese:jv kannada:kn kazakh:kk khmer:km
-    kinyarwanda:rw korean:ko kurdish:ku kyrgyz:ky lao:lo latin:la latvian:lv lithuanian:lt macedonian:mk malagasy:mg
-    malay:ms malayalam:ml maltese:mt maori:mi marathi:mr mongolian:mn nepali:ne norwegian:no odia:or oriya:or pashto:ps
-    persian:fa polish:pl portuguese:pt punjabi:pa romanian:ro russian:ru serbian:sr shona:sn sindhi:sd sinhala:si
-    slovak:sk slovenian:sl somali:so spanish:es sundanese:su swahili:sw swedish:sv tagalog:tl tajik:tg tamil:ta tatar:tt
-    telugu:te thai:th tibetan:bo tigrinya:ti turkish:tr turkmen:tk twi:tw ukrainian:uk urdu:ur uyghur:ug uzbek:uz
-    vietnamese:vi welsh:cy wolof:wo xhosa:xh yiddish:yi yoruba:yo zulu:zu"""
-    )
-)
+_LISTED = Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split()
+CODES = frozenset(word for word in _LISTED if ":" not in word)
+ALIASES = dict(word.split(":") for word in _LISTED if ":" in word)
 """Codes of three letters and English names -> the shorter code."""
 _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|[0-9]{3}))?", re.IGNORECASE)
 

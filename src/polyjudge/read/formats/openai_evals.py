@@ -13,14 +13,12 @@ SCORES = ("score", "correct", "accuracy", "rating", "f1_score")
 
 
 def fits(peek: Peek) -> bool:
-    """Output items, or a log that begins with its spec."""
     spec = peek.record.get("spec") if isinstance(peek.record, dict) else None
     older = isinstance(spec, dict) and "completion_fns" in spec
     return older or peek.entry.get("object") == "eval.run.output_item"
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each grader's result of each item, or for each scored sample of a log."""
     spec: dict[str, Any] = {}
     for record in records(path):
         spec = record.get("spec") or spec

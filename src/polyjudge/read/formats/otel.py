@@ -16,13 +16,11 @@ KINDS = ("stringValue", "doubleValue", "intValue", "boolValue")
 
 
 def fits(peek: Peek) -> bool:
-    """Logs or spans of a resource, with the event somewhere."""
     found = peek.record
     return isinstance(found, dict) and bool({"resourceLogs", "resourceSpans"} & found.keys()) and EVENT in peek.head
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each event that has a score or a label."""
     for record in records(path):
         for resource in [*record.get("resourceLogs", []), *record.get("resourceSpans", [])]:
             about = _attributes(resource.get("resource") or {})

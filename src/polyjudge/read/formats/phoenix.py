@@ -11,12 +11,10 @@ from polyjudge.read.limits import named
 
 
 def fits(peek: Peek) -> bool:
-    """An answer of the API, its records, or the client's data frame as CSV."""
     return {"annotator_kind", "annotation_name"} <= set(peek.header) or "annotator_kind" in peek.entry
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each annotation that has a score or a label."""
     for note in _notes(path):
         result, about = note.get("result") or {}, note.get("metadata") or {}
         score = result.get("score")

@@ -16,7 +16,6 @@ TABLE = {"Named Scores", "Grader Reason"}
 
 
 def fits(peek: Peek) -> bool:
-    """A document with a list of results inside `results`, a result in each line, or the CSV output."""
     found = peek.record if isinstance(peek.record, dict) else {}
     inner = found.get("results")
     whole = isinstance(inner, dict) and isinstance(inner.get("results"), list) and "version" in inner

@@ -22,6 +22,7 @@ from polyjudge.read.formats.table import Place, Table, as_number
 
 if TYPE_CHECKING:
     from polyjudge.read.formats.verdicts import Pair
+    from polyjudge.read.opener import Opened
 
 NO_JUDGE = words(
     "mean avg average median std stdev sd var variance sum total min max overall consensus majority ensemble human "
@@ -67,12 +68,8 @@ class Understood:
     average: bool = False
     """Several rows of one entry belong together (margins over several opponents) and are averaged."""
     notes: tuple[Words, ...] = ()
-    looks: int = 0
-    """Looks that an adaptive collection planned."""
-    condition: str = ""
-    """What stands in place of language, where the source says so."""
-    orders: Any = None
-    """Verdicts on pairs in the order of showing: task, language, judge, first, second, margin."""
+    opened: Opened | None = None
+    """What its format says, where our own engine opened it."""
 
 
 @dataclass(kw_only=True)
@@ -101,30 +98,26 @@ class _Draft:
         return [r for r in needed if r not in have]
 
 
-def recognise(
-    source: Source, asked: Asked, frame: Any = None, weight: str | None = None, shown: str = "", needs: str = ""
-) -> Understood:
+def recognise(opened: Opened, asked: Asked) -> Understood:
     """Find roles and shape, copy what is needed into the engine where that is costly, and read the scores' values.
 
-    A table that could be read in two ways raises `Unclear` with all that has to be said. `needs` is what its format
-    asks of the user.
+    A table that could be read in two ways raises `Unclear` with all that has to be said.
     """
-    table = Table(source, frame)
+    source, needs, weight = opened.source, opened.needs, asked.weight
+    table = Table(source)
     draft = _Draft(table=table, asked=asked, roles=find_roles(table, asked), format=asked.format or source.kind)
     if asked.names.get("task") is None and needs:
-        _join_tasks(draft, frame)
+        _join_tasks(draft, source.frame)
     _find_shape(draft, _ragas_metrics(draft))
     if "score" in draft.roles.found and draft.spread is None:
         place = draft.roles.found["score"][0]
         draft.lists = place.plain and "replicate" not in draft.roles.found and table.holds_lists(place.text)
-    reading = _reading(draft, shown or source.where)
+    reading = _reading(draft, opened.shown or source.where)
     if reading.questions:
         raise Unclear(message(reading, table.names) + (f" This format needs: {needs}." if needs else ""), reading)
     needed = _needed(draft, weight)
     with engine_errors(source.where):
-        if source.spool:
-            duck.spool(source, needed, frame)
-            source.spool = False
+        duck.spool(source, needed)
         if draft.lists:
             _open_lists(draft)
         return _settle(draft, duck.column_types(source), weight, reading)
@@ -187,7 +180,7 @@ def _find_wide(draft: _Draft) -> None:
     numeric = _scorable(draft)
     named = [n for n in numeric if SCORE_WORDS & {t.lower() for t in tokens(n)}]
     numeric = named if len(named) > 1 else numeric
-    others = [n for n in numeric if _no_judge(n) or _is_other(n)] if need_judge else []
+    others = [n for n in numeric if _no_judge(n)] if need_judge else []
     if not need_language:  # a field of the whole file, such as its run: no judge gives one score throughout
         others += [n for n in numeric if n not in others and len(table.texts(n)) > 9 and len(table.distinct(n)) == 1]
     numeric = [n for n in numeric if n not in (*several, *others)] or several
@@ -210,14 +203,11 @@ def _find_wide(draft: _Draft) -> None:
 
 
 def _no_judge(column: str) -> bool:
-    """A mean of judges, or labels, by its name: `mean`, `score_avg`, `human`."""
+    """By its name a mean of judges or labels (`mean`, `score_avg`, `human`), or a number of something else
+    (`answer_chars`, `gpt-4_latency`)."""
     parts = [t.lower() for t in tokens(column)[::2]]
-    return len(rest := [t for t in parts if t not in SCORE_WORDS]) == 1 and rest[0] in NO_JUDGE
-
-
-def _is_other(column: str) -> bool:
-    """A number of something else by a word of its name: `answer_chars`, `gpt-4_latency`."""
-    return any(OTHER.fullmatch(t) for t in tokens(column)[::2])
+    rest = [t for t in parts if t not in SCORE_WORDS]
+    return (len(rest) == 1 and rest[0] in NO_JUDGE) or any(map(OTHER.fullmatch, parts))
 
 
 def _scorable(draft: _Draft) -> list[str]:
@@ -297,12 +287,10 @@ def _reading(draft: _Draft, shown: str) -> Reading:
             else:
                 options[f"--{role}"] = place.text
             parts.append(RoleRead(role=role, column=where, how=how, labels=tuple(labels[:SHOWN])))
-        elif draft.spread is not None and role in draft.spread.roles:
-            labels = list(dict.fromkeys(cell[role] for cell in draft.spread.labels.values()))
-            some = RoleRead(role=role, column=draft.spread.pattern, how="column names", labels=tuple(labels[:SHOWN]))
-            parts.append(replace(some, distinct=len(labels)))
-        elif role == "score" and draft.spread is not None:
-            parts.append(RoleRead(role=role, column=draft.spread.pattern, how="column names"))
+        elif draft.spread is not None and role in ("score", *draft.spread.roles):
+            said = tuple(dict.fromkeys(cell[role] for cell in draft.spread.labels.values() if role in cell))
+            some = RoleRead(role=role, column=draft.spread.pattern, how="column names", labels=said[:SHOWN])
+            parts.append(replace(some, distinct=len(said) or None))
         elif role == "task" and draft.by_row:
             parts.append(RoleRead(role=role, column="", how="row"))
         elif role == "score" and draft.pair is not None:
@@ -383,8 +371,9 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
         relation, width = _wide_sql(draft, read, texts, picked + extra, row)
     used = [*keys, "score", *(draft.spread.roles if draft.spread else ())]
     columns = Columns(**{"task": "", **{role: titles.get(role, role) for role in used}})
-    turned = replace(source, relation=relation, columns=[*vars(columns).values(), *([weight] if weight else [])])
-    turned.row, turned.rows_per_line = (ROW if source.row else None), width
+    there = [*vars(columns).values(), *([weight] if weight else [])]
+    at = ROW if source.row else None
+    turned = replace(source, relation=relation, columns=there, row=at, rows_per_line=width)
     return Understood(source=turned, columns=columns, reading=reading, limits=read.limits, layout=layout)
 
 
@@ -439,29 +428,12 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     one = f"SELECT t, count(*) AS n FROM ({one}) GROUP BY t"
     given = v.parse_map(draft.asked.map)
     counts, is_word = v.profile_sql("t", given)
-    *found, worded = source.con.execute(f"SELECT {counts}, bool_or({is_word}) FROM ({one})").fetchall()[0]
+    cursor = source.con.execute(f"SELECT {counts}, bool_or({is_word}) AS words FROM ({one})")
+    found = dict(zip((column[0] for column in cursor.description), cursor.fetchall()[0], strict=True))
     grouped = f"SELECT t, n FROM ({one}) WHERE {is_word} ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
-    words = source.con.execute(grouped).fetchall() if worded else []
-    names = (
-        "least",
-        "most",
-        "lowest",
-        "highest",
-        "plain",
-        "pointed",
-        "outside",
-        "percent",
-        "comma",
-        "thousands",
-        "grouped",
-        "parts",
-    )
-    profile = v.Profile(
-        **dict(zip(names, found, strict=True)),
-        words={str(t): int(n) for t, n in words},
-        semicolons=source.delimiter == ";",
-    )
-
+    words = source.con.execute(grouped).fetchall() if found["words"] else []
+    found["words"] = {str(t): int(n) for t, n in words}
+    profile = v.Profile(**found, semicolons=source.delimiter == ";")
     return v.recognise(profile, given, draft.asked.decimal, where, lambda some: _where(source, texts, some))
 
 
@@ -499,8 +471,8 @@ def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> 
     many = facts["systems"] > 2
     more = ["system"] if many else ["replicate"] if facts["orders"] == 2 and "replicate" not in keys else []
     used = [*keys, "score", *more]
-    turned = replace(source, relation=relation, columns=used)
-    turned.row, turned.rows_per_line, turned.shown = ROW, 2 if many else 1, facts["orders"] == 2
+    ordered = {"row": ROW, "rows_per_line": 2 if many else 1, "shown": facts["orders"] == 2}
+    turned = replace(source, relation=relation, columns=used, **ordered)
     says = replace(reading, values={"kind": "margins", **facts})
     columns = Columns(**{role: role for role in dict.fromkeys(used)})
     return Understood(source=turned, columns=columns, reading=says, limits=(-1.0, 1.0), average=many)

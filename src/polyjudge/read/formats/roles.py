@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import product
 from typing import Any
 
@@ -39,8 +39,18 @@ class Asked:
     swapped: str | None = None
     """For winners: "flip" or "keep" the rows marked as swapped."""
     format: str | None = None
+    metric: str | None = None
+    """The one to read of several."""
+    table: str | None = None
+    weight: str | None = None
     require_task: bool = True
     """Whether rows must say their task: a calibrated score needs its language and judge alone."""
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], **more: Any) -> Asked:
+        """What arguments of `read_panel` say; others are passed over."""
+        names = {role: said.get(role) for role in (*ROLES, "winner")}
+        return cls(names=names, **{f.name: said[f.name] for f in fields(cls) if f.name in said}, **more)
 
 
 @dataclass

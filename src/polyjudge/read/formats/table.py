@@ -13,7 +13,7 @@ from polyjudge.panel.adjustment import quote
 from polyjudge.panel.columns import listed
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
-from polyjudge.read.duck import FILE, Source, engine_errors, head_columns, label_sql, name
+from polyjudge.read.duck import FILE, Source, engine_errors, head_columns, label_sql, name, text_of
 from polyjudge.read.formats.values import ABSENT, COMMA, NO, OUT_OF, PERCENT, YES
 
 SAMPLE = 2000
@@ -61,7 +61,6 @@ class Table:
     """The names of a source's columns and its first rows, nested values opened."""
 
     source: Source
-    frame: Any = None
     _values: dict[str, list[Any]] = field(default_factory=dict, repr=False)
     _texts: dict[str, list[str]] = field(default_factory=dict, repr=False)
 
@@ -73,7 +72,7 @@ class Table:
     def columns(self) -> dict[str, list[Any]]:
         """The first rows by column, text that holds JSON objects opened."""
         with engine_errors(self.source.where):
-            found = _frame_columns(self.frame) if self.frame is not None else head_columns(self.source, SAMPLE)
+            found = head_columns(self.source, SAMPLE)
         return {n: list(map(_open, some)) if any(map(_is_object, some)) else some for n, some in found.items()}
 
     @cached_property
@@ -104,7 +103,6 @@ class Table:
         return self._texts[text]
 
     def distinct(self, text: str) -> list[str]:
-        """Different texts of the sample, in order."""
         return list(dict.fromkeys(self.texts(text)))
 
     def place(self, text: str, given_for: str = "") -> Place:
@@ -144,7 +142,6 @@ class Table:
 
 
 def is_nested(value: Any) -> bool:
-    """Something with parts."""
     return isinstance(value, (dict, list))
 
 
@@ -173,11 +170,7 @@ def as_number(text: str) -> float | None:
 
 
 def _as_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else text_of(value)
 
 
 def _is_object(value: Any) -> bool:
@@ -192,17 +185,6 @@ def _open(value: Any) -> Any:
         except (ValueError, RecursionError):
             return value
     return value
-
-
-def _frame_columns(frame: Any) -> dict[str, list[Any]]:
-    if hasattr(frame, "to_pydict"):
-        return dict(frame.slice(0, SAMPLE).to_pydict())
-    if hasattr(frame, "to_dicts"):
-        return dict(frame.head(SAMPLE).to_dict(as_series=False))
-    if not hasattr(frame, "head"):
-        return {}  # a stream of batches cannot be looked at twice
-    head = frame.head(SAMPLE)
-    return {str(name): list(head.iloc[:, i]) for i, name in enumerate(head.columns)}
 
 
 def file_place(regex: str) -> Place:

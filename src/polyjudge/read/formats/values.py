@@ -100,7 +100,6 @@ class Values:
         return f"CASE {out}{whens} ELSE {rest} END" if whens else rest
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {
             "kind": self.kind,
             "decimal_comma": self.comma,

@@ -15,16 +15,8 @@ from polyjudge.read.formats.roles import Asked, Roles
 from polyjudge.read.formats.table import Place, Table
 
 WINNER = (
-    "winner",
-    "preference",
-    "preferred",
-    "preferred_model",
-    "chosen_model",
-    "choice",
-    "verdict",
-    "outcome",
-    "result",
-)
+    "winner", "preference", "preferred", "preferred_model", "chosen_model", "choice", "verdict", "outcome", "result",
+)  # fmt: skip
 FIRST = ("model_a", "system_a", "model_1", "system_1", "candidate_a", "a", "model_left", "first_model")
 SECOND = ("model_b", "system_b", "model_2", "system_2", "candidate_b", "b", "model_right", "second_model")
 SWAPPED = ("swapped", "is_swapped", "swap", "flipped", "is_flipped", "reversed")
@@ -51,7 +43,6 @@ class Pair:
     """"name" or "position": what a winner is that is both the name of a system and a position, such as B."""
 
     def places(self) -> list[Place]:
-        """The columns that there are."""
         return [place for place in vars(self).values() if isinstance(place, Place)]
 
 
