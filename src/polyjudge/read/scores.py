@@ -268,6 +268,7 @@ def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Ope
         rows = warehouse.open_foreign(source, table, engine).to_pyarrow_batches()
         local = duck.open_frame(rows)
         duck.spool(local, local.columns)
+    local.frame = None  # a stream is read once
     return Opened(source=local, shown=_shown(source), format="table", notes=(say("panel.copied"),))
 
 
