@@ -10,7 +10,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.panel.columns import Doubt, doubts, find_columns
+from polyjudge.panel.columns import doubts, find_columns
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.fill import average_systems
 from refusals import refused
@@ -213,10 +213,9 @@ def test_clusters_are_not_guessed(name: str) -> None:
 
 def test_doubtful_columns() -> None:
     names = ["task", "language", "judge", "score", "framework", "epoch", "run"]
-    expected = (Doubt("framework", "system"), Doubt("epoch", "replicate"), Doubt("run", ""))
-    assert doubts(names, find_columns(names)) == expected
+    assert doubts(names, find_columns(names)) == {"framework": "system", "epoch": "replicate", "run": ""}
     sure = {"system": "framework", "replicate": "run"}
-    assert doubts(names, find_columns(names, **sure), sure.values()) == ()
+    assert doubts(names, find_columns(names, **sure), sure.values()) == {}
 
 
 def test_a_lone_framework_is_the_system_and_that_is_said(devai_like_path: Path) -> None:

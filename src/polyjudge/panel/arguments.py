@@ -29,30 +29,26 @@ LIST, DICTIONARY = Kind((Iterable,), "a list"), Kind((Mapping,), "a dictionary")
 PAIR = Kind((tuple, list, np.ndarray), "two numbers in brackets")
 PATH = Kind((str, Path), "a path")
 
-KINDS: dict[str, tuple[Kind, ...]] = {
-    **dict.fromkeys(("seed", "resamples", "folds", "sample", "first", "runs", "max_judges"), (WHOLE,)),
-    **dict.fromkeys(
-        ("level", "alpha", "matters", "threshold", "tolerance", "budget", "target", "sigma", "radius"), (NUMBER,)
-    ),
-    **dict.fromkeys(
-        ("interaction_sd", "judge_sd", "half_width", "language_sd", "task_sd", "noise_sd", "three_way_sd"), (NUMBER,)
-    ),
-    **dict.fromkeys(("at_least", "alone", "guard", "clip"), (YES,)),
-    **dict.fromkeys(("base", "trusted", "out", "into", "kind", "goal", "contradictions", "questions"), (TEXT,)),
-    **dict.fromkeys(("task", "language", "judge", "score", "replicate", "group", "system", "cluster"), (TEXT,)),
-    **dict.fromkeys(("weight", "language_from", "judge_from", "wide", "decimal", "winner"), (TEXT,)),
-    **dict.fromkeys(("swapped", "format", "metric", "duplicates", "incomplete", "engine"), (TEXT,)),
-    **dict.fromkeys(("families", "prices"), (DICTIONARY,)),
-    **dict.fromkeys(("range", "score_range", "swap"), (PAIR,)),
-    **dict.fromkeys(("tasks", "languages", "judges", "systems"), (WHOLE, LIST)),
-    **dict.fromkeys(("replicates", "steps", "clusters"), (WHOLE,)),
-    **dict.fromkeys(("missing", "mean", "low", "high", "cluster_share"), (NUMBER,)),
-    "scale": (PAIR, TEXT),
-    "draws": (WHOLE, PAIR),
-    "map": (DICTIONARY, TEXT, LIST),
-    "max_units": (WHOLE,),
-    "path": (PATH,),
-    "simulate_panel.tasks": (WHOLE,),
+KINDS = {
+    name: kinds
+    for kinds, names in (
+        ((WHOLE,), "seed resamples folds sample first runs max_judges replicates steps clusters max_units"),
+        ((WHOLE,), "simulate_panel.tasks"),
+        ((NUMBER,), "level alpha matters threshold tolerance budget target sigma radius half_width interaction_sd"),
+        ((NUMBER,), "judge_sd language_sd task_sd noise_sd three_way_sd missing mean low high cluster_share"),
+        ((YES,), "at_least alone guard clip"),
+        ((TEXT,), "base trusted out into kind goal contradictions questions task language judge score replicate"),
+        ((TEXT,), "group system cluster weight language_from judge_from wide decimal winner swapped format metric"),
+        ((TEXT,), "duplicates incomplete engine"),
+        ((DICTIONARY,), "families prices"),
+        ((PAIR,), "range score_range swap"),
+        ((WHOLE, LIST), "tasks languages judges systems"),
+        ((PAIR, TEXT), "scale"),
+        ((WHOLE, PAIR), "draws"),
+        ((DICTIONARY, TEXT, LIST), "map"),
+        ((PATH,), "path"),
+    )
+    for name in names.split()
 }
 """Argument -> what it may be, wherever it is one (FUNCTION.ARGUMENT: in that function). None is for the function to
 judge, where it is the default."""

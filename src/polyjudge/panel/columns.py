@@ -60,34 +60,24 @@ UNREAD = ("run", "trial", "seed", "attempt")
 """Names that could mean either, and are not read unless they are named."""
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """A column whose role a person should confirm. `role` is how it was taken; "" when it was left aside."""
-
-    column: str
-    role: str
-
-
-def doubts(names: Iterable[str], columns: Columns, given: Iterable[str | None] = ()) -> tuple[Doubt, ...]:
-    """The columns that were taken as a system or a replicate, or left aside, only by their name.
+def doubts(names: Iterable[str], columns: Columns, given: Iterable[str | None] = ()) -> dict[str, str]:
+    """The columns whose role a person should confirm, and the role: taken as a system or a replicate, or left aside
+    (""), only by their name.
 
     names : all columns of the table; given : those the user named, which are beyond doubt
 
     >>> table = ["backbone", "language", "task", "score", "framework"]
     >>> doubts(table, find_columns(table))
-    (Doubt(column='framework', role='system'),)
+    {'framework': 'system'}
     """
-    sure = set(given)
     taken = {c: role for role, c in vars(columns).items() if c}
-    out = []
+    sure, out = set(given), {}
     for name in map(str, names):
-        usual = spelled(name)
-        if name in sure or (usual not in DOUBTS and usual not in UNREAD):
-            continue
-        role = taken.get(name, "")
-        if role == DOUBTS.get(usual) or (not role and usual in UNREAD):
-            out.append(Doubt(name, role))
-    return tuple(out)
+        usual, role = spelled(name), taken.get(name, "")
+        doubtful = role == DOUBTS[usual] if usual in DOUBTS else not role and usual in UNREAD
+        if doubtful and name not in sure:
+            out[name] = role
+    return out
 
 
 def find_columns(names: Iterable[str], *, require_task: bool = True, **named: str | None) -> Columns:

@@ -67,10 +67,7 @@ class Reading:
         >>> Reading(source="my scores.csv", format="csv", options={"--task": "id"}).command()
         "polyjudge audit 'my scores.csv' --task id"
         """
-        words = ["polyjudge", what, self.source]
-        for flag, value in self.options.items():
-            words += [flag, value]
-        return shell_line(words)
+        return shell_line(["polyjudge", what, self.source, *(word for pair in self.options.items() for word in pair)])
 
     def words(self) -> str:
         """The source and the options it cannot be read without, to paste into a command; empty for frames."""

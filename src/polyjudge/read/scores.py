@@ -244,8 +244,8 @@ def _doubtful(
 ) -> tuple[tuple[Say, ...], tuple[Words, ...]]:
     """The columns whose role a person should confirm, and what is noted of those that were taken."""
     found = doubts(there, columns, names.values())
-    says = tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in found)
-    return says, tuple(say("read.taken", column=d.column, role=d.role) for d in found if d.role)
+    says = tuple(say("read.role_doubt", column=column, role=role) for column, role in found.items())
+    return says, tuple(say("read.taken", column=column, role=role) for column, role in found.items() if role)
 
 
 def reads_itself(asked: Asked) -> bool:
