@@ -105,10 +105,7 @@ class Adjustment(Applied):
     def panel(self, panel: Panel, limits: tuple[float, float] | None = None) -> Panel:
         """A panel with adjusted scores; all of its languages and judges must be known."""
         codes = []
-        for word, wanted, mine in (
-            ("language", panel.languages, self.languages),
-            ("judge", panel.judges, self.judges),
-        ):
+        for word, wanted, mine in (("language", panel.languages, self.languages), ("judge", panel.judges, self.judges)):
             place = {label: i for i, label in enumerate(mine)}
             unseen = [x for x in wanted if x not in place]
             if unseen:

@@ -85,13 +85,7 @@ def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, o
 
 
 def on_server(
-    adjustment: Adjustment,
-    address: str,
-    new: str,
-    column: str,
-    unseen: str,
-    overwrite: bool,
-    asked: Asked,
+    adjustment: Adjustment, address: str, new: str, column: str, unseen: str, overwrite: bool, asked: Asked
 ) -> tuple[str, int, int, int]:
     """The calibrated scores as a table of the PostgreSQL server, made there in one transaction.
 

@@ -85,8 +85,7 @@ WORDS: dict[str, Template] = {
         "{column}.",
         "replicate": "{column} is taken as repeats of one measurement. If it is what is judged: --system {column}.",
     }.get(
-        v["role"],
-        "{column} is not used. If it repeats a measurement: --replicate {column}; if it is judged: --system.",
+        v["role"], "{column} is not used. If it repeats a measurement: --replicate {column}; if it is judged: --system."
     ),
     "read.by_position": "The same {column} is taken as the same task in every language. Are the files parallel?",
     "read.task_key": "Tests that share {column} are taken as one task in several languages.",

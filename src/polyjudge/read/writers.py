@@ -35,15 +35,7 @@ from polyjudge.read.formats.roles import Asked
 from polyjudge.read.formats.table import Place
 from polyjudge.read.limits import SUFFIXES
 from polyjudge.read.opener import Opened, chosen_rows, open_table
-from polyjudge.read.scores import (
-    copied,
-    is_foreign,
-    parse_rescale,
-    read_panel,
-    reads_itself,
-    understand,
-    with_kept,
-)
+from polyjudge.read.scores import copied, is_foreign, parse_rescale, read_panel, reads_itself, understand, with_kept
 
 ENDINGS = {kind: SUFFIXES[kind] for kind in ("csv", "json", "parquet")} | {"excel": (".xlsx",)}
 """Kinds of files that are written."""
