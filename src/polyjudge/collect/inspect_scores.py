@@ -14,7 +14,7 @@ from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.load import load_calibrator
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
-from polyjudge.read.formats.inspect_logs import OWN, finish, rows_of
+from polyjudge.read.formats.inspect_logs import OWN, finish, rows
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def score_log(
 
 def _calibrated(log: Path, cal: Calibrator) -> tuple[dict[Any, float], dict[Any, dict[str, float]]]:
     """Mean and single calibrated scores by sample and epoch, of samples with all graders."""
-    raw = pd.DataFrame(rows_of(log))
+    raw = pd.DataFrame(rows(log))
     if raw.empty:
         raise PanelError(f"{clean(log, 200)} has no scores. Score it first: inspect score {clean(log.name, 80)}.")
     frame = finish(raw.copy()).frame

@@ -43,10 +43,10 @@ def _excel(path: str, sheet: str = "") -> Iterator[Any]:
 def _inspect(*paths: str) -> Iterator[Any]:
     from pathlib import Path
 
-    from polyjudge.read.formats.inspect_logs import rows_of
+    from polyjudge.read.formats.inspect_logs import rows
 
     for path in paths:
-        for row in rows_of(Path(path)):
+        for row in rows(Path(path)):
             yield [path, row]
 
 

@@ -41,8 +41,9 @@ TABLES = {
 
 
 def reader(module: str) -> Format:
-    found: Format = import_module(f"{__name__}.{module}").FORMAT
-    return found
+    found = import_module(f"{__name__}.{module}")
+    own = {part: getattr(found, part) for part in ("fits", "rows", "several", "finish") if hasattr(found, part)}
+    return Format(**found.FORMAT, **own)
 
 
 def readers() -> dict[str, Format]:

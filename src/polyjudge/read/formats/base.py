@@ -94,7 +94,7 @@ class Peek:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format of an eval tool."""
+    """A format of an eval tool: what its module says (`FORMAT`) and does."""
 
     name: str
     title: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from polyjudge.read.formats.base import Format, Peek, by_metric, document, flat, number_or_word, pick
+from polyjudge.read.formats.base import Peek, by_metric, document, flat, number_or_word, pick
 
 
 def fits(peek: Peek) -> bool:
@@ -31,14 +31,12 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             }
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="deepeval",
     title="deepeval test run",
     files="the JSON file of a test run (testCases with metricsData)",
     reads="judge: a metric's evaluation model, or the metric where all have one model; task: the case's name; "
     "language: its metadata",
     needs="language in the test case's metadata, or --language metadata.NAME",
-    fits=fits,
-    rows=rows,
-    finish=by_metric,
 )
+finish = by_metric

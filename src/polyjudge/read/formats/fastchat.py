@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.read.formats.base import Format, Peek, ToolScores, records, tidy
+from polyjudge.read.formats.base import Peek, ToolScores, records, tidy
 
 
 def fits(peek: Peek) -> bool:
@@ -42,13 +42,10 @@ def finish(frame: pd.DataFrame) -> ToolScores:
     return ToolScores(frame=tidy(frame.drop(columns="turn")))
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="fastchat",
     title="FastChat judgments",
     files="MODEL_pair.jsonl and MODEL_single.jsonl of gen_judgment.py",
     reads="judge: the judging model; task: question and turn; systems: the models; both games of a pair as replicates",
     needs="the language in the files' names (--language-from 'judgments_{language}.jsonl')",
-    fits=fits,
-    rows=rows,
-    finish=finish,
 )

@@ -14,7 +14,7 @@ import pandas as pd
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import say
-from polyjudge.read.formats.base import Format, Peek, ToolScores, flat, pick, tidy
+from polyjudge.read.formats.base import Peek, ToolScores, flat, pick, tidy
 from polyjudge.read.limits import SECONDS, in_child
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -42,7 +42,7 @@ def several(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield Path(path), row
 
 
-def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+def rows(path: Path) -> Iterator[dict[str, Any]]:
     """The scores of one log.
 
     The judge is the model a scorer grades with, else the model in the role `grader`, else the scorer where samples have
@@ -161,15 +161,11 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else math.nan
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="inspect",
     title="Inspect eval logs",
     files="*.eval or JSON logs: one, a glob, or a folder",
     reads="judge: the model that grades (options, role grader), or each scorer of a sample; task: the sample; "
     "language: metadata of the sample, arguments of the task",
     needs="pip install 'polyjudge[collect]'; language in the samples' metadata or -T language=en",
-    fits=fits,
-    rows=rows_of,
-    several=several,
-    finish=finish,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from polyjudge.read.formats.base import Format, Peek, flat, number_or_word, pick, records
+from polyjudge.read.formats.base import Peek, flat, number_or_word, pick, records
 
 
 def fits(peek: Peek) -> bool:
@@ -33,13 +33,11 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         }
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="langfuse",
     title="Langfuse scores",
     files="scores of the API (`/api/public/v2/scores`) as JSON or JSON lines",
     reads="judge: metadata.judge or metadata.model, else the score's name; task and language: metadata, "
     "task else traceId",
     needs="task and language in the scores' metadata, else --task and --language metadata.NAME",
-    fits=fits,
-    rows=rows,
 )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from polyjudge.panel.say import Say
 from polyjudge.read.formats import base
-from polyjudge.read.formats.base import Format, Peek, flat, number_or_word, pick, records
+from polyjudge.read.formats.base import Peek, flat, number_or_word, pick, records
 
 NAME = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl(?:\.gz)?")
 
@@ -51,13 +51,10 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         }
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="lm-eval",
     title="lm-evaluation-harness samples",
     files="samples_TASK_TIME.jsonl of `--log_samples`, or the output folder",
     reads="task: doc_id; language: the document, or the part of the task's name that differs; model: the folder's name",
     needs="--judge model where the models judged, and --score METRIC where there are several",
-    fits=fits,
-    rows=rows,
-    finish=finish,
 )

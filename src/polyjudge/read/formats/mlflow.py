@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
+from polyjudge.read.formats.base import Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
 from polyjudge.read.limits import named
 
 
@@ -48,13 +48,11 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             }
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="mlflow",
     title="MLflow traces with assessments",
     files="traces as JSON lines, a JSON list (`Trace.to_json`), or `search_traces()` saved as CSV",
     reads="judge: source_id of a feedback, or its name where all have one source; task and language: tags or metadata",
     needs="tags or metadata task and language on traces or feedback, else --task and --language tags.NAME",
-    fits=fits,
-    rows=rows,
-    finish=by_metric,
 )
+finish = by_metric

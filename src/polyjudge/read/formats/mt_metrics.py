@@ -13,7 +13,7 @@ import pandas as pd
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import Say
-from polyjudge.read.formats.base import Format, Peek, ToolScores, tidy
+from polyjudge.read.formats.base import Peek, ToolScores, tidy
 
 PAIR = re.compile(r"[a-z]{2,3}(?:_[A-Za-z]+)?-([a-z]{2,3}(?:_[A-Za-z]+)?)")
 
@@ -51,13 +51,10 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         }
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="mt-metrics-eval",
     title="mt-metrics-eval segment scores",
     files="a folder with LP/METRIC.seg.score",
     reads="judge: the metric; language: the target of the pair; system: the first column; task: the segment's number",
     needs="nothing",
-    fits=fits,
-    rows=rows,
-    finish=finish,
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from polyjudge.read.formats.base import Format, Peek, flat, language_from_names, number_or_word, pick, records
+from polyjudge.read.formats.base import Peek, flat, language_from_names, number_or_word, pick, records
 
 SCORES = ("score", "correct", "accuracy", "rating", "f1_score")
 """Where an event of the older log may hold its score, in this order."""
@@ -57,14 +58,12 @@ def _event(record: dict[str, Any], spec: dict[str, Any]) -> Iterator[dict[str, A
     }
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="openai-evals",
     title="OpenAI evals",
     files="output items of an eval run (JSON or JSON lines), or .jsonl logs of the older evals package",
     reads="judge: the grader's name (in older logs the last completion function); language: the item, "
     "or the eval's name",
     needs="language in the data source's items, or --language item.NAME",
-    fits=fits,
-    rows=rows,
-    finish=lambda frame: language_from_names(frame, "eval"),
 )
+finish = partial(language_from_names, column="eval")

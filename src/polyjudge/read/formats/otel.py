@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, pick, records
+from polyjudge.read.formats.base import Peek, by_metric, flat, number_or_word, pick, records
 
 EVENT = "gen_ai.evaluation.result"
 NAME, VALUE, LABEL = "gen_ai.evaluation.name", "gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"
@@ -56,14 +56,12 @@ def _attributes(holder: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="otel",
     title="OpenTelemetry evaluation events",
     files="JSON lines of the collector's file exporter with events gen_ai.evaluation.result",
     reads="judge: an attribute judge, the evaluator's or request's model, else the evaluation's name; task, language: "
     "attributes of those names, task else gen_ai.response.id",
     needs="attributes task and language on events, spans or the resource, else --task and --language attributes.NAME",
-    fits=fits,
-    rows=rows,
-    finish=by_metric,
 )
+finish = by_metric

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
+from polyjudge.read.formats.base import Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
 from polyjudge.read.limits import named
 
 
@@ -43,14 +43,12 @@ def _notes(path: Path) -> Iterator[Mapping[str, Any]]:
         yield from records(path)
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="phoenix",
     title="Arize Phoenix annotations",
     files="span annotations of the API as JSON, or the client's data frame as CSV",
     reads="judge: metadata.model, else the identifier, else the annotation's name; task and language: metadata; score, "
     "or the label where there is none",
     needs="task and language in the annotations' metadata, else --task and --language metadata.NAME",
-    fits=fits,
-    rows=rows,
-    finish=by_metric,
 )
+finish = by_metric

@@ -8,7 +8,7 @@ from typing import Any
 
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
-from polyjudge.read.formats.base import Format, Peek, document, flat, number_or_word, pick, records
+from polyjudge.read.formats.base import Peek, document, flat, number_or_word, pick, records
 from polyjudge.read.limits import named
 
 TABLE = {"Named Scores", "Grader Reason"}
@@ -72,13 +72,11 @@ def _rows(result: Mapping[str, Any], place: int) -> Iterator[dict[str, Any]]:
         }
 
 
-FORMAT = Format(
+FORMAT = dict(
     name="promptfoo",
     title="promptfoo results",
     files="results.json or .jsonl of `promptfoo eval -o results.json` (versions 2 and 3)",
     reads="judge: the grading provider, else the metric; task and language: the test's vars or metadata; "
     "system: provider",
     needs="a var for the language (language, lang or locale), or --language vars.NAME",
-    fits=fits,
-    rows=rows,
 )
