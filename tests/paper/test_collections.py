@@ -21,9 +21,9 @@ from polyjudge.collect import collect, load_plan
 from polyjudge.collect.preview import preview
 from polyjudge.panel.errors import CollectError
 from polyjudge.paper import collection
+from polyjudge.paper.collection import named_files, read_workspace
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, read_instances
 from polyjudge.paper.translate import parse_judge, read_translations, translate
-from polyjudge.paper.workspace import named_files, read_workspace
 from refusals import refused
 
 JUDGES = ("ja", "jb", "jc")

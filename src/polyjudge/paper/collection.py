@@ -6,23 +6,28 @@ The authors' prompts, translations and workspaces are not shipped; docs/collect.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from importlib.resources import files
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel.errors import UsageError
+from polyjudge.panel.errors import CollectError, UsageError
 from polyjudge.panel.files import read_text, safe_csv, write_texts
 from polyjudge.panel.labels import clean
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, typed
 from polyjudge.paper.translate import Translation, parse_judge, read_translations, translate
-from polyjudge.paper.workspace import named_files, read_workspace
 
 LANGUAGES = ("English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili")
 FRAMEWORKS = ("MetaGPT", "GPT-Pilot", "OpenHands")
+NAMED = re.compile(r"`([^`\s]+)`")
+LISTED = 200
+"""Files named in the list at the top."""
+SKIPPED = {".git", "__pycache__", "node_modules", ".venv", "venv"}
 
 
 def texts_of(instances: list[dict[str, Any]]) -> dict[str, str]:
@@ -202,7 +207,7 @@ def translations(
 
 def example(name: str) -> str:
     """A shipped example."""
-    return (files("polyjudge.collect") / "examples" / name).read_text(encoding="utf-8")
+    return (resources.files("polyjudge.collect") / "examples" / name).read_text(encoding="utf-8")
 
 
 def _in(say: Mapping[str, Translation], key: str, english: str) -> str:
@@ -212,3 +217,59 @@ def _in(say: Mapping[str, Translation], key: str, english: str) -> str:
 def doubtful(translations: Mapping[str, Mapping[str, Translation]]) -> dict[str, Sequence[str]]:
     """Language -> the texts that a person should read."""
     return {language: [i for i, t in rows.items() if t.doubtful] for language, rows in translations.items()}
+
+
+# --- the work to be judged: a list of the files of a folder, and those that the requirements name ---
+
+
+def named_files(criteria: Iterable[str]) -> list[str]:
+    """What stands between backticks in criteria and has a dot or a slash in it: `src/train.py`, `models/`."""
+    found = (name for text in criteria for name in NAMED.findall(text))
+    return list(dict.fromkeys(name.strip("/") for name in found if "/" in name or "." in name))
+
+
+def read_workspace(folder: Path, named: Iterable[str], budget: int = 40_000) -> str:
+    """A workspace as text: the list of its files, then the named files as far as `budget` characters go.
+
+    A file gets an equal share of what is left, so that a long one does not push out the others; what was cut is said.
+    Links that lead out of the folder are not followed.
+    """
+    if not folder.is_dir():
+        raise CollectError(f"There is no workspace {clean(folder, 200)}.")
+    root = folder.resolve()
+    files = sorted(_files(root))
+    listing = "\n".join(files[:LISTED]) + (f"\n... and {len(files) - LISTED} more" if len(files) > LISTED else "")
+    found = {n: [f for f in files if f == n or f.startswith(f"{n}/") or f.endswith(f"/{n}")] for n in named}
+    wanted = list(dict.fromkeys(f for some in found.values() for f in some))
+    parts = [f"Files:\n{listing or '(none)'}"]
+    left = max(budget - len(parts[0]), 0)
+    for i, name in enumerate(wanted):
+        text = _text(root / name, left // (len(wanted) - i))
+        left -= len(text)
+        parts.append(f"File {name}:\n{text}")
+    absent = [name for name, some in found.items() if not some]
+    if absent:
+        parts.append(f"Not there: {', '.join(absent)}")
+    return "\n\n".join(parts)
+
+
+def _files(root: Path) -> Iterable[str]:
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(n for n in names if n not in SKIPPED)
+        for name in files:
+            path = Path(folder) / name
+            if path.resolve().is_relative_to(root):
+                yield path.relative_to(root).as_posix()
+
+
+def _text(path: Path, most: int) -> str:
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            data = file.read(4 * most + 4)
+    except OSError as error:
+        return f"(cannot be read: {error.strerror})"
+    if b"\0" in data:
+        return f"(binary, {size:,} bytes)"
+    text = data.decode("utf-8", "replace")
+    return text if len(text) <= most and len(data) == size else f"{text[:most]}\n(cut: {size:,} bytes in all)"

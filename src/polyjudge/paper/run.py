@@ -20,22 +20,22 @@ from polyjudge.paper.reproduction import Reproduction
 from polyjudge.report.export import FORMATS
 from polyjudge.report.schema import to_json
 
+Source = str | Path | None
 NO_LABELS = (
-    "The benchmark's human labels were not at hand, so nothing is said about whom calibration helps. They are "
-    "fetched with "
-    "the scores when --data is not given; --labels and --instances name files."
+    "The benchmark's human labels were not at hand, so nothing is said about whom calibration helps. They are fetched "
+    "with the scores when --data is not given; --labels and --instances name files."
 )
 
 
 def reproduce(
     benchmark: Benchmark,
-    data: str | Path | None = None,
-    anchor: str | Path | None = None,
+    data: Source = None,
+    anchor: Source = None,
     *,
-    labels: str | Path | None = None,
-    instances: str | Path | None = None,
-    judgments: str | Path | None = None,
-    replication: str | Path | None = None,
+    labels: Source = None,
+    instances: Source = None,
+    judgments: Source = None,
+    replication: Source = None,
     offline: bool = False,
     seed: int | None = None,
 ) -> Reproduction:
@@ -66,55 +66,45 @@ def reproduce(
 
 
 def _devai(
-    data: str | Path | None,
-    labels: str | Path | None,
-    instances: str | Path | None,
-    judgments: str | Path | None,
-    replication: str | Path | None,
+    data: Source,
+    labels: Source,
+    instances: Source,
+    judgments: Source,
+    replication: Source,
     offline: bool,
     seed: int | None,
 ) -> Reproduction:
+    from polyjudge.paper import requirements as r
     from polyjudge.paper.devai import Types
     from polyjudge.paper.devai_tables import reproduce_devai
     from polyjudge.paper.human_labels import read_labels
-    from polyjudge.paper.requirements import (
-        ablate_types,
-        read_instances,
-        read_judgments,
-        requirement_dawid_skene,
-        typed,
-    )
 
     fetching = data is None and not offline
-    if data is None and offline:
-        data = cached("devai")
-        if data is None:
-            raise FetchError(
-                "The DevAI scores are not in the cache, and --offline forbids to fetch them: use --data FILE."
-            )
+    if offline and data is None and (data := cached("devai")) is None:
+        raise FetchError("The DevAI scores are not in the cache, and --offline forbids to fetch them: use --data FILE.")
     panel = sources.devai_panel(data or fetch("devai", sources.devai_panel))
     have = cached_labels()
     if have is None and fetching and (labels is None or instances is None):
         have = fetch_labels(panel.tasks, panel.replicates)
     instances, labels = instances or (have and have[0]), labels or (have and have[1])
-    requirements = typed(read_instances(instances)) if instances else None
-    tau = by_requirement = None
+    types = Types(r.typed(r.read_instances(instances)) if instances else None)
     if judgments is not None:
-        if requirements is None:
+        if types.requirements is None:
             raise UsageError("--judgments needs the benchmark's requirements: add --instances FILE.")
-        verdicts = read_judgments(judgments, requirements, panel)
-        tau, by_requirement = ablate_types(verdicts, panel, seed), requirement_dawid_skene(verdicts, panel)
+        verdicts = r.read_judgments(judgments, types.requirements, panel)
+        by_requirement = r.requirement_dawid_skene(verdicts, panel)
+        types = Types(types.requirements, r.ablate_types(verdicts, panel, seed), by_requirement)
     return reproduce_devai(
         panel,
         labels=read_labels(labels, panel) if labels else None,
-        types=Types(requirements, tau, by_requirement),
+        types=types,
         replication=replication,
         seed=seed,
         more=() if labels else (NO_LABELS,),
     )
 
 
-def _mrewardbench(data: str | Path | None, anchor: str | Path | None, offline: bool, seed: int | None) -> Reproduction:
+def _mrewardbench(data: Source, anchor: Source, offline: bool, seed: int | None) -> Reproduction:
     from polyjudge.paper.mrewardbench import reproduce_mrewardbench
 
     if data is None:
@@ -127,7 +117,7 @@ def _mrewardbench(data: str | Path | None, anchor: str | Path | None, offline: b
     return reproduce_mrewardbench(panel, sample, seed=seed)
 
 
-def devai_instances(path: str | Path | None) -> list[dict[str, Any]]:
+def devai_instances(path: Source) -> list[dict[str, Any]]:
     """The benchmark's tasks: of a file, of the cache, or fetched."""
     from polyjudge.paper.requirements import read_instances
 
