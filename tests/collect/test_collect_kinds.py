@@ -14,8 +14,8 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan, parse_plan, read_summary
-from polyjudge.collect.expected import expected_score
 from polyjudge.collect.languages import SHIPPED, phrases
+from polyjudge.collect.parse import expected_score
 from polyjudge.collect.plan import Rubric
 from polyjudge.collect.preview import preview
 from polyjudge.collect.prompts import answer_schema, layout

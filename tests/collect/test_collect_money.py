@@ -13,11 +13,10 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan, read_summary
-from polyjudge.collect.cost import Prices, load_prices
+from polyjudge.collect.cost import Prices, characters, family, load_prices, tokens
 from polyjudge.collect.languages import SHIPPED
 from polyjudge.collect.plan import Price
 from polyjudge.collect.preview import preview
-from polyjudge.collect.tokens import characters, family, tokens
 
 
 def rows(run: Path, query: str) -> list[Any]:

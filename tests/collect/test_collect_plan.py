@@ -13,15 +13,14 @@ import pytest
 
 from polyjudge.collect import load_plan, parse_plan
 from polyjudge.collect.calls import InOrder, Remaining, prepare
-from polyjudge.collect.cost import load_prices
+from polyjudge.collect.cost import characters, load_prices
+from polyjudge.collect.cost import tokens as count_tokens
 from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
 from polyjudge.collect.plan import Rubric
 from polyjudge.collect.preview import preview
 from polyjudge.collect.prompts import TEMPLATES, check_template, layout, load_templates, render, template_name
 from polyjudge.collect.store import create_store
-from polyjudge.collect.tokens import characters
-from polyjudge.collect.tokens import tokens as count_tokens
 from polyjudge.panel.errors import CollectError
 from refusals import lacks, refused
 

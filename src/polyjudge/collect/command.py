@@ -12,6 +12,7 @@ import typer
 from typer import Argument, Context, Option
 
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import tell
 from polyjudge.questions import options as o
 from polyjudge.questions.emit import show
 from polyjudge.questions.plan.command import Questions
@@ -29,21 +30,6 @@ FailOn = StrEnum("FailOn", "missing")
 """What makes a run end with exit code 1."""
 Until = StrEnum("Until", "settled")
 """When an adaptive run stops."""
-
-
-RetryMissing = Annotated[
-    bool, Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read.")
-]
-SkipFailed = Annotated[
-    bool, Option("--skip-failed", help="End the run with calls that fail for good (a text too long) as missing.")
-]
-Export = Annotated[Path | None, Option(metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")]
-FailOnMissing = Annotated[
-    FailOn | None, Option(help="Exit with 1 when answers are missing, also when all else is well.")
-]
-SendKey = Annotated[
-    list[str] | None, Option(metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name.")
-]
 
 
 @dataclass(frozen=True)
@@ -66,9 +52,7 @@ class Adaptive(o.Group):
     def given(self) -> dict[str, Any]:
         """Settings of the rule that the user named."""
         named = {"questions": self.questions and self.questions.value, "matters": self.matters, "threshold": self.at}
-        return {name: value for name, value in named.items() if value is not None} | (
-            {"guard": True} if self.guard else {}
-        )
+        return {name: value for name, value in (named | {"guard": self.guard or None}).items() if value is not None}
 
 
 OPTIONS = (o.Json, Adaptive)
@@ -90,11 +74,22 @@ def collect(
         bool, Option("--check", help="One call per judge and language: key, answer, price, time. Nothing is kept.")
     ] = False,
     max_cost: Annotated[float | None, Option(min=0, help="Stop before this many dollars are spent in the run.")] = None,
-    retry_missing: RetryMissing = False,
-    skip_failed: SkipFailed = False,
-    fail_on: FailOnMissing = None,
-    send_key: SendKey = None,
-    export: Export = None,
+    retry_missing: Annotated[
+        bool,
+        Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."),
+    ] = False,
+    skip_failed: Annotated[
+        bool, Option("--skip-failed", help="End the run with calls that fail for good (a text too long) as missing.")
+    ] = False,
+    fail_on: Annotated[
+        FailOn | None, Option(help="Exit with 1 when answers are missing, also when all else is well.")
+    ] = None,
+    send_key: Annotated[
+        list[str] | None, Option(metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name.")
+    ] = None,
+    export: Annotated[
+        Path | None, Option(metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
+    ] = None,
 ) -> None:
     """Run the judges of a plan and keep every answer.
 
@@ -104,21 +99,15 @@ def collect(
     """
     from polyjudge.collect import load_plan
 
-    as_json = o.Json.of(ctx).as_json
     if plan is None and output is None:
         raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
     if export is not None and export.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--export writes .parquet or .csv, not {export.name!r}.")
-    adaptive = Adaptive.of(ctx)
+    adaptive, keys = Adaptive.of(ctx), send_key or []
     if dry_run or check:
         if plan is None:
             raise UsageError("--dry-run and --check need a plan.")
-        read = load_plan(plan)
-        return (
-            _check(read, as_json, send_key or [])
-            if check
-            else _preview(read, output, adaptive, as_json, send_key or [])
-        )
+        return _check(ctx, load_plan(plan), keys) if check else _preview(ctx, load_plan(plan), output, adaptive, keys)
     if output is None:
         raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
     if plan is None:
@@ -127,19 +116,23 @@ def collect(
         summary = read_summary(output)
     else:
         read = load_plan(plan)
-        options = {"max_cost": max_cost, "send_key": send_key or [], "skip_failed": skip_failed}
-        summary = _ask(read, output, _settings(read, adaptive), retry_missing=retry_missing, **options)
+        options = {"max_cost": max_cost, "send_key": keys, "skip_failed": skip_failed, "retry_missing": retry_missing}
+        summary = _ask(read, output, _settings(read, adaptive), **options)
     if export is not None:
         from polyjudge.collect.runs import export_run
 
         export_run(output, export)
-    from polyjudge.report import report_of
-
-    show(report_of(summary), as_json, full=True)
+    _show(ctx, summary)
     if summary.stopped == "interrupted":
         raise typer.Exit(130)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
         raise typer.Exit(1)
+
+
+def _show(ctx: Context, found: Any) -> None:
+    from polyjudge.report import report_of
+
+    show(report_of(found), o.Json.of(ctx).as_json, full=True)
 
 
 def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, **options: Any) -> Summary:
@@ -150,30 +143,24 @@ def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, **options: A
         raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
     with watching(sys.stderr) as watch:
         try:
-            if settings is not None:
-                return _ask_until(plan, output, settings, watch=watch, **options)
-            from polyjudge.collect.runner import collect as run
+            if settings is None:
+                from polyjudge.collect.runner import collect as run
 
-            return run(plan, output, watch=watch, **options)
+                return run(plan, output, watch=watch, **options)
+            from polyjudge.collect.adaptive import collect_until
+            from polyjudge.collect.runs import read_run
+            from polyjudge.panel.say import word
+
+            def read(folder: Path) -> pd.DataFrame:
+                return read_run(folder, every=True).frame
+
+            def say_look(look: Say) -> None:
+                print(word(look), file=sys.stderr, flush=True)
+
+            return collect_until(plan, output, settings, read, tell=say_look, watch=watch, **options)
         except KeyboardInterrupt:
-            from polyjudge.panel.labels import tell
-
             tell(f"stopped. The same command goes on where it stopped ({output}).")
             raise typer.Exit(130) from None
-
-
-def _ask_until(plan: Plan, output: Path, settings: dict[str, Any], **more: Any) -> Summary:
-    from polyjudge.collect.adaptive import collect_until
-    from polyjudge.collect.runs import read_run
-    from polyjudge.panel.say import word
-
-    def tell(look: Say) -> None:
-        print(word(look), file=sys.stderr, flush=True)
-
-    def read(folder: Path) -> pd.DataFrame:
-        return read_run(folder, every=True).frame
-
-    return collect_until(plan, output, settings, read, tell=tell, **more)
 
 
 def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
@@ -205,22 +192,20 @@ def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> A
     return panel.scores if panel.system_scores is None else panel.system_scores
 
 
-def _preview(plan: Plan, output: Path | None, adaptive: Adaptive, as_json: bool, send_key: list[str]) -> None:
+def _preview(ctx: Context, plan: Plan, output: Path | None, adaptive: Adaptive, send_key: list[str]) -> None:
     from polyjudge.collect.preview import preview
-    from polyjudge.report import report_of
 
     settings = _settings(plan, adaptive)
     found = preview(plan, output, settings, _pilot(adaptive.pilot, plan, settings), send_key)
-    show(report_of(found), as_json, full=True)
+    _show(ctx, found)
     if found.unusable:
         raise typer.Exit(2)
 
 
-def _check(plan: Plan, as_json: bool, send_key: list[str]) -> None:
+def _check(ctx: Context, plan: Plan, send_key: list[str]) -> None:
     from polyjudge.collect.first_calls import first_calls
-    from polyjudge.report import report_of
 
     found = first_calls(plan, send_key)
-    show(report_of(found), as_json, full=True)
+    _show(ctx, found)
     if len(found.problems):
         raise typer.Exit(1)

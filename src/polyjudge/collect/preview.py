@@ -13,13 +13,12 @@ import pandas as pd
 from polyjudge.collect.adaptive import Expected, expected
 from polyjudge.collect.askers import make_asker
 from polyjudge.collect.calls import Work, prepare
-from polyjudge.collect.cost import Learnt, Prices, expected_output, learnt_output
+from polyjudge.collect.cost import Learnt, Prices, characters, expected_output, learnt_output, tokens
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.models import Problem
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import parts, render
 from polyjudge.collect.store import FILE, damaged, open_store
-from polyjudge.collect.tokens import characters, tokens
 from polyjudge.panel.arrays import Array
 from polyjudge.report.result import Result
 

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 from polyjudge.collect.askers import make_asker
 from polyjudge.collect.batches import BatchDesk
 from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin, prepare
-from polyjudge.collect.cost import expected_output, learnt_output, usage
+from polyjudge.collect.cost import characters, expected_output, learnt_output, tokens, usage
 from polyjudge.collect.desk import Budget, Desk, Limits, Status
-from polyjudge.collect.expected import expected_score
 from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.models import Ask, HttpAsker, Problem, Reply, unusable
-from polyjudge.collect.parse import REFUSED, parse, refuses
+from polyjudge.collect.parse import REFUSED, expected_score, parse, refuses
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.prompts import render
 from polyjudge.collect.secrets import known_secrets
@@ -44,7 +43,6 @@ from polyjudge.collect.store import (
     open_store,
     read_meta,
 )
-from polyjudge.collect.tokens import characters, tokens
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import some
 
