@@ -45,7 +45,7 @@ ADDED: dict[str, list[str]] = {
     "methods": ["polyjudge.paper.methods"],
     "formats": ["polyjudge.collect.runs"],
     "prices": ["polyjudge.collect.spent"],
-    "probes": ["polyjudge.collect.probes"],
+    "probes": ["polyjudge.collect.probe_files"],
 }
 """What is added -> the modules that bring it, imported when it is first asked for."""
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Context, Option
 
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean
 from polyjudge.questions import options as o
 
 if TYPE_CHECKING:
     from polyjudge.calibrate import Calibrator
     from polyjudge.panel.panel import Panel
-    from polyjudge.panel.say import Say
 
 OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
 
@@ -55,13 +56,13 @@ def calibrate(
     from polyjudge.calibrate.advice import advice
     from polyjudge.calibrate.methods import marked
     from polyjudge.estimate.identify import settle_incomplete
-    from polyjudge.panel.errors import UsageError
+    from polyjudge.panel.say import say
     from polyjudge.panel.scale import scale_of
 
-    _check(output, save, target, extend, clip, mark)
+    _check({"-o": output, "--save": save, "--target": target, "--extend": extend, "--clip": clip, "--mark": mark})
     panels = o.criteria_panels(ctx, scores, criterion, criteria)
     if len(panels) > 1:
-        _check_one({"--labels": labels, "--extend": extend, "--mark": mark, "--clip": clip})
+        _check_one({"--labels": labels, "--extend": extend, "--mark": mark, "--clip": clip or None})
         return _each(ctx, scores, panels, (output, save), method, shrink, column or "calibrated", spreadsheet_safe)
     everything = next(iter(panels.values()))
     alone = _alone(everything, output is not None and labels is None and extend is None)
@@ -71,44 +72,37 @@ def calibrate(
         raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
     cal, notes = _fitted(panel, method, shrink, labels, extend, target)
     notes += () if extend or mark is not None or (alone and labels is None) else advice(cal, panel)
+    outside = 0 if mark is not None else _outside(cal, panel)
+    if outside:
+        values = {"of": int(panel.counts.sum()), "clipped": clip, "low": scale.low, "high": scale.high}
+        notes = (say("calibrate.outside", count=outside, **values), *notes)
     if mark is not None:
-        cal = marked(cal, mark)
+        cal, notes = marked(cal, mark), (say("calibrate.mark"), *notes)
     part = panel.shape[1:] != everything.shape[1:]
     named = column if column is not None else "calibrated" if mark is None else "margin"
-    written = _write(
-        ctx, scores, output, cal.adjustment_.clipped(scale.ends) if clip else cal, named, part, spreadsheet_safe
-    )
-    if save is not None:
-        cal.save(save)
-    _show(ctx, panel, cal, notes, written, save, clip, mark)
+    new = cal.adjustment_.clipped(scale.ends) if clip else cal
+    written = _write(ctx, scores, output, new, named, part, spreadsheet_safe)
+    _finish(ctx, panel, cal, (save, "calibrator"), written, notes, {"outside": outside, "clipped": clip})
 
 
-def _check(
-    output: str | None, save: Path | None, target: float | None, extend: Path | None, clip: bool, mark: float | None
-) -> None:
+def _check(given: dict[str, Any]) -> None:
     """Options that do not go together."""
-    from polyjudge.panel.errors import UsageError
-
-    if output is None and save is None:
+    if given["-o"] is None and given["--save"] is None:
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
-    if target is not None and extend is None:
+    if given["--target"] is not None and given["--extend"] is None:
         raise UsageError("--target belongs to --extend.")
-    if clip and mark is not None:
+    if given["--clip"] and given["--mark"] is not None:
         raise UsageError("--mark leaves the scores as they are: there is nothing to --clip.")
 
 
 def _check_one(given: dict[str, Any]) -> None:
-    from polyjudge.panel.errors import UsageError
-
-    asked = next((flag for flag, value in given.items() if value not in (None, False)), None)
+    asked = next((flag for flag, value in given.items() if value is not None), None)
     if asked is not None:
         raise UsageError(f"{asked} works on one criterion at a time: read one of them.")
 
 
 def _alone(panel: Panel, by_judges: bool) -> bool:
     """Whether there is one language or one judge; an error where scores are to be calibrated by the other judges."""
-    from polyjudge.panel.errors import UsageError
-
     alone = min(panel.shape[1:]) < 2
     if alone and by_judges:
         raise UsageError(
@@ -125,9 +119,6 @@ def _each(
     """A calibrator for each criterion, in one file; and each row's score by that of its criterion."""
     from polyjudge.calibrate.criteria import CriteriaCalibrator
     from polyjudge.estimate.identify import settle_incomplete
-    from polyjudge.panel.errors import UsageError
-    from polyjudge.panel.labels import clean
-    from polyjudge.questions.emit import print_json, print_written
 
     whole = {name: settle_incomplete(panel) for name, panel in panels.items()}
     first = next(iter(panels.values()))
@@ -140,17 +131,7 @@ def _each(
     )
     part = any(whole[name].shape[1:] != panel.shape[1:] for name, panel in panels.items())
     written = _write(ctx, scores, output, cal, column, part, spreadsheet_safe)
-    if save is not None:
-        cal.save(save)
-    if o.Json.of(ctx).as_json:
-        print_json({"calibrator": cal.to_dict(), "written": vars(written) if written else None}, "calibrate")
-        return
-    print(first)
-    print(cal)
-    if save is not None:
-        print(f"Saved the calibrators of {len(cal.parts)} criteria to {clean(save, 400)}")
-    if written is not None:
-        print_written(written)
+    _finish(ctx, first, cal, (save, f"calibrators of {len(cal.parts)} criteria"), written)
 
 
 def _fitted(
@@ -162,7 +143,6 @@ def _fitted(
     from polyjudge.calibrate.consensus import ConsensusCalibrator
     from polyjudge.calibrate.extend import extend as widen
     from polyjudge.calibrate.methods import find_methods
-    from polyjudge.panel.errors import UsageError
 
     given = {"--method": method, "--shrink": shrink, "--labels": labels, "--extend": extend}
     several = [name for name, value in given.items() if value]
@@ -202,33 +182,25 @@ def _write(
     )
 
 
-def _show(
-    ctx: Context, panel: Panel, cal: Calibrator, notes: tuple[Any, ...], written: Any, save: Path | None, clip: bool,
-    mark: float | None,
+def _finish(
+    ctx: Context, panel: Panel, cal: Any, saved: tuple[Path | None, str], written: Any, notes: tuple[Any, ...] = (),
+    facts: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """Say what was fitted, how many scores leave the scale, what to know, and where everything went."""
-    from polyjudge.panel.labels import clean
+    """Save the calibrator, and say what was fitted, what to know about it, and where everything went."""
     from polyjudge.panel.records import plain
-    from polyjudge.panel.say import say
-    from polyjudge.panel.scale import scale_of
     from polyjudge.questions.emit import print_json, print_written
 
-    outside = 0 if mark is not None else _outside(cal, panel)
-    said: list[Say] = [] if mark is None else [say("calibrate.mark")]
-    if outside:
-        low, high = scale_of(panel).ends
-        of = int(panel.counts.sum())
-        said.append(say("calibrate.outside", count=outside, of=of, clipped=clip, low=low, high=high))
-    if o.Json.of(ctx).as_json:
-        more = {"written": vars(written) if written else None, "outside": outside, "clipped": clip}
-        print_json({"calibrator": cal.to_dict(), "notes": plain([*said, *notes]), **more}, "calibrate")
-        return
-    print(panel)
-    print(cal)
-    for note in (*said, *notes):
-        print(note)
+    save, what = saved
     if save is not None:
-        print(f"Saved the calibrator to {clean(save, 400)}")
+        cal.save(save)
+    if o.Json.of(ctx).as_json:
+        more = {} if facts is None else {"notes": plain(list(notes)), **facts}
+        print_json({"calibrator": cal.to_dict(), "written": vars(written) if written else None, **more}, "calibrate")
+        return
+    for line in (panel, cal, *notes):
+        print(line)
+    if save is not None:
+        print(f"Saved the {what} to {clean(save, 400)}")
     if written is not None:
         print_written(written)
 

@@ -30,6 +30,19 @@ FailOn = StrEnum("FailOn", "missing")
 """What makes a run end with exit code 1."""
 Until = StrEnum("Until", "settled")
 """When an adaptive run stops."""
+RetryMissing = Annotated[
+    bool, Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read.")
+]
+SkipFailed = Annotated[
+    bool, Option("--skip-failed", help="End the run with calls that fail for good (a text too long) as missing.")
+]
+Export = Annotated[Path | None, Option(metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")]
+FailOnMissing = Annotated[
+    FailOn | None, Option(help="Exit with 1 when answers are missing, also when all else is well.")
+]
+SendKey = Annotated[
+    list[str] | None, Option(metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name.")
+]
 
 
 @dataclass(frozen=True)
@@ -74,22 +87,11 @@ def collect(
         bool, Option("--check", help="One call per judge and language: key, answer, price, time. Nothing is kept.")
     ] = False,
     max_cost: Annotated[float | None, Option(min=0, help="Stop before this many dollars are spent in the run.")] = None,
-    retry_missing: Annotated[
-        bool,
-        Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."),
-    ] = False,
-    skip_failed: Annotated[
-        bool, Option("--skip-failed", help="End the run with calls that fail for good (a text too long) as missing.")
-    ] = False,
-    fail_on: Annotated[
-        FailOn | None, Option(help="Exit with 1 when answers are missing, also when all else is well.")
-    ] = None,
-    send_key: Annotated[
-        list[str] | None, Option(metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name.")
-    ] = None,
-    export: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
-    ] = None,
+    retry_missing: RetryMissing = False,
+    skip_failed: SkipFailed = False,
+    fail_on: FailOnMissing = None,
+    send_key: SendKey = None,
+    export: Export = None,
 ) -> None:
     """Run the judges of a plan and keep every answer.
 

@@ -17,17 +17,11 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from typer import Context
 
 from polyjudge.collect.damage import DAMAGE, PLACEBO, Source, damaged, graphemes, padded, placebo, plea
-from polyjudge.collect.items import read_rows
-from polyjudge.collect.runs import holds_probes as holds_probes
-from polyjudge.panel.errors import CollectError, UsageError
+from polyjudge.panel.errors import CollectError
 from polyjudge.panel.files import atomic_write
-from polyjudge.panel.labels import clean, tell
-from polyjudge.panel.say import say, word
-from polyjudge.questions import options as o
-from polyjudge.questions.emit import print_json
+from polyjudge.panel.labels import clean
 
 SHARES = (0.2, 0.4, 0.8)
 """Share of graphemes edited at severity 1, 2 and 3."""
@@ -223,44 +217,3 @@ def _size(text: str) -> int:
 def _plain(text: str) -> str:
     """A text without what is form only: compatibility characters, case and white space."""
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-def write_from_items(ctx: Context, path: Path, response: str, tasks: int, every_kind: bool, seed: int) -> None:
-    """`polyjudge probe make`: versions of the items in a file, and what was made."""
-    options, columns = o.Output.of(ctx), o.Columns.of(ctx)
-    if options.output is None:
-        raise UsageError("Name the file to write: -o probes.jsonl.")
-    rows = read_rows(path)
-    first = rows[0] if rows else {}
-    task = columns.task or next((n for n in ("id", "task", "item_id", "task_id") if n in first), "id")
-    probes = make_probes(
-        rows,
-        task=task,
-        language=columns.language or ("language" if "language" in first else "lang"),
-        response=response,
-        tasks=tasks,
-        every_kind=every_kind,
-        seed=seed,
-    )
-    write_probes(probes, options.output)
-    lost = probes.lost()
-    gone = sum(probes.discarded.values())
-    if options.as_json:
-        summary = {
-            "rows": len(probes.rows),
-            "tasks": probes.tasks,
-            "discarded": gone,
-            "discarded_by_language": lost,
-            "short": list(probes.short),
-            "shares": {f"{language} {severity}": share for (language, severity), share in probes.shares.items()},
-        }
-        print_json(summary, "probe")
-        return
-    print(word(say("probe.made", rows=len(probes.rows), tasks=probes.tasks, languages=len(lost), discarded=gone)))
-    for language, share in lost.items():
-        if share > 0.1:
-            print(word(say("probe.lost", language=language, share=share)))
-    if probes.short:
-        print(word(say("probe.short", tasks=probes.short)))
-    print(word(say("probe.ask", path=str(options.output))))
-    tell(f"wrote {options.output}")
