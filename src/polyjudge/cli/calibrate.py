@@ -78,10 +78,9 @@ def calibrate(
         notes = (say("calibrate.outside", count=outside, **values), *notes)
     if mark is not None:
         cal, notes = marked(cal, mark), (say("calibrate.mark"), *notes)
-    part = panel.shape[1:] != everything.shape[1:]
     named = column if column is not None else "calibrated" if mark is None else "margin"
     new = cal.adjustment_.clipped(scale.ends) if clip else cal
-    written = _write(ctx, scores, output, new, named, part, spreadsheet_safe)
+    written = _write(ctx, scores, output, new, named, panel.shape[1:] != everything.shape[1:], spreadsheet_safe)
     _finish(ctx, panel, cal, (save, "calibrator"), written, notes, {"outside": outside, "clipped": clip})
 
 
