@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 Read = Callable[[Path], pd.DataFrame]
 """The scores of a run folder: task, [system], language, judge, score."""
-
-
 Range = tuple[float, float, float]
 """10th percentile, median and 90th percentile of simulated runs."""
 
@@ -87,10 +85,9 @@ class _Tasks:
         self.systems = list(dict.fromkeys(name.system for name in aligned.names))
         named = tuple(s for s in self.systems if s)
         self.named = named if len(named) > 1 else ()
-        first = {
-            name.task: cluster
-            for name, cluster in zip(reversed(aligned.names), reversed(aligned.clusters), strict=True)
-        }
+        first: dict[str, str] = {}
+        for name, cluster in zip(aligned.names, aligned.clusters, strict=True):
+            first.setdefault(name.task, cluster)
         labels = [first[task] or f"\0{task}" for task in self.tasks]
         codes = np.unique(labels, return_inverse=True)[1]
         clustered = any(first.values())
@@ -112,10 +109,6 @@ class _Tasks:
     def places(self, purchase: Purchase) -> list[int]:
         """Items of the tasks to buy, in order."""
         return [p for task in self.order[purchase.start : purchase.stop] for p in self._places[task]]
-
-    def first(self, tasks: int) -> NDArray[np.int64] | None:
-        """Clusters of the first tasks."""
-        return None if self.clusters is None else self.clusters[:tasks]
 
     def cells(self, rule: Sequential, purchase: Purchase) -> set[tuple[str, str, str]]:
         """(system, language, judge) to buy."""
@@ -151,16 +144,10 @@ class _Part:
     more: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        rule, look = self.rule, self.state.look
-        return {
-            "languages": list(rule.languages),
-            "judges": list(rule.judges),
-            "new": list(rule.new),
-            "questions": rule.asked.to_numpy().tolist(),
-            "state": self.state.to_dict(),
-            "tasks": (0, *rule.looks)[look],
-            **self.more,
-        }
+        rule, state = self.rule, self.state
+        axes = {name: list(getattr(rule, name)) for name in ("languages", "judges", "new")}
+        asked, tasks = rule.asked.to_numpy().tolist(), (0, *rule.looks)[state.look]
+        return {**axes, "questions": asked, "state": state.to_dict(), "tasks": tasks, **self.more}
 
     @classmethod
     def from_dict(cls, kept: dict[str, Any], tasks: _Tasks, asked: dict[str, list[str]]) -> _Part | None:
@@ -185,15 +172,9 @@ class _Part:
 
 
 def collect_until(
-    plan: Plan,
-    folder: str | Path,
-    settings: dict[str, Any],
-    read: Read,
-    asking: Asking | None = None,
-    *,
-    tell: Callable[[Say], None] | None = None,
-    **options: Any,
-) -> Summary:
+    plan: Plan, folder: str | Path, settings: dict[str, Any], read: Read, asking: Asking | None = None, *,
+    tell: Callable[[Say], None] | None = None, **options: Any,
+) -> Summary:  # fmt: skip
     """Collect until every question is settled, all is bought, or the money is spent. Goes on where it stopped.
 
     settings : of `Sequential`: matters, questions, level, threshold, at_least, first, seed
@@ -216,7 +197,8 @@ def collect_until(
                 left = order(Remaining(con, work))
                 if any(left.take(judge.name) for judge in plan.judges):
                     return summary  # a judge set aside, money spent, calls given up
-                scores, clusters = tasks.scores(rule, read(folder), purchase.stop), tasks.first(purchase.stop)
+                scores = tasks.scores(rule, read(folder), purchase.stop)
+                clusters = None if tasks.clusters is None else tasks.clusters[: purchase.stop]
                 part.state = rule.look(part.state, scores, clusters)
                 so_far = replay_of(rule, part.state, scores, clusters)
                 part.more = {"blind_spot": plain(so_far.blind_spot)}
@@ -248,20 +230,9 @@ def _line(work: Work, part: _Part, summary: Summary, scores: Array, clusters: ND
         if own["cost"].notna().all():
             money = _range(bought @ (each * own["cost"] / own["answered"].clip(lower=1)).to_numpy())
     still = int(state.open.sum())
-    return say(
-        "adaptive.look",
-        look=state.look,
-        looks=len(rule.looks),
-        tasks=len(scores),
-        settled=len(state.verdict) - still,
-        open=still,
-        calls=calls,
-        whole=whole,
-        saved=saved,
-        cost=summary.cost,
-        ahead=ahead,
-        money=money,
-    )
+    bought = {"calls": calls, "whole": whole, "saved": saved, "cost": summary.cost, "ahead": ahead, "money": money}
+    known = {"tasks": len(scores), "settled": len(state.verdict) - still, "open": still}
+    return say("adaptive.look", look=state.look, looks=len(rule.looks), **known, **bought)
 
 
 def _range(values: Array) -> Range:
@@ -330,7 +301,8 @@ def _planned(con: sqlite3.Connection, work: Work, settings: dict[str, Any]) -> t
                 "This run was begun without --until. Answers bought in another order cannot be looked at with a "
                 "guarantee: use a new folder (-o)."
             )
-        return tasks, [_begun(tasks.rule())]
+        rule = tasks.rule()
+        return tasks, [_Part(rule, rule.start(), {})]
     now = _note(tasks, [])
     changed = [name for name in ("settings", "looks", "order", "systems") if kept.get(name) != now[name]]
     if changed:
@@ -341,11 +313,7 @@ def _planned(con: sqlite3.Connection, work: Work, settings: dict[str, Any]) -> t
     asked = _asked(work.plan)
     _refuse_changes(asked, kept["parts"], settings.get("questions", "judges"))
     parts = [part for entry in kept["parts"] if (part := _Part.from_dict(entry, tasks, asked)) is not None]
-    return tasks, [*parts, *map(_begun, _joined(tasks, parts, asked))]
-
-
-def _begun(rule: Sequential) -> _Part:
-    return _Part(rule, rule.start(), {})
+    return tasks, [*parts, *(_Part(rule, rule.start(), {}) for rule in _joined(tasks, parts, asked))]
 
 
 def _refuse_changes(asked: dict[str, list[str]], parts: list[dict[str, Any]], kind: str) -> None:
@@ -377,13 +345,8 @@ def _joined(tasks: _Tasks, parts: list[_Part], asked: dict[str, list[str]]) -> I
 
 def _note(tasks: _Tasks, parts: list[_Part]) -> dict[str, Any]:
     """What is kept in the store."""
-    return {
-        "settings": tasks.settings,
-        "looks": list(tasks.rule().looks),
-        "order": tasks.order,
-        "systems": list(tasks.named),
-        "parts": [part.to_dict() for part in parts],
-    }
+    looks = {"looks": list(tasks.rule().looks), "order": tasks.order, "systems": list(tasks.named)}
+    return {"settings": tasks.settings, **looks, "parts": [part.to_dict() for part in parts]}
 
 
 def with_defaults(settings: dict[str, Any], scale: tuple[float, float]) -> dict[str, Any]:

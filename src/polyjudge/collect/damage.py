@@ -29,6 +29,7 @@ TRIES, NEAR = 12, 0.01
 """Choices of words that are tried, and how near to the share one is good enough."""
 SHORT = 4
 """A word of fewer letters before a full stop may be an abbreviation."""
+VOWELS = "aeiouyıаеёиоуыэюяіїєαεηιουω"
 _STOPPED = """etc approx incl ca usw evtl inkl ungef bspw ej pág aprox núm art cap ed vol ex pag ecc sig dott prof örn
 vb dll dsb dst тыс руб ул им напр рис стр див вул ін проф акад доц инж просп респ обл зам
 corp dept messrs capt sept ggf geb abs bd jh tel av ave blvd jr srta profa depto
@@ -102,7 +103,8 @@ def sentences(text: str) -> list[str]:
 def _ends(before: str, mark: str, space: str, following: str) -> bool:
     """Whether a mark surely ends a sentence."""
     wide = ord(mark[0]) >= 0x3000  # full-width marks stand without a space
-    if not (space or wide) or following.islower() or _quoted(mark[-1]):  # "No," he may go on to say
+    quoted = mark[-1] in "\"'" or unicodedata.category(mark[-1]) in ("Pe", "Pf", "Pi")  # "No," he may go on to say
+    if not (space or wide) or following.islower() or quoted:
         return False
     if "." not in mark and "…" not in mark:
         return True
@@ -112,17 +114,10 @@ def _ends(before: str, mark: str, space: str, following: str) -> bool:
         return False
     if letters[0].lower() == letters[0].upper():  # a script without capitals
         return len(letters) >= SHORT - 1
-    short = len(letters) < SHORT and (word[0].isupper() or not any(_vowel(c) for c in letters))
+    short = len(letters) < SHORT and (
+        word[0].isupper() or not any(unicodedata.normalize("NFD", c)[0].lower() in VOWELS for c in letters)
+    )
     return not (short or len(letters) == 1 or len(before.split()) == 1 or word.casefold() in ABBREVIATIONS)
-
-
-def _quoted(mark: str) -> bool:
-    """Whether a mark closes a quotation or a bracket."""
-    return mark in "\"'" or unicodedata.category(mark) in ("Pe", "Pf", "Pi")
-
-
-def _vowel(letter: str) -> bool:
-    return unicodedata.normalize("NFD", letter)[0].lower() in "aeiouyıаеёиоуыэюяіїєαεηιουω"
 
 
 # --- damage ---
@@ -248,14 +243,6 @@ def _exchanged(words: Sequence[str], groups: list[list[int]], rng: np.random.Gen
     return out
 
 
-def _other(source: Source, text: Cut, edited: list[int], rng: np.random.Generator) -> list[str]:
-    return _replaced(source.other_task, text, edited)
-
-
-def _language(source: Source, text: Cut, edited: list[int], rng: np.random.Generator) -> list[str]:
-    return _replaced(source.other_language, text, edited)
-
-
 def _replaced(donor: str, text: Cut, edited: list[int]) -> list[str]:
     """A stretch replaced by as many whole words of another text."""
     other = cut(donor)
@@ -284,8 +271,8 @@ _EDIT: dict[str, Callable[[Source, Cut, list[int], np.random.Generator], list[st
     "truncate": _drop,
     "shuffle": _shuffle,
     "swap": _swap,
-    "other": _other,
-    "language": _language,
+    "other": lambda source, text, edited, _: _replaced(source.other_task, text, edited),
+    "language": lambda source, text, edited, _: _replaced(source.other_language, text, edited),
 }
 
 
@@ -324,14 +311,13 @@ def _wrap(text: str) -> str:
         if len(line) <= WIDTH or _LAID_OUT.match(line):
             out.append(line)
             continue
-        row = ""
-        for word in line.split(" "):
-            if row and len(row) + 1 + len(word) > WIDTH:
-                out.append(row)
-                row = word
+        first, *words = line.split(" ")
+        out.append(first)
+        for word in words:
+            if out[-1] and len(out[-1]) + 1 + len(word) > WIDTH:
+                out.append(word)
             else:
-                row = f"{row} {word}" if row else word
-        out.append(row)
+                out[-1] += f" {word}" if out[-1] else word
     return "\n".join(out)
 
 

@@ -53,6 +53,8 @@ class Item:
 
 Columns = tuple[tuple[str, str], ...]
 """Fields of an item and the columns that hold them."""
+Numbered = Iterator[tuple[int, dict[str, Any]]]
+"""Rows with their numbers."""
 
 
 def _columns(plan: Plan) -> Columns:
@@ -321,7 +323,7 @@ class _Gathered:
         have = sorted((n for n in range(len(rows)) if rows[n] >= 0), key=lambda n: rows[n])
         return [*have, *(n for n in range(len(self.names)) if n >= len(rows) or rows[n] < 0)]
 
-    def take(self, language: str | None, rows: Rows, stream: Iterator[tuple[int, dict[str, Any]]]) -> None:
+    def take(self, language: str | None, rows: Rows, stream: Numbered) -> None:
         """All rows of a file: of one language, or (None) of the languages in its language column."""
         if language is not None:
             seen = self.found.setdefault(language, _Seen(rows))
@@ -387,7 +389,7 @@ class _Gathered:
             self.problems.setdefault(n, problem)
 
 
-def _tables(plan: Plan) -> Iterator[tuple[str | None, Rows, Iterator[tuple[int, dict[str, Any]]]]]:
+def _tables(plan: Plan) -> Iterator[tuple[str | None, Rows, Numbered]]:
     """Language name (None: by its column), file and rows with their numbers."""
     source = plan.items
     if source.format == "mrewardbench" or "{language}" in source.path:
@@ -442,7 +444,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return [row for _, row in _stream(path)[1]]
 
 
-def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
+def _stream(path: Path) -> tuple[Rows, Numbered]:
     """The rows of a CSV, JSONL, JSON or Parquet file, to be read once in order and later by number."""
     try:
         if not path.is_file():
@@ -462,7 +464,7 @@ def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
     return rows, _copied(rows, path)
 
 
-def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(rows: Rows, path: Path) -> Numbered:
     """The rows of JSON lines; their starts are noted on the way."""
     rows.file.seek(0)
     if rows.file.read(3) != b"\xef\xbb\xbf":  # a byte order mark
@@ -489,7 +491,7 @@ def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise CollectError(f"Cannot read {clean(path, 200)}, item {number + 1}: {clean(error, 200)}.") from None
 
 
-def _copied(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _copied(rows: Rows, path: Path) -> Numbered:
     """The rows of another format, written as JSON lines to a file without a name on the way."""
     number = 0
     try:
@@ -527,21 +529,18 @@ def _parsed(path: Path) -> Iterator[Any]:
 
 
 def _mrewardbench(plan: Plan, code: str) -> Path:
+    """The file of a language: in the plan's folder, or fetched once into the cache."""
     code = MREWARDBENCH_CODES.get(code, code)
-    if plan.items.path == "hub":
-        return _download(HUB.format(code=code), code)
-    path = plan.resolve(plan.items.path) / code / "raw.json"
-    if not path.is_file():
-        raise CollectError(
-            f"There is no {clean(path, 200)}. M-RewardBench has one folder per language with raw.json in it; "
-            "set items.path to the folder above them, or to hub to download them."
-        )
-    return path
-
-
-def _download(url: str, code: str) -> Path:
+    if plan.items.path != "hub":
+        path = plan.resolve(plan.items.path) / code / "raw.json"
+        if not path.is_file():
+            raise CollectError(
+                f"There is no {clean(path, 200)}. M-RewardBench has one folder per language with raw.json in it; "
+                "set items.path to the folder above them, or to hub to download them."
+            )
+        return path
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "polyjudge" / "mrewardbench"
-    path = cache / code / "raw.json"
+    path, url = cache / code / "raw.json", HUB.format(code=code)
     if not path.is_file():
         try:
             with urllib.request.urlopen(url, timeout=60) as answer, atomic_path(path) as part:
@@ -556,26 +555,22 @@ def _download(url: str, code: str) -> Path:
 
 def _checklist(value: Any, where: str) -> list[tuple[str, str, str]]:
     """(id, type, wording) of each requirement; from a list, or from a list written as JSON."""
+    item = f"Item {clean(where)}: requirement"
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise CollectError(
-                f"Item {clean(where)}: requirements must be a list, or a list written as JSON."
-            ) from None
+            raise CollectError(f"{item}s must be a list, or a list written as JSON.") from None
     out: list[tuple[str, str, str]] = []
     if not isinstance(value, list):
-        raise CollectError(f"Item {clean(where)}: requirements must be a list, not {type(value).__name__}.")
+        raise CollectError(f"{item}s must be a list, not {type(value).__name__}.")
     for i, line in enumerate(value):
-        if isinstance(line, str):
-            line = {"text": line}
+        line = {"text": line} if isinstance(line, str) else line
         if not isinstance(line, dict):
-            raise CollectError(
-                f"Item {clean(where)}: requirement {i + 1} must be a text or an object, not {type(line).__name__}."
-            )
+            raise CollectError(f"{item} {i + 1} must be a text or an object, not {type(line).__name__}.")
         text = next((line[k] for k in ("text", "criteria", "requirement") if line.get(k)), None)
         if not isinstance(text, str):
-            raise CollectError(f"Item {clean(where)}: requirement {i + 1} has no text (text, criteria or requirement).")
+            raise CollectError(f"{item} {i + 1} has no text (text, criteria or requirement).")
         id_ = next((line[k] for k in ("id", "requirement_id") if line.get(k) is not None), i)
         type_ = next((line[k] for k in ("type", "category") if line.get(k)), "")
         out.append((_label(id_), _label(type_), storable(text)))

@@ -15,6 +15,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -184,16 +185,21 @@ class HttpAsker(Asker):
         """What is sent for a question."""
 
     @abstractmethod
-    def reply(self, found: Any, latency: float) -> Reply:
+    def read(self, found: dict[str, Any], latency: float) -> Reply:
         """What came back. Raises Problem."""
 
     path = ""
 
+    def reply(self, found: Any, latency: float) -> Reply:
+        """The answer in a body of any form. Raises Problem."""
+        if not isinstance(found, dict):
+            raise _unreadable(f"not an object but {type(found).__name__}", latency)
+        return self.read(found, latency)
+
     async def ask(self, ask: Ask) -> Reply:
         started = time.monotonic()
-        data = json.dumps(self.body(ask)).encode()
-        found = await self.send("POST", self.path, data=data)
-        return self.reply(found, time.monotonic() - started)
+        found = await self.send("POST", self.path, data=json.dumps(self.body(ask)).encode())
+        return self.reply(found, _since(started))
 
     async def send(self, method: str, path: str, data: Any = None, raw: bool = False) -> Any:
         """One request; the reply as JSON (or as bytes). Raises Problem."""
@@ -252,8 +258,7 @@ class ChatAsker(HttpAsker):
             body |= {"logprobs": True, "top_logprobs": 20 if not self.judge.model.startswith("fireworks/") else 5}
         return {**body, **settings.get("extra_body", {})}
 
-    def reply(self, found: Any, latency: float) -> Reply:
-        found = _mapping(found, latency)
+    def read(self, found: dict[str, Any], latency: float) -> Reply:
         choices = found.get("choices")
         if found.get("error") and not choices:  # some routers answer 200 and say inside that it failed
             raise Problem(kind="error in reply", message=_message(found["error"]), retry=True, latency=latency)
@@ -293,11 +298,8 @@ class AnthropicAsker(HttpAsker):
                 {"type": "text", "text": ask.prompt[: ask.shared], "cache_control": {"type": "ephemeral"}},
                 {"type": "text", "text": ask.prompt[ask.shared :]},
             ]
-        body: dict[str, Any] = {
-            "model": self.model,
-            "max_tokens": 1024,
-            "messages": [{"role": "user", "content": content}],
-        }
+        messages = [{"role": "user", "content": content}]
+        body: dict[str, Any] = {"model": self.model, "max_tokens": 1024, "messages": messages}
         body |= {k: settings[k] for k in ("max_tokens", "temperature", "top_p", "top_k") if k in settings}
         if "stop_seqs" in settings:
             body["stop_sequences"] = settings["stop_seqs"]
@@ -307,18 +309,15 @@ class AnthropicAsker(HttpAsker):
             body["output_config"] = {"format": {"type": "json_schema", "schema": self.schema}}
         return {**body, **settings.get("extra_body", {})}
 
-    def reply(self, found: Any, latency: float) -> Reply:
-        found = _mapping(found, latency)
+    def read(self, found: dict[str, Any], latency: float) -> Reply:
         if found.get("type") == "error" or ("error" in found and "content" not in found):
             raise Problem(kind="error in reply", message=_message(found.get("error")), retry=True, latency=latency)
-        usage = _object(found.get("usage"))
-        cached = as_count(usage.get("cache_read_input_tokens"))
-        written = as_count(usage.get("cache_creation_input_tokens")) or 0
-        tokens = (as_count(usage.get("input_tokens")) or 0) + (cached or 0) + written
+        usage, read, wrote = _object(found.get("usage")), "cache_read_input_tokens", "cache_creation_input_tokens"
         return Reply(
             text=redact(_content(found.get("content"))), model=redact(str(found.get("model") or "")),
-            stop=str(found.get("stop_reason") or "end_turn"), input_tokens=tokens or None, written=written,
-            output_tokens=as_count(usage.get("output_tokens")) or None, cached_tokens=cached, latency=latency,
+            stop=str(found.get("stop_reason") or "end_turn"), written=_total(usage, wrote), latency=latency,
+            input_tokens=_total(usage, "input_tokens", read, wrote) or None, cached_tokens=as_count(usage.get(read)),
+            output_tokens=_total(usage, "output_tokens") or None,
         )  # fmt: skip
 
 
@@ -376,15 +375,19 @@ class InspectAsker(Asker):
         except Exception as error:
             raise self._problem(error, _since(started)) from None
         usage = output.usage.model_dump() if output.usage is not None else {}
-        cached, written = as_count(usage.get("input_tokens_cache_read")), usage.get("input_tokens_cache_write")
-        whole = (as_count(usage.get("input_tokens")) or 0) + (cached or 0) + (as_count(written) or 0)
-        left = (as_count(usage.get("total_tokens")) or 0) - whole
+        read, wrote = "input_tokens_cache_read", "input_tokens_cache_write"
+        whole = _total(usage, "input_tokens", read, wrote)
+        logprobs = output.choices[0].logprobs if output.choices else None
         return Reply(
-            text=redact(output.completion or ""), model=redact(output.model or ""),
+            text=redact(output.completion or ""), model=redact(output.model or ""), latency=_since(started),
             stop=str(output.stop_reason) if output.choices else "none", input_tokens=whole or None,
-            output_tokens=max(as_count(usage.get("output_tokens")) or 0, left) or None, cached_tokens=cached,
-            written=as_count(written) or 0, reasoning=as_count(usage.get("reasoning_tokens")) or 0,
-            latency=_since(started), tokens=_inspect_tokens(output),
+            output_tokens=max(_total(usage, "output_tokens"), _total(usage, "total_tokens") - whole) or None,
+            cached_tokens=as_count(usage.get(read)), written=_total(usage, wrote),
+            reasoning=_total(usage, "reasoning_tokens"),
+            tokens=tuple(
+                (entry.token, tuple((t.token, t.logprob) for t in entry.top_logprobs or []))
+                for entry in (logprobs.content if logprobs is not None else [])
+            ),
         )  # fmt: skip
 
     async def close(self) -> None:
@@ -395,7 +398,7 @@ class InspectAsker(Asker):
         decision = self._api.should_retry(error)
         away = status is None and re.search("Connect|ServiceRequest", type(error).__name__) is not None
         retry = away or bool(decision) or isinstance(error, (json.JSONDecodeError, UnicodeDecodeError))
-        kind = _status_kind(status) if status else "connection" if retry else type(error).__name__
+        kind = _kind(status) if status else "connection" if retry else type(error).__name__
         return Problem(
             kind=kind, message=_words(error), retry=retry, fatal=status in FATAL, latency=latency,
             retry_after=getattr(decision, "retry_after", None), paid=retry and status is None, unreachable=away,
@@ -454,15 +457,11 @@ async def _read(response: Any, most: int | None) -> bytes:
 
 
 def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: float) -> Problem:
-    text = _shown(body)
-    code = ""
-    try:
+    text, code = _shown(body), ""
+    with suppress(ValueError, RecursionError):
         found = json.loads(body)
         inner = found.get("error", found) if isinstance(found, dict) else found
-        text = _message(inner)
-        code = str(inner.get("code") or inner.get("type") or "") if isinstance(inner, dict) else ""
-    except (ValueError, RecursionError):
-        pass
+        text, code = _message(inner), str(_object(inner).get("code") or _object(inner).get("type") or "")
     message = clean(redact(f"Error code: {status}: {text}"), 400)
     broke = code == "insufficient_quota"
     long = status in (400, 413, 422) and _TOO_LONG.search(text) is not None
@@ -471,13 +470,13 @@ def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: floa
         named = next((name for name in _SENT if re.search(rf"\b{name}\b", text)), None)
         without = "structured" if _STRUCTURE.search(text) else named if _UNKNOWN.search(text) else None
     return Problem(
-        kind=_status_kind(status), message=message, latency=latency, retry_after=_retry_after(headers),
+        kind=_kind(status), message=message, latency=latency, retry_after=_retry_after(headers),
         retry=status in RETRIED and not broke, fatal=status in FATAL or broke, without=without, item=long,
         paid=status in PAID,
     )  # fmt: skip
 
 
-def _status_kind(status: int) -> str:
+def _kind(status: int) -> str:
     return "rate limit" if status == 429 else f"http {status}"
 
 
@@ -486,24 +485,13 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     if (wait := headers.get("retry-after-ms", "")).replace(".", "", 1).isdigit():
         return float(wait) / 1000
     text = headers.get("retry-after", "").strip()
-    if not text:
-        return None
-    try:
+    with suppress(ValueError):
         return max(0.0, min(float(text), 1e9))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError, IndexError, OverflowError):
         until = parsedate_to_datetime(text).timestamp()
         now = parsedate_to_datetime(headers["date"]).timestamp() if headers.get("date") else time.time()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return max(0.0, until - now)
-
-
-def _mapping(found: Any, latency: float) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise _unreadable(f"not an object but {type(found).__name__}", latency)
-    return found
+        return max(0.0, until - now)
+    return None
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -531,20 +519,22 @@ def as_count(value: Any) -> int | None:
     return math.ceil(number) if 0 <= number < 2**40 else None
 
 
+def _total(usage: Mapping[str, Any], *names: str) -> int:
+    """Tokens of these classes together."""
+    return sum(as_count(usage.get(name)) or 0 for name in names)
+
+
 def _chat_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     """Every class of tokens that a chat completion names. Zero is not known. Reasoning that stands beside the output is
     part of it, and what the total has more than both belongs to it too."""
-    tokens_in, tokens_out, total = (as_count(usage.get(f"{k}_tokens")) or 0 for k in ("prompt", "completion", "total"))
-    reasoning = as_count(_object(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
-    reasoning = max(reasoning, as_count(usage.get("reasoning_tokens")) or 0)
+    tokens_in, tokens_out = _total(usage, "prompt_tokens"), _total(usage, "completion_tokens")
+    of_output = _object(usage.get("completion_tokens_details"))
+    reasoning = max(_total(part, "reasoning_tokens") for part in (usage, of_output))
     beside = tokens_out + (reasoning if reasoning > tokens_out else 0)
+    left = _total(usage, "total_tokens") - tokens_in if tokens_in else 0
     cached = as_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
-    return {
-        "input_tokens": tokens_in or None,
-        "output_tokens": max(beside, total - tokens_in if tokens_in else 0) or None,
-        "cached_tokens": cached,
-        "reasoning": reasoning,
-    }
+    known = {"input_tokens": tokens_in or None, "output_tokens": max(beside, left) or None}
+    return {**known, "cached_tokens": cached, "reasoning": reasoning}
 
 
 def _tokens(choice: Mapping[str, Any]) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
@@ -561,14 +551,6 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[tuple[str, tuple[tuple[str, floa
         ]
         out.append((entry["token"], tuple(top)))
     return tuple(out)
-
-
-def _inspect_tokens(output: Any) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
-    logprobs = output.choices[0].logprobs if output.choices else None
-    return tuple(
-        (entry.token, tuple((t.token, t.logprob) for t in entry.top_logprobs or []))
-        for entry in (logprobs.content if logprobs is not None else [])
-    )
 
 
 def _message(error: Any) -> str:

@@ -40,30 +40,16 @@ def estimate(
     plan: Plan, prices: Prices, calls: int, characters: dict[str, int], learnt: Mapping[str, Learnt]
 ) -> Estimate:
     """The estimate for `calls` calls to every judge with these characters in all of their prompts."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for judge in plan.judges:
-        middle, low, high = tokens(characters, judge.model)
+        sizes = tokens(characters, judge.model)
         output = calls * (learnt[judge.name].mean if judge.name in learnt else expected_output(judge, plan))
-        rows.append(
-            {
-                "judge": judge.name,
-                "model": judge.model,
-                "calls": calls,
-                "input_tokens": round(middle),
-                "input_low": round(low),
-                "input_high": round(high),
-                "output_tokens": round(output),
-                "learnt": judge.name in learnt,
-                "batch": judge.batch,
-                "cost": prices.cost(judge.name, middle, output, batch=judge.batch),
-                "cost_low": prices.cost(judge.name, low, output, batch=judge.batch),
-                "cost_high": prices.cost(judge.name, high, output, batch=judge.batch),
-            }
-        )
-    frame = pd.DataFrame(rows)
-    for column in ("cost", "cost_low", "cost_high"):
-        frame[column] = frame[column].astype(float)
-    return Estimate(frame, prices.date)
+        costs = [prices.cost(judge.name, size, output, batch=judge.batch) for size in sizes]
+        counted = (calls, *map(round, sizes), round(output), judge.name in learnt, judge.batch)
+        rows.append((judge.name, judge.model, *counted, *costs))
+    columns = ["judge", "model", "calls", "input_tokens", "input_low", "input_high", "output_tokens", "learnt", "batch"]
+    money = ["cost", "cost_low", "cost_high"]
+    return Estimate(pd.DataFrame(rows, columns=columns + money).astype(dict.fromkeys(money, float)), prices.date)
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -97,12 +83,9 @@ class Preview(Result):
 
 
 def preview(
-    plan: Plan,
-    folder: str | Path | None = None,
-    settings: dict[str, Any] | None = None,
-    pilot: Array | None = None,
+    plan: Plan, folder: str | Path | None = None, settings: dict[str, Any] | None = None, pilot: Array | None = None,
     send_key: Sequence[str] = (),
-) -> Preview:
+) -> Preview:  # fmt: skip
     """Check a plan and count what it would take. Makes no request and writes nothing.
 
     settings : of the rule, for an adaptive run
@@ -186,13 +169,12 @@ def _probes(work: Work, versions: dict[str, int], learnt: dict[str, Learnt]) -> 
     if aligned.probes is None or aligned.first_version is None:
         return None
     calls = sum(work.size(place) for place in range(aligned.first_version, len(aligned)))
-    found = estimate(work.plan, work.prices, calls, versions, learnt).judges
-    priced = bool(found["cost"].notna().all())
+    cost = estimate(work.plan, work.prices, calls, versions, learnt).judges["cost"]
     return {
         "tasks": aligned.probes.tasks,
         "versions": len({name.system for name in aligned.names[aligned.first_version :]}),
         "calls": calls * len(work.plan.judges),
-        "cost": float(found["cost"].sum()) if priced else None,
+        "cost": float(cost.sum()) if cost.notna().all() else None,
         "discarded": aligned.probes.lost(),
         "short": list(aligned.probes.short),
     }

@@ -168,19 +168,16 @@ def _settled(
         "join items i using (task, system, replicate) where i.place >= 0 and a.repeat < ?",
         con, params=[repeats],
     )  # fmt: skip
-    languages = [language["name"] for language in plan["languages"]]
-    judges = [judge["name"] for judge in plan["judges"]]
+    languages, judges = ([part["name"] for part in plan[axis]] for axis in ("languages", "judges"))
     answers = answers[answers["language"].isin(languages) & answers["judge"].isin(judges)]
     if plan.get("probes"):
         answers = answers[answers["system"].map(is_version) == probes]
-    notes: list[Words] = []
     if answers.empty:
         raise PanelError("The run has no answers yet." if not probes else "The run has no answers to probes yet.")
+    answers["replicate"] = answers["item"]
     if repeats > 1:
         number = (answers["repeat"] + 1).astype(str)
         answers["replicate"] = (answers["item"] + "/" + number).where(answers["item"] != "", number)
-    else:
-        answers["replicate"] = answers["item"]
     adaptive = read_meta(con, "adaptive")
     if adaptive is not None:
         # A look that is under way has bought some cells of its tasks and not yet others, for no reason of design.
@@ -189,13 +186,12 @@ def _settled(
             cells = answers["language"].isin(part["languages"]) & answers["judge"].isin(part["judges"])
             taken |= cells & answers["task"].isin(adaptive["order"][: part["tasks"]])
         answers = answers[taken] if taken.any() else answers
-        return _in_order(answers, languages, judges), [*notes, BY_DESIGN], len(adaptive["looks"])
+        return _in_order(answers, languages, judges), [BY_DESIGN], len(adaptive["looks"])
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
-    if behind:
-        notes.append(say("run.behind", judges=behind))
-        judges = [judge for judge in judges if judge not in behind]
-        answers = answers[answers["judge"].isin(judges)]
+    judges = [judge for judge in judges if judge not in behind]
+    answers = answers[answers["judge"].isin(judges)]
+    notes: list[Words] = [say("run.behind", judges=behind)] if behind else []
     answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * repeats, probes)
     return _in_order(answers, languages, judges), notes + more, 0
 
@@ -222,9 +218,8 @@ def _whole_tasks(
     tasks = {key[0] for key in wanted}
     unfinished = {key[0] for key, count in wanted.items() if have.get(key, 0) != count}
     if unfinished and len(tasks - unfinished) >= 2:
-        return answers[~answers["task"].isin(unfinished)], [
-            say("run.unfinished", count=len(unfinished), all=len(tasks))
-        ]
+        left = say("run.unfinished", count=len(unfinished), all=len(tasks))
+        return answers[~answers["task"].isin(unfinished)], [left]
     return answers, [say("run.begun")] if unfinished else []
 
 
@@ -266,13 +261,11 @@ def _verdicts(answers: pd.DataFrame, items: dict[Any, Any], calls: str) -> pd.Da
     for *key, item, part, score, detail in answers[columns].itertuples(index=False):
         lines = items[(key[0], key[1], item)][2]
         if calls == "each":
-            found = [(part, dict(lines)[part], score)]
-        else:
-            verdicts = json.loads(detail) if detail else [None] * len(lines)
-            found = [
-                (id_, type_, None if v is None else 100.0 * v) for (id_, type_), v in zip(lines, verdicts, strict=True)
-            ]
-        rows += [(*key, item, *line) for line in found]
+            rows.append((*key, item, part, dict(lines)[part], score))
+            continue
+        verdicts = json.loads(detail) if detail else [None] * len(lines)
+        for line, v in zip(lines, verdicts, strict=True):
+            rows.append((*key, item, *line, None if v is None else 100.0 * v))
     frame = pd.DataFrame(rows, columns=[*KEYS, "item", "requirement", TYPE, "score"])
     return frame.astype({"score": float})
 

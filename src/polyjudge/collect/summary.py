@@ -69,9 +69,6 @@ class Summary(Result):
     folder: str
     name: str
     complete: bool
-    stopped: str | None
-    aside: dict[str, str]
-    failed: dict[str, int]
     judges: pd.DataFrame
     cells: pd.DataFrame
     missing_p: float | None
@@ -89,6 +86,9 @@ class Summary(Result):
     probes: bool = False
     """Whether probe versions were scored beside the items."""
     omitted: dict[str, list[str]] = field(default_factory=dict)
+    stopped: str | None = None
+    aside: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
     limit: float | None = None
     round: float | None = None
 
@@ -118,21 +118,17 @@ def read_summary(folder: str | Path) -> Summary:
 def stored_prices(con: sqlite3.Connection) -> Prices:
     """The prices that a run was last priced with."""
     stored = read_meta(con, "prices")
-
     by_judge = {str(k): None if v is None else Price(**v) for k, v in stored["by_judge"].items()}
     return Prices(str(stored["date"]), by_judge)
 
 
 def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> Summary:
     """Count what the store holds. `ended`: how the sitting that just ended went."""
-    plan = read_meta(con, "plan")
-    prices = stored_prices(con)
-    used = usage(con, prices)
-    names = [judge["name"] for judge in plan["judges"]]
-    languages = [language["name"] for language in plan["languages"]]
-    calls, repeats = read_meta(con, "calls"), plan["repeats"]
+    plan, prices = read_meta(con, "plan"), stored_prices(con)
+    used, repeats = usage(con, prices), plan["repeats"]
+    names, languages = ([part["name"] for part in plan[axis]] for axis in ("judges", "languages"))
     cells = _cells(con, names, languages, repeats)
-    judges = _judges(plan, used, prices, cells, calls)
+    judges = _judges(plan, used, prices, cells, read_meta(con, "calls"))
     adaptive = read_progress(con)
     if adaptive is not None and adaptive.finished:
         judges["remaining"] = 0
@@ -143,9 +139,6 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         folder=str(folder),
         name=str(plan["name"]),
         complete=bool((judges["remaining"] == 0).all()),
-        stopped=ended.get("stopped"),
-        aside=ended.get("aside", {}),
-        failed=ended.get("failed", {}),
         judges=judges,
         cells=cells,
         missing_p=float(cell_p.iloc[0]) if len(cell_p) else None,
@@ -162,8 +155,7 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         adaptive=adaptive,
         probes=bool(plan.get("probes")),
         omitted=read_meta(con, "omitted") or {},
-        limit=ended.get("limit"),
-        round=ended.get("round"),
+        **ended,
     )
 
 
@@ -174,14 +166,11 @@ def read_progress(con: sqlite3.Connection) -> Progress | None:
         return None
     tables, looks = [], len(kept["looks"])
     for number, part in enumerate(kept["parts"], 1):
-        state = part["state"]
         frame = pd.DataFrame(part["questions"], columns=["language", "first", "second"]).assign(part=number)
-        for name in ("verdict", "settled_at"):
-            frame[name] = state[name]
-        for name in ("estimate", "low", "high"):
-            frame[name] = pd.Series(state[name], dtype=float)
-        frame["final"] = pd.Series(part.get("final") or [None] * len(frame), dtype=float)
-        tables.append(frame)
+        for name in ("verdict", "settled_at", "estimate", "low", "high"):
+            frame[name] = part["state"][name]
+        frame["final"] = part.get("final") or [None] * len(frame)
+        tables.append(frame.astype(dict.fromkeys(["estimate", "low", "high", "final"], float)))
     under_way = [
         int(part["state"]["look"])
         for part, table in zip(kept["parts"], tables, strict=True)
@@ -207,23 +196,15 @@ def _judges(
     for judge in plan["judges"]:
         name = judge["name"]
         u, (answered, missing, refused) = used.get(name, {}), counts.loc[name]
-        rows.append(
-            {
-                "judge": name,
-                "model": judge["model"],
-                "calls": calls,
-                "answered": answered,
-                "missing": missing,
-                "refused": refused,
-                "errors": int(u.get("errors", 0)),
-                "remaining": max(0, calls - answered),
-                "input_tokens": int(u.get("input", 0)),
-                "output_tokens": int(u.get("output", 0)),
-                "estimated": int(u.get("estimated", 0)),
-                "cost": u.get("cost", 0.0) if prices.by_judge.get(name) is not None else None,
-            }
+        errors, tokens_in, tokens_out, estimated = (
+            int(u.get(k, 0)) for k in ("errors", "input", "output", "estimated")
         )
-    return pd.DataFrame(rows).astype({"cost": float})
+        cost = u.get("cost", 0.0) if prices.by_judge.get(name) is not None else None
+        row = name, judge["model"], calls, answered, missing, refused, errors, max(0, calls - answered)
+        rows.append((*row, tokens_in, tokens_out, estimated, cost))
+    columns = ["judge", "model", "calls", "answered", "missing", "refused", "errors", "remaining"]
+    columns += ["input_tokens", "output_tokens", "estimated", "cost"]
+    return pd.DataFrame(rows, columns=columns).astype({"cost": float})
 
 
 def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str], repeats: int) -> pd.DataFrame:
@@ -267,20 +248,19 @@ def _orphans(con: sqlite3.Connection, judges: list[str], languages: list[str], r
 
 def _models(con: sqlite3.Connection, judges: list[str]) -> pd.DataFrame:
     """Names that the services report, of the judges that have several."""
-    rows = con.execute("select judge, model, count(*) from answers where model <> '' group by judge, model").fetchall()
-    several = {judge for judge, _, _ in rows if sum(r[0] == judge for r in rows) > 1 and judge in judges}
-    return pd.DataFrame([row for row in rows if row[0] in several], columns=["judge", "model", "answers"])
+    query = "select judge, model, count(*) as answers from answers where model <> '' group by judge, model"
+    found = pd.read_sql_query(query, con)
+    return found[found["judge"].duplicated(keep=False) & found["judge"].isin(judges)].reset_index(drop=True)
 
 
 def _reasons(con: sqlite3.Connection) -> pd.DataFrame:
     """Why calls have no answer: the last error of each, counted."""
-    rows = con.execute(
-        "select e.judge, e.kind, max(e.error), count(distinct e.task || '\n' || e.language || '\n' || e.part "
-        "|| e.repeat) "
+    each = "e.task || '\n' || e.language || '\n' || e.part || e.repeat"
+    return pd.read_sql_query(
+        f"select e.judge, e.kind, max(e.error) as error, count(distinct {each}) as calls "
         f"from errors e left join answers a using ({KEY}) where a.task is null and e.kind <> 'killed' "
-        "group by e.judge, e.kind order by 4 desc limit 20"
-    ).fetchall()
-    return pd.DataFrame(rows, columns=["judge", "kind", "error", "calls"])
+        "group by e.judge, e.kind order by 4 desc limit 20", con,
+    )  # fmt: skip
 
 
 def _position(con: sqlite3.Connection | None) -> pd.DataFrame:
