@@ -230,9 +230,9 @@ def _line(work: Work, part: _Part, summary: Summary, scores: Array, clusters: ND
         if own["cost"].notna().all():
             money = _range(bought @ (each * own["cost"] / own["answered"].clip(lower=1)).to_numpy())
     still = int(state.open.sum())
-    bought = {"calls": calls, "whole": whole, "saved": saved, "cost": summary.cost, "ahead": ahead, "money": money}
+    facts = {"calls": calls, "whole": whole, "saved": saved, "cost": summary.cost, "ahead": ahead, "money": money}
     known = {"tasks": len(scores), "settled": len(state.verdict) - still, "open": still}
-    return say("adaptive.look", look=state.look, looks=len(rule.looks), **known, **bought)
+    return say("adaptive.look", look=state.look, looks=len(rule.looks), **known, **facts)
 
 
 def _range(values: Array) -> Range:

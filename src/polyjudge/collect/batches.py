@@ -42,19 +42,18 @@ class Batch:
     """The file of its requests at the provider."""
 
 
+@dataclass
 class OpenAIBatches:
     """OpenAI's batch endpoints: a file of requests, a batch over it, files of replies."""
 
+    asker: HttpAsker
     most, largest = 50_000, 190_000_000
-
-    def __init__(self, asker: HttpAsker) -> None:
-        self.asker = asker
 
     def line(self, custom: str, body: dict[str, Any]) -> bytes:
         entry = {"custom_id": custom, "method": "POST", "url": "/v1/chat/completions", "body": body}
         return json.dumps(entry).encode() + b"\n"
 
-    async def upload(self, file: IO[bytes], token: str) -> str:
+    async def upload(self, file: IO[bytes], token: str) -> str | None:
         """Send the requests; nothing is paid for yet. Returns the id of the file."""
         import aiohttp
 
@@ -82,7 +81,7 @@ class OpenAIBatches:
                 if marked or (batch.upload is not None and entry.get("input_file_id") == batch.upload):
                     return str(entry["id"])
             if not page.get("has_more") or not entries:
-                return None
+                break
             after = f"&after={entries[-1]['id']}"
         return None
 
@@ -105,14 +104,13 @@ class OpenAIBatches:
         return why, out
 
 
+@dataclass
 class AnthropicBatches:
     """Anthropic's message batches. They carry no mark of ours, so one that was sent before a crash is recognised by the
     ids of its replies, once it has ended: another of the same size may be anybody's."""
 
+    asker: HttpAsker
     most, largest = 100_000, 240_000_000
-
-    def __init__(self, asker: HttpAsker) -> None:
-        self.asker = asker
 
     def line(self, custom: str, body: dict[str, Any]) -> bytes:
         return json.dumps({"custom_id": custom, "params": body}).encode() + b"\n"
@@ -155,8 +153,8 @@ class AnthropicBatches:
         for line in lines.splitlines():
             entry = _entry(line)
             result = entry.get("result") or {}
-            good = result.get("type") == "succeeded"
             failed = {"error": result.get("error") or result.get("type")}
+            good = result.get("type") == "succeeded"
             out[str(entry.get("custom_id"))] = {"body": result.get("message")} if good else failed
         return "", out
 
@@ -258,7 +256,10 @@ class BatchDesk:
                 question = self.run.question(self.desk, call)
                 custom = f"{batch.token[:12]}-{i}"
                 line = self.api.line(custom, self.asker.body(question.ask))
-                worst = self._worst(question.ask, call)
+                worst = 0.0
+                if self.run.priced:
+                    high = self.run.tokens_of(self.desk, question.ask, call.key.language)[1]
+                    worst = self.desk.worst(self.run.work.prices, high, batch=True)
                 full = len(batch.calls) >= (TRIAL if trial else self.api.most) or size + len(line) > self.api.largest
                 if full or not self.run.budget.fits(batch.reserved + worst):
                     rest = self.waiting[i:]
@@ -280,12 +281,6 @@ class BatchDesk:
             self.open.append(batch)
             await self._deliver(batch, file)
         return bool(rest) and not trial
-
-    def _worst(self, ask: Any, call: Call) -> float:
-        if not self.run.priced:
-            return 0.0
-        high = self.run.tokens_of(self.desk, ask, call.key.language)[1]
-        return self.desk.worst(self.run.work.prices, high, batch=True)
 
     async def _deliver(self, batch: Batch, file: IO[bytes]) -> None:
         """Send a batch. When it is not known whether it arrived, look before it is sent once more."""

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple, Protocol
 
 from polyjudge.collect.cost import Prices, load_prices
@@ -42,10 +43,8 @@ class Work:
         """All calls of an item to a judge, in order."""
         plan, name = self.plan, self.aligned.names[place]
         which = parts(plan, tuple(line[0] for line in self.aligned.lines(place)))
-        for repeat in range(plan.repeats):
-            for language in plan.languages:
-                for part in which:
-                    yield Key(*name, repeat, language.name, judge, part)
+        for repeat, language, part in product(range(plan.repeats), plan.languages, which):
+            yield Key(*name, repeat, language.name, judge, part)
 
     def size(self, place: int) -> int:
         """How many calls an item has at each judge."""
@@ -201,9 +200,8 @@ def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining
     _same("the rubric", rubric, read_meta(con, "rubric") or rubric)
     answered = {name for (name,) in con.execute("select distinct judge from answers")}
     for judge in plan.judges:
-        if judge.name not in answered:  # nothing of it would be mixed with what it says now
-            continue
-        _same(f"judge {clean(judge.name)}", judge.identity(), judges.get(judge.name, judge.identity()))
+        if judge.name in answered:  # else nothing of it would be mixed with what it says now
+            _same(f"judge {clean(judge.name)}", judge.identity(), judges.get(judge.name, judge.identity()))
     moved = _moved_items(con, work, {k for k, v in now_templates.items() if templates.get(k, v) != v})
     con.execute("begin")
     try:
@@ -219,10 +217,8 @@ def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining
         con.executemany("update items set place = ? where task = ? and system = ? and replicate = ?", moved)
         if retry_missing:
             columns = f"{KEY}, attempt, 'unreadable', how, answer, input_tokens, output_tokens, cached_tokens"
-            con.execute(
-                f"insert into errors select null, {columns}, estimated, cost, latency, at from answers "
-                "where score is null"
-            )
+            again = f"select null, {columns}, estimated, cost, latency, at from answers where score is null"
+            con.execute(f"insert into errors {again}")
             con.execute("delete from answers where score is null")
         con.execute("commit")
     except BaseException:

@@ -139,20 +139,17 @@ def _row(
 
 def _code(problem: Problem) -> str:
     """What is wrong, by what the service said."""
-    text = problem.message.casefold()
-    if problem.unreachable or problem.kind.startswith("http 3"):
+    text, kind = problem.message.casefold(), problem.kind
+    if problem.unreachable or kind.startswith("http 3"):
         return "address"
-    if problem.kind in ("http 402",) or "quota" in text or "credit" in text or "billing" in text:
+    if kind == "http 402" or "quota" in text or "credit" in text or "billing" in text:
         return "money"
-    if problem.kind in ("http 401", "http 403"):
-        return "key"
-    if problem.kind == "http 404" or (problem.kind == "http 400" and "model" in text and not problem.item):
+    if kind == "http 404" or (kind == "http 400" and "model" in text and not problem.item):
         return "model" if "model" in text else "address"
-    if problem.item:
+    if problem.item and kind not in ("http 401", "http 403"):
         return "too long"
-    return {"rate limit": "rate", "timeout": "timeout", "unreadable reply": "no chat api", "setup": "setup"}.get(
-        problem.kind, "error"
-    )
+    codes = {"http 401": "key", "http 403": "key", "rate limit": "rate", "unreadable reply": "no chat api"}
+    return (codes | {"timeout": "timeout", "setup": "setup"}).get(kind, "error")
 
 
 def _plain(name: str) -> str:

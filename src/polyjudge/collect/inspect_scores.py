@@ -27,13 +27,9 @@ class ScoredLog:
 
 
 def score_log(
-    log: str | Path,
-    calibrator: Calibrator | str | Path,
-    out: str | Path,
-    *,
-    name: str = "calibrated",
+    log: str | Path, calibrator: Calibrator | str | Path, out: str | Path, *, name: str = "calibrated",
     overwrite: bool = False,
-) -> ScoredLog:
+) -> ScoredLog:  # fmt: skip
     """Write `log` to `out` with the mean of its graders' calibrated scores as the score `name` of each sample.
 
     Judges and languages are named as `read_panel` names them; one that the calibrator does not know is an error. A

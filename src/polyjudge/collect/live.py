@@ -63,19 +63,11 @@ def live_table(judges: list[Status]) -> Group:
     for name in ("judge", "done", "failed", "retries", "a second", "tokens", "cost", "left"):
         table.add_column(name, justify="left" if name == "judge" else "right", no_wrap=True)
     for j in judges:
-        spent = max(time.monotonic() - j.started, 1e-9)
-        rate = j.done / spent
+        rate = j.done / max(time.monotonic() - j.started, 1e-9)
         left = (j.total - j.done - j.failed) / rate if rate else None
-        row = (
-            clean(j.judge, 30),
-            f"{j.done}/{j.total}",
-            str(j.failed),
-            str(j.retries),
-            number(rate, 1),
-            amount(j.input_tokens + j.output_tokens),
-            money(j.cost),
-            "set aside" if j.aside else duration(left),
-        )
+        counts = (f"{j.done}/{j.total}", str(j.failed), str(j.retries), number(rate, 1))
+        spent_on = (amount(j.input_tokens + j.output_tokens), money(j.cost))
+        row = (clean(j.judge, 30), *counts, *spent_on, "set aside" if j.aside else duration(left))
         table.add_row(*(Text(cell, style="red" if j.aside else "") for cell in row))
     said = [Text(f"{clean(j.judge, 30)}: {clean(j.note or j.last, 200)}") for j in judges if j.note or j.last]
     return Group(table, *said)

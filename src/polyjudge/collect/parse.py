@@ -23,46 +23,19 @@ from polyjudge.collect.plan import Rubric
 STRICT, LENIENT, CUT = "strict", "lenient", "cut"
 NO_NUMBER, NONE, SEVERAL = "score is not a number", "no score found", "several scores"
 REFUSED = "refused"
-WHOLE_STOPS = frozenset(
-    {
-        "",
-        "stop",
-        "end_turn",
-        "stop_sequence",
-        "eos",
-        "eos_token",
-        "endoftext",
-        "complete",
-        "completed",
-        "finish_reason_stop",
-    }
-)
+WHOLE_STOPS = {
+    "", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "endoftext", "complete", "completed",
+    "finish_reason_stop",
+}  # fmt: skip
 """How providers say that an answer is whole. Any other word (error, abort, one that nobody knows) is not a score."""
-CUT_STOPS = frozenset(
-    {
-        "length",
-        "max_tokens",
-        "model_length",
-        "max_output_tokens",
-        "incomplete",
-        "max_length",
-        "finish_reason_max_tokens",
-    }
-)
+CUT_STOPS = {
+    "length", "max_tokens", "model_length", "max_output_tokens", "incomplete", "max_length", "finish_reason_max_tokens",
+}  # fmt: skip
 """How they say that it ended because it grew too long."""
-REFUSED_STOPS = frozenset(
-    {
-        "content_filter",
-        "content_filtered",
-        "refusal",
-        "safety",
-        "blocklist",
-        "prohibited_content",
-        "guardrail_intervened",
-        "recitation",
-        "spii",
-    }
-)
+REFUSED_STOPS = {
+    "content_filter", "content_filtered", "refusal", "safety", "blocklist", "prohibited_content",
+    "guardrail_intervened", "recitation", "spii",
+}  # fmt: skip
 """How they say that it was not to be given."""
 WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}
 """Preference for the answer shown first, in percent."""
@@ -196,7 +169,7 @@ def _claims(text: str, high: float) -> set[float | None] | str:
     found = _labelled(prose, high)
     if found:
         return found
-    alone = _amount().fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
+    alone = _rules()["amount"].fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
     if alone:
         return {_over(alone, high)}
     return _said(prose, high) or _lone_fraction(prose, high)
@@ -225,7 +198,7 @@ def _labelled(text: str, high: float) -> set[float | None]:
             continue
         values.add(value[0])
         last = i == len(lines) - 1 and (i == 0 or _introduces(lines[i - 1]))
-        explained = i + 1 < len(lines) and _reason().match(lines[i + 1].lstrip(_DECORATION)) is not None
+        explained = i + 1 < len(lines) and _rules()["reason"].match(lines[i + 1].lstrip(_DECORATION)) is not None
         stands |= last or explained or (i == 0 and apart)
     return values if stands else set()
 
@@ -233,14 +206,14 @@ def _labelled(text: str, high: float) -> set[float | None]:
 def _verdict_line(line: str, high: float) -> tuple[float | None] | None:
     """The value of a line such as `**Final score:** 4/5 (good)`."""
     line = line.lstrip(_DECORATION)
-    match = _label().match(line)
+    match = _rules()["label"].match(line)
     if match is None:
         return None
     if match["sep"] is None and not (match["m"] or match["unit"]):
         return None  # "Grade 4" may be a name
     rest = line[match.end() :]
     tail = _TAIL.match(rest)
-    if (tail is None or any(c.isdecimal() for c in tail[1])) and not _reason().match(rest.lstrip(" ,;.|")):
+    if (tail is None or any(c.isdecimal() for c in tail[1])) and not _rules()["reason"].match(rest.lstrip(" ,;.|")):
         return None
     return (_over(match, high),)
 
@@ -263,7 +236,7 @@ def _said(text: str, high: float) -> set[float | None]:
     low = said.casefold()
     if re.search('["?？「」『』]', said) or not _has(low, "rate") or _has(low, "not"):
         return set()
-    found = [m for m in _amount().finditer(said) if m["m"] or m["unit"]]
+    found = [m for m in _rules()["amount"].finditer(said) if m["m"] or m["unit"]]
     if len(found) != 1 or any(c.isdecimal() for c in said[: found[0].start()] + said[found[0].end() :]):
         return set()
     after = said[found[0].end() :].strip(" *_.!。।።)）")
@@ -278,8 +251,8 @@ def _fractions(text: str) -> str:
     """`4 out of 5`, as every shipped language says it, written 4/5."""
     if not any(c.isdecimal() for c in text):
         return text
-    text = _forward().sub(r"\1/\2", text)
-    text = _backward().sub(r"\2/\1", text)
+    text = _rules()["forward"].sub(r"\1/\2", text)
+    text = _rules()["backward"].sub(r"\2/\1", text)
     return _AMHARIC.sub(r"\2/\1", text)
 
 
@@ -287,43 +260,24 @@ _AMHARIC = re.compile(rf"ከ\s?(\d{{1,9}})\s{{1,3}}({_N})")
 
 
 @cache
-def _forward() -> re.Pattern[str]:
-    of = "|".join(re.escape(w) for w in words("of"))
-    return re.compile(rf"(?<![\w.,/])({_N})\s{{0,3}}(?:{of})\s{{0,3}}(\d{{1,9}})(?![\w/]|[.,]\d)", re.IGNORECASE)
-
-
-@cache
-def _backward() -> re.Pattern[str]:
-    of = "|".join(re.escape(w) for w in words("from"))
-    return re.compile(rf"(?<![\d.,/])(?:(?:满分|滿分)\s?)?(\d{{1,9}})\s{{0,3}}(?:{of})\s{{0,3}}({_N})", re.IGNORECASE)
-
-
-@cache
-def _amount() -> re.Pattern[str]:
-    """A number, over the top of the scale or with a unit or neither: 4, 4/5, 4 points, 4点."""
-    unit = "|".join(re.escape(u) for u in words("unit"))
-    return re.compile(
-        rf"(?<![A-Za-z0-9.,/])(?P<n>{_N})(?:\s{{0,3}}(?P<unit>{unit}))?(?:\s{{0,3}}/\s{{0,3}}(?P<m>\d{{1,9}})(?!\d)(?:\s{{0,3}}(?:{unit}))?)?",
-        re.IGNORECASE,
-    )
-
-
-@cache
-def _label() -> re.Pattern[str]:
-    """A label with the words around it, a separator and an amount, from the start of a line."""
-    score, qualifier = ("|".join(re.escape(w) for w in words(k)) for k in ("score", "qualifier"))
+def _rules() -> dict[str, re.Pattern[str]]:
+    """What is made of the words of all languages. An amount is a number, over the top of the scale or with a unit or
+    neither: 4, 4/5, 4 points, 4点; a label has the words around it, a separator and an amount, from the start of a
+    line."""
+    kinds = ("of", "from", "unit", "score", "qualifier", "reason")
+    of, back, unit, score, qualifier, reason = ("|".join(re.escape(w) for w in words(kind)) for kind in kinds)
+    over = rf"(?:\s{{0,3}}/\s{{0,3}}(?P<m>\d{{1,9}})(?!\d)(?:\s{{0,3}}(?:{unit}))?)?"
+    amount = rf"(?P<n>{_N})(?:\s{{0,3}}(?P<unit>{unit}))?{over}"
     separator = r"\s{0,5}[*_]{0,3}\s{0,5}(?P<sep>[:=፦፡]|->|→)?\s{0,5}[*_\[(]{0,6}\s{0,5}"
-    return re.compile(
-        rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{score})(?:\s{{0,3}}(?:{qualifier})){{0,3}}{separator}"
-        + _amount().pattern.replace(r"(?<![A-Za-z0-9.,/])", "", 1),
-        re.IGNORECASE,
-    )
-
-
-@cache
-def _reason() -> re.Pattern[str]:
-    reason = "|".join(re.escape(w) for w in words("reason"))
-    return re.compile(rf"(?:{reason})\s{{0,3}}[*_]{{0,3}}\s{{0,3}}[:：፦=]", re.IGNORECASE)
+    around = rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{score})(?:\s{{0,3}}(?:{qualifier})){{0,3}}"
+    made = {
+        "forward": rf"(?<![\w.,/])({_N})\s{{0,3}}(?:{of})\s{{0,3}}(\d{{1,9}})(?![\w/]|[.,]\d)",
+        "backward": rf"(?<![\d.,/])(?:(?:满分|滿分)\s?)?(\d{{1,9}})\s{{0,3}}(?:{back})\s{{0,3}}({_N})",
+        "amount": rf"(?<![A-Za-z0-9.,/]){amount}",
+        "label": f"{around}{separator}{amount}",
+        "reason": rf"(?:{reason})\s{{0,3}}[*_]{{0,3}}\s{{0,3}}[:：፦=]",
+    }
+    return {name: re.compile(rule, re.IGNORECASE) for name, rule in made.items()}
 
 
 @cache

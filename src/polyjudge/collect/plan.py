@@ -6,6 +6,7 @@ import json
 import math
 import re
 import stat
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -69,9 +70,8 @@ class Language(_Part):
             raise ValueError(f"reads as {raw} in YAML. Put it in quotes ('no' is Norwegian)")
         if isinstance(raw, str):
             raw = {"name": raw}
-        return (
-            {"template": raw["name"], "items": raw["name"], **raw} if isinstance(raw, dict) and "name" in raw else raw
-        )
+        named = isinstance(raw, dict) and "name" in raw
+        return {"template": raw["name"], "items": raw["name"], **raw} if named else raw
 
 
 class Items(_Part):
@@ -323,11 +323,8 @@ class Plan(_Part):
 
     @model_validator(mode="after")
     def _names(self) -> Plan:
-        for word, names in (
-            ("judge", [j.name for j in self.judges]),
-            ("language", [language.name for language in self.languages]),
-        ):
-            twice = sorted({n for n in names if names.count(n) > 1})
+        for word, parts in (("judge", self.judges), ("language", self.languages)):
+            twice = sorted(name for name, count in Counter(part.name for part in parts).items() if count > 1)
             if twice:
                 raise ValueError(
                     f"The {word} name {clean(', '.join(twice))} stands twice. Give each {word} a name of its own"
@@ -411,9 +408,9 @@ def read_text(path: Path, what: str, most: int) -> str:
         if found.st_size > most:
             raise CollectError(f"{shown} is too large for {what}: more than {most // 10**6} MB.")
         return path.read_text(encoding="utf-8")
+    except CollectError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, CollectError):
-            raise
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise CollectError(f"Cannot read {what} {shown}: {why}.") from None
 
@@ -452,11 +449,10 @@ def _explain(error: ValidationError) -> str:
         elif not part.startswith(("function-", "tuple[", "dict[", "constrained-", "nullable", "str")):
             where += f".{clean(part)}" if where else clean(part)
     kind, value = first["type"], first.get("input")
+    head, _, key = where.rpartition(".")
     if kind == "extra_forbidden":
-        head, _, key = where.rpartition(".")
         return f"{head or 'The plan'}: unknown key {key}. See docs/collect.md for the keys that are known there."
     if kind == "missing":
-        head, _, key = where.rpartition(".")
         return f"{head or 'The plan'} lacks {key}."
     words = {
         "literal_error": f"must be {first.get('ctx', {}).get('expected', 'one of the known words')}",
@@ -515,41 +511,40 @@ def _walk(raw: Any) -> None:
 def _load(text: str, path: Path) -> Any:
     shown = clean(path, 200)
     try:
-        if path.suffix == ".json":
-            return json.loads(text, object_pairs_hook=_no_twins)
+        return json.loads(text, object_pairs_hook=_no_twins) if path.suffix == ".json" else _load_yaml(text, shown)
+    except CollectError:
+        raise
+    except RecursionError:
+        raise CollectError(f"{shown} is nested too deeply for a plan.") from None
+    except ValueError as error:
+        raise CollectError(f"{shown} is not valid JSON: {clean(error, 200)}.") from None
+
+
+def _load_yaml(text: str, shown: str) -> Any:
+    try:
         import yaml
     except ImportError:
         raise CollectError(
             "Reading a YAML plan needs the collect extra: pip install 'polyjudge[collect]'. A plan may also be JSON."
         ) from None
-    except RecursionError:
-        raise CollectError(f"{shown} is nested too deeply for a plan.") from None
-    except ValueError as error:
-        if isinstance(error, CollectError):
-            raise
-        raise CollectError(f"{shown} is not valid JSON: {clean(error, 200)}.") from None
 
     class Loader(yaml.SafeLoader):
         pass
 
     def mapping(loader: Loader, node: Any) -> dict[Any, Any]:
         loader.flatten_mapping(node)
-        return _no_twins(
-            [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
-        )
+        return _no_twins([tuple(loader.construct_object(part, deep=True) for part in pair) for pair in node.value])
 
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
         return yaml.load(text, Loader)  # a SafeLoader
-    except RecursionError:
-        raise CollectError(f"{shown} is nested too deeply for a plan.") from None
+    except CollectError:
+        raise
     except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
-        if isinstance(error, CollectError):
-            raise
         raise CollectError(f"{shown} is not valid YAML: {clean(' '.join(str(error).split()), 300)}.") from None
 
 
-def _no_twins(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+def _no_twins(pairs: list[tuple[Any, ...]]) -> dict[Any, Any]:
     out: dict[Any, Any] = {}
     for key, value in pairs:
         if not isinstance(key, (str, int, float, bool)) or key in out:

@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from polyjudge.collect.items import Item, fingerprint
@@ -26,14 +25,7 @@ TEMPLATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rating": (("{low}", "{high}", "{criteria}", "{prompt}", "{response}", "{fence}"), (*_ANSWER, '"score"')),
     "compare": (
         ("{criteria}", "{prompt}", "{first}", "{second}", "{fence}"),
-        (
-            *_REQUEST,
-            "<answer-a-{fence}>",
-            "</answer-a-{fence}>",
-            "<answer-b-{fence}>",
-            "</answer-b-{fence}>",
-            '"winner"',
-        ),
+        (*_REQUEST, *(f"<{x}-{{fence}}>" for x in ("answer-a", "/answer-a", "answer-b", "/answer-b")), '"winner"'),
     ),
     "checklist": (
         ("{prompt}", "{response}", "{requirement}", "{fence}"),
@@ -58,8 +50,7 @@ class Template:
     @property
     def digest(self) -> str:
         """Hash of the wording."""
-        parts = (self.text, *(f"{k}={v}" for k, v in sorted(self.constants.items())))
-        return fingerprint("\0".join(parts))
+        return fingerprint("\0".join([self.text, *(f"{k}={v}" for k, v in sorted(self.constants.items()))]))
 
     @property
     def shared(self) -> str:
@@ -86,7 +77,13 @@ def load_templates(plan: Plan) -> dict[str, Template]:
         if plan.rubric.templates is not None:
             text, criteria, reminder, where = _own(plan, language, name)
         else:
-            code = _shipped(language)
+            code = shipped(language.template)
+            if code is None:
+                raise CollectError(
+                    f"No prompts for {clean(language.template)} ship with polyjudge (there are {', '.join(SHIPPED)}). "
+                    "Write a folder of templates and name it with rubric.templates, or point the language at another "
+                    f"one: {{name: {clean(language.name)}, template: en}}."
+                )
             text, reminder = layout(plan.rubric, phrases(code))
             criteria, where = "\n".join(f"- {c}" for c in phrases(code)["criteria"]), f"the prompts of {code}"
         if name in ("rating", "compare"):
@@ -118,29 +115,21 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
     head = f"{say['counts']}\n{{criteria}}\n\n"
     if rubric.kind == "checklist":
         one = rubric.calls == "each"
-        word, form = ("requirement", _TAGS) if one else ("requirements", "1: <satisfied>\n2: <unsatisfied>")
+        word = "requirement" if one else "requirements"
+        form = "<satisfied>\n<unsatisfied>" if one else "1: <satisfied>\n2: <unsatisfied>"
         first, last = (say["check"], say["verdict"]) if one else (say["check_all"], say["verdict_all"])
         answer += f"\n\n<{word}-{{fence}}>\n{{{word}}}\n</{word}-{{fence}}>"
         head = ""
-    elif rubric.kind == "compare":
-        first, form = say["compare"], _skeleton(rubric, say)
-        answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
-        last = _how(rubric, say)
     else:
-        first, form = say["rate_each" if rubric.names else "rate"], _skeleton(rubric, say)
-        last = _how(rubric, say)
+        kind = "compare" if rubric.kind == "compare" else "rate_each" if rubric.names else "rate"
+        more = {"after": say["reason"], "first": say["think"], "none": ""}[rubric.reason]
+        first, form, last = say[kind], _skeleton(rubric, say), f"{say['json']} {more}".strip()
+    if rubric.kind == "compare":
+        answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
     request = "<request-{fence}>\n{prompt}\n</request-{fence}>"
     text = f"{first}\n\n{head}{say['material']}\n\n{request}\n\n{answer}\n\n{last}\n{form}\n"
     each = rubric.kind == "checklist" and rubric.calls == "each"  # two tags are shown of which one is meant
     return text, f"{say['again']}\n{last}\n{form}" if each else f"{say['again']}\n{form}"
-
-
-_TAGS = "<satisfied>\n<unsatisfied>"
-
-
-def _how(rubric: Rubric, say: Mapping[str, Any]) -> str:
-    more = {"after": say["reason"], "first": say["think"], "none": ""}[rubric.reason]
-    return f"{say['json']} {more}".strip()
 
 
 def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
@@ -249,30 +238,20 @@ def _fence(texts: list[str]) -> str:
     return mark.hexdigest()[:8]
 
 
-def _shipped(language: Language) -> str:
-    code = shipped(language.template)
-    if code is None:
-        raise CollectError(
-            f"No prompts for {clean(language.template)} ship with polyjudge (there are {', '.join(SHIPPED)}). Write a "
-            "folder of templates and name it with rubric.templates, or point the language at another one: "
-            f"{{name: {clean(language.name)}, template: en}}."
-        )
-    return code
-
-
 def _own(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]:
     """Template, criteria and reminder of the user's folder, and where the template is."""
     folder = plan.resolve(plan.rubric.templates or "") / language.template
     if not folder.is_dir():
         raise CollectError(f"There is no folder {clean(folder, 200)} with the prompts of {clean(language.template)}.")
-    say = phrases(shipped(language.template) or "en")
-    text = _read(folder, f"{name}.txt")
-    criteria = _read(folder, "criteria.txt").strip() if "{criteria}" in text and plan.rubric.criteria is None else ""
-    reminder = _read(folder, "reminder.txt") if (folder / "reminder.txt").is_file() else layout(plan.rubric, say)[1]
-    if plan.rubric.parser is not None and not (folder / "reminder.txt").is_file():
-        reminder = ""
+
+    def read(file: str) -> str:
+        return read_text(folder / file, "the template", 1_000_000).strip() + "\n"
+
+    text = read(f"{name}.txt")
+    criteria = read("criteria.txt").strip() if "{criteria}" in text and plan.rubric.criteria is None else ""
+    if (folder / "reminder.txt").is_file():
+        reminder = read("reminder.txt")
+    else:
+        say = phrases(shipped(language.template) or "en")
+        reminder = layout(plan.rubric, say)[1] if plan.rubric.parser is None else ""
     return text, criteria, reminder, f"{folder}/{name}.txt"
-
-
-def _read(folder: Path, name: str) -> str:
-    return read_text(folder / name, "the template", 1_000_000).strip() + "\n"

@@ -21,19 +21,11 @@ LOST = 0.1
 """Share of probe versions that a language may lose without a word."""
 UNEVEN = 0.01
 """p-value under which answers are called unevenly lost."""
-
 MOST_OPEN = 5
 """Open questions that are named."""
 
 
-def build(result: Any, panel: Panel | None = None) -> Report:
-    """A run, the preview of a plan, or its first calls."""
-    if isinstance(result, FirstCalls):
-        return _first_calls(result)
-    return _preview(result) if isinstance(result, Preview) else _summary(result)
-
-
-def _summary(s: Summary) -> Report:
+def _summary(s: Summary, panel: Panel | None = None) -> Report:
     verdict: list[Words] = []
     if s.adaptive is not None:
         verdict.append(_progress(s, s.adaptive))
@@ -143,16 +135,13 @@ def _unreadable(s: Summary) -> tuple[Section, ...]:
     return (Section(name="unreadable", title=title, says=tuple(says), blocks=blocks, folded=False),)
 
 
-def _preview(p: Preview) -> Report:
+def _preview(p: Preview, panel: Panel | None = None) -> Report:
     counts = {"languages": len(p.languages), "judges": len(p.judges)}
     verdict: list[Words] = [say("collect.plan", **counts, **fields(p, "tasks", "items", "calls", "answered"))]
     if p.probes is not None:
         verdict.append(say("collect.probes", **p.probes))
-        verdict += [
-            say("probe.lost", language=language, share=share)
-            for language, share in p.probes["discarded"].items()
-            if share > LOST
-        ]
+        lost = p.probes["discarded"].items()
+        verdict += [say("probe.lost", language=language, share=share) for language, share in lost if share > LOST]
     if p.expected is not None:
         e = p.expected
         verdict.append(say("adaptive.expected", looks=list(e.looks), whole=e.whole, calls=e.calls, money=e.money))
@@ -205,7 +194,7 @@ def _money(judges: pd.DataFrame) -> Table:
     return table("judges", "Calls, tokens and cost", frame, "judge", *head)
 
 
-def _first_calls(f: FirstCalls) -> Report:
+def _first_calls(f: FirstCalls, panel: Panel | None = None) -> Report:
     """What the first calls found, judge by judge: a problem that all languages share is said once."""
     verdict: list[Words] = [say("first.all", calls=len(f.calls), good=len(f.calls) - len(f.problems))]
     for (judge, problem), rows in f.problems.groupby(["judge", "problem"], sort=False):
@@ -225,4 +214,4 @@ def _first_calls(f: FirstCalls) -> Report:
     )
 
 
-VIEWS = {"Preview": build, "Summary": build, "FirstCalls": build}
+VIEWS = {"Preview": _preview, "Summary": _summary, "FirstCalls": _first_calls}
