@@ -139,18 +139,9 @@ def ablate_tasks(
             notes.append(say("ablation.skipped", skipped=len(drawn) - len(tau), drawn=len(drawn), size=size))
         low, high = percentiles(error)
         radius = [gaussian_radius(s, size * mean_weight, k, m, 0.95) for s in (noise, all_scores)]
-        rows.append(
-            {
-                "tasks": size,
-                "sd": tau.std(),
-                **_summary(raw, tau, gain),
-                "error": error.mean(),
-                "error_low": low,
-                "error_high": high,
-                "bound": radius[0],
-                "bound_all_scores": radius[1],
-            }
-        )
+        errors = {"error": error.mean(), "error_low": low, "error_high": high}
+        bounds = dict(zip(("bound", "bound_all_scores"), radius, strict=True))
+        rows.append({"tasks": size, "sd": tau.std(), **_summary(raw, tau, gain), **errors, **bounds})
     notes.append(say("ablation.bounds"))
     return Ablation(by="tasks", table=_ordered(rows), resamples=resamples, seed=seed, notes=tuple(notes))
 
@@ -185,15 +176,9 @@ def _measure(panel: Panel, train: Array, left_out: Array) -> tuple[Array, Array,
 
 def _measure_block(block: Block, whole: Array) -> Array:
     """raw tau, CBC tau, gain, and mean |interaction - whole|, (4, R)."""
-    gap = block.gap
-    return np.stack(
-        [
-            mean_tau(block.left_out, gap),
-            mean_tau(block.left_out - block.interaction, gap),
-            gain_of(block.interaction, block),
-            np.abs(block.interaction - whole).mean(axis=(-2, -1)),
-        ]
-    )
+    taus = [mean_tau(block.left_out - removed, block.gap) for removed in (0.0, block.interaction)]
+    error = np.abs(block.interaction - whole).mean(axis=(-2, -1))
+    return np.stack([*taus, gain_of(block.interaction, block), error])
 
 
 def _summary(raw: Array, tau: Array, gain: Array) -> dict[str, float]:

@@ -160,17 +160,10 @@ def _unseen(panel: Panel, resamples: int, seed: int) -> pd.DataFrame:
 def answer(found: Findings, types: Types | None = None) -> Answers:
     """What is known about every published DevAI number; with the requirements and their ablation if they are known."""
     book = published.load("devai")
-    given: Answers = {
-        **_panel(found),
-        **_reversals(book, found),
-        **_bound(found),
-        **{("fit", name): value(getattr(found.variance, name)) for name in book["fit"]},
-        **_held_out(book, found),
-        **_protocols(book, found),
-        **_information(found),
-        **_costs(book, found),
-        **_requirement_types(book, types or Types()),
-    }
+    given: Answers = {("fit", name): value(getattr(found.variance, name)) for name in book["fit"]}
+    given |= _panel(found) | _bound(found) | _information(found) | _requirement_types(book, types or Types())
+    for answers_to in (_reversals, _held_out, _protocols, _costs):
+        given |= answers_to(book, found)
     pairs = found.reversals.pairs
     words = {
         "rank_reversal": [f"{a} / {b}" for a, b in zip(pairs["judge_i"], pairs["judge_j"], strict=True)],
@@ -311,19 +304,12 @@ def _protocols(book: dict[str, Any], found: Findings) -> Answers:
 
 
 def _information(found: Findings) -> Answers:
-    info, nats = found.information, found.nats
+    info, nats, head = found.information, found.nats, "information"
     with_ties = f"{info.with_tolerance:.3f} with the tie rule (and other permutations)"
-    answers = {
-        ("slices",): value(info.slices),
-        ("slice_size",): value(info.slice_size),
-        ("observed",): value(info.observed),
-        ("null_mean",): value(nats["null_mean"]),
-        ("debiased",): value(nats["debiased"], with_ties),
-        ("interval", "0"): value(nats["low"]),
-        ("interval", "1"): value(nats["high"]),
-        ("p",): value("< 0.002" if nats["p"] < 0.002 else f"{nats['p']:.3g}"),
-    }
-    return {("information", *path): answer for path, answer in answers.items()}
+    out: Answers = {(head, name): value(getattr(info, name)) for name in ("slices", "slice_size", "observed")}
+    out |= {(head, "null_mean"): value(nats["null_mean"]), (head, "debiased"): value(nats["debiased"], with_ties)}
+    out |= {(head, "interval", str(i)): value(nats[end]) for i, end in enumerate(("low", "high"))}
+    return out | {(head, "p"): value("< 0.002" if nats["p"] < 0.002 else f"{nats['p']:.3g}")}
 
 
 def _requirement_types(book: dict[str, Any], types: Types) -> Answers:

@@ -1,8 +1,7 @@
 """Three numbers as the published analysis compared them: floating-point values by their last bit.
 
 polyjudge counts values that differ by rounding only as tied. The ensemble and Dawid-Skene make many such values, and
-the
-information counts distances, so these three come out as published only with bare comparisons, in the published
+the information counts distances, so these three come out as published only with bare comparisons, in the published
 order of operations, and the information only with the published permutations.
 """
 
@@ -35,10 +34,10 @@ def bare_comparison(panel: Panel, drawn: NDArray[np.int64], orders: NDArray[np.i
         "dawid-skene": tuple(np.asarray(dawid_skene(p)) for p in parts),
         "random control": (np.take_along_axis(parts[0].left_out, orders, axis=-1), shuffled),
     }
-    out = {}
-    for name, (resampled, full) in cells.items():
-        out[name] = (*summary(mean_tau(resampled, 0.0)), float(mean_tau(full, 0.0)[0]))
-    return out
+    return {
+        name: (*summary(mean_tau(resampled, 0.0)), float(mean_tau(full, 0.0)[0]))
+        for name, (resampled, full) in cells.items()
+    }
 
 
 def _block(panel: Panel, drawn: NDArray[np.number], held: NDArray[np.generic]) -> Block:
@@ -46,14 +45,9 @@ def _block(panel: Panel, drawn: NDArray[np.number], held: NDArray[np.generic]) -
     w, v = drawn.astype(float), held.astype(float)
     train, left = ((x @ panel.scores.reshape(n, k * m) / x.sum(1, keepdims=True)).reshape(-1, k, m) for x in (w, v))
     return Block(
-        panel=panel,
-        drawn=w,
-        held=v,
-        train=train,
-        left_out=left,
-        interaction=double_centre(train),
+        panel=panel, drawn=w, held=v, train=train, left_out=left, interaction=double_centre(train),
         left_out_interaction=double_centre(left),
-    )
+    )  # fmt: skip
 
 
 def _ensemble(block: Block) -> Array:

@@ -24,8 +24,7 @@ from polyjudge.report.result import Result
 
 CAVEAT = (
     "The labels are the benchmark's own, of the work of the same three frameworks on the same tasks. That the judges "
-    "saw "
-    "the same files as the labellers is believed, not proven."
+    "saw the same files as the labellers is believed, not proven."
 )
 COLUMNS = ["task", "framework", "requirement_id", "satisfied"]
 

@@ -62,18 +62,11 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     share = np.zeros((k, m))
     np.add.at(share.T, i, counts[1][0].sum(axis=1).T)
     np.add.at(share.T, j, counts[1][0].sum(axis=1).T)
-    table = panel.long(
-        strength=whole[0],
-        low=bounds[0][0],
-        high=bounds[0][1],
-        comparisons=share.round().astype(np.int64),
-    )
-    strata = long_table(
-        {"language": panel.languages, "stratum": names},
-        discrimination=np.exp(whole[1]),
-        low=np.exp(bounds[1][0]),
-        high=np.exp(bounds[1][1]),
-    )
+    (low, high), of_strata = bounds
+    table = panel.long(strength=whole[0], low=low, high=high, comparisons=share.round().astype(np.int64))
+    axes = {"language": panel.languages, "stratum": names}
+    sharp = dict(zip(("discrimination", "low", "high"), map(np.exp, (whole[1], *of_strata)), strict=True))
+    strata = long_table(axes, **sharp)
     notes = []
     endless = table[table["strength"].abs() >= FARTHEST - 1]
     if len(endless):

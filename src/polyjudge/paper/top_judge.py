@@ -62,22 +62,17 @@ def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Mult
     for name in picks:
         pick, regret = np.concatenate(picks[name]), np.concatenate(regrets[name])  # (R, k)
         right = regret == 0
-        spread = percentiles(right.mean(axis=1))
-        cost = percentiles(regret.mean(axis=1))
-        rows.append((name, right.mean(), *spread, regret.mean(), *cost))
+        ends = [percentiles(values.mean(axis=1)) for values in (right, regret)]
+        rows.append((name, right.mean(), *ends[0], regret.mean(), *ends[1]))
         counts = np.stack([np.bincount(column, minlength=len(panel.judges)) for column in pick.T])
-        languages.append(
-            pd.DataFrame(
-                {
-                    "method": name,
-                    "language": panel.languages,
-                    "accuracy": right.mean(axis=0),
-                    "regret": regret.mean(axis=0),
-                    "chosen": [panel.judges[i] for i in counts.argmax(axis=1)],
-                    "chosen_share": counts.max(axis=1) / len(pick),
-                }
-            )
-        )
+        each = {
+            "method": name,
+            "language": panel.languages,
+            "accuracy": right.mean(axis=0),
+            "regret": regret.mean(axis=0),
+        }
+        chosen = [panel.judges[i] for i in counts.argmax(axis=1)]
+        languages.append(pd.DataFrame({**each, "chosen": chosen, "chosen_share": counts.max(axis=1) / len(pick)}))
     columns = ["method", "accuracy", "accuracy_low", "accuracy_high", "regret", "regret_low", "regret_high"]
     return Decisions(
         table=pd.DataFrame(rows, columns=columns),

@@ -1,8 +1,7 @@
 """Translate texts with a model, check them by translating back, and keep them in a file that a person can edit.
 
 The file is the cache: a text is asked for only while the file has no line of it. Whoever changes `translation` in a
-line
-keeps that change.
+line keeps that change.
 """
 
 from __future__ import annotations
@@ -77,10 +76,9 @@ def read_translations(path: Path) -> dict[str, Translation]:
         return {}
     out = {}
     try:
-        for line in read_text(path).split("\n"):
-            if line.strip():
-                row = json.loads(line)
-                out[str(row["id"])] = Translation(**{**row, "lost": tuple(row.get("lost", ()))})
+        for line in filter(str.strip, read_text(path).split("\n")):
+            row = json.loads(line)
+            out[str(row["id"])] = Translation(**{**row, "lost": tuple(row.get("lost", ()))})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CollectError(
             f"{clean(path, 200)}, line {len(out) + 1}, is no translation: each line needs id, source and translation "
@@ -107,14 +105,9 @@ async def _all(
                 there = await _ask(asker, judge, _prompt(text, "English", language))
                 back = await _ask(asker, judge, _prompt(there, language, "English"))
             done[id_] = Translation(
-                id=id_,
-                source=text,
-                translation=there,
-                back=back,
-                alike=_alike(text, back),
-                lost=_lost(text, there),
+                id=id_, source=text, translation=there, back=back, alike=_alike(text, back), lost=_lost(text, there),
                 model=judge.model,
-            )
+            )  # fmt: skip
             if len(done) % SAVE_EVERY == 0:
                 _write(path, done)
 

@@ -41,16 +41,16 @@ def two_arms(everything: Panel, instructions: Panel, level: float = 0.95) -> Two
     >>> bool(two_arms(panel, panel).cells["difference"].abs().max() < 1e-9)
     True
     """
-    axes = [
-        [x for x in getattr(everything, axis) if x in set(getattr(instructions, axis))]
+    names = {
+        axis: [x for x in getattr(everything, axis) if x in set(getattr(instructions, axis))]
         for axis in ("tasks", "languages", "judges")
-    ]
-    if len(axes[0]) < 3 or len(axes[1]) < 2 or len(axes[2]) < 2:
+    }
+    tasks, languages, judges = map(len, names.values())
+    if tasks < 3 or languages < 2 or judges < 2:
         raise PanelError(
-            f"The two arms share {len(axes[0])} tasks, {len(axes[1])} languages and {len(axes[2])} judges; they need "
+            f"The two arms share {tasks} tasks, {languages} languages and {judges} judges; they need "
             "three, two and two that are called the same in both."
         )
-    names = dict(zip(("tasks", "languages", "judges"), axes, strict=True))
     arms = [panel.select(**names) for panel in (everything, instructions)]
     for arm in arms:
         arm.require_complete("the two-arm control")
@@ -59,15 +59,8 @@ def two_arms(everything: Panel, instructions: Panel, level: float = 0.95) -> Two
     difference = (full - only).mean(axis=0)
     # Bonferroni over the free cells: no bootstrap is needed for a handful of them.
     radius = stdtrit(n - 1, 1 - (1 - level) / 2 / (k * m)) * (full - only).std(axis=0, ddof=1) / np.sqrt(n)
-    frame = pd.DataFrame(
-        [(a, b) for a in arms[0].languages for b in arms[0].judges], columns=["language", "judge"]
-    ).assign(
-        everything=full.mean(axis=0).ravel(),
-        instructions=only.mean(axis=0).ravel(),
-        difference=difference.ravel(),
-        low=(difference - radius).ravel(),
-        high=(difference + radius).ravel(),
-    )
+    means = {"everything": full.mean(axis=0), "instructions": only.mean(axis=0), "difference": difference}
+    frame = arms[0].long(**means, low=difference - radius, high=difference + radius)
     rows = []
     for name, values in (("everything", full), ("instructions", only), ("difference", full - only)):
         gain = unbiased_gain(values, arms[0].weights, level=level)
