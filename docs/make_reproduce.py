@@ -13,10 +13,9 @@ import pandas as pd
 from polyjudge.panel.files import atomic_write
 from polyjudge.paper.fetch import COMMIT, FILES, LABELS_COMMIT
 from polyjudge.paper.human_labels import CAVEAT
-from polyjudge.paper.ledger import COMPUTED, REACH, VERDICTS
+from polyjudge.paper.ledger import COMPUTED, REACH, VERDICTS, Reproduction
 from polyjudge.paper.printed import markdown_table, markdown_text, shown
 from polyjudge.paper.published import PAPER
-from polyjudge.paper.reproduction import Reproduction
 from polyjudge.paper.run import reproduce
 
 MATRICES = ("beta_hat", "raw_mean_margin", "judge_aware_btl")

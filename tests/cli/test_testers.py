@@ -16,7 +16,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.files import safe_csv
-from polyjudge.paper.reproduction import notes
+from polyjudge.paper.ledger import notes
 from polyjudge.read.scores import read_gold
 from polyjudge.read.writers import write_calibrated
 from polyjudge.report import report_of

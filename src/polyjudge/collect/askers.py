@@ -79,7 +79,7 @@ def _find(module: str, name: str, plan: Plan | None) -> Callable[..., Any]:
         raise unusable(f"{module}:{name} cannot be imported: {_said(error)}") from None
     if not callable(found):
         raise unusable(f"{module}:{name} is not a function")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class FunctionAsker(Asker):

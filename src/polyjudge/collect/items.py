@@ -456,9 +456,9 @@ def _stream(path: Path) -> tuple[Rows, Numbered]:
                 rows = Rows(path.name, file)
                 return rows, _lines(rows, path)
             file.close()
+    except CollectError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, CollectError):
-            raise
         raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
     rows = Rows(path.name)
     return rows, _copied(rows, path)

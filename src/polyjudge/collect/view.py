@@ -66,18 +66,10 @@ def _progress(s: Summary, p: Progress) -> Words:
         f"{clean(first)} and {clean(second)} in {clean(language)}" if second else f"{clean(first)} in {clean(language)}"
         for language, first, second in p.open[["language", "first", "second"]].head(MOST_OPEN).itertuples(index=False)
     ]
-    return say(
-        "collect.adaptive",
-        finished=p.finished,
-        of=len(p.answers),
-        open=len(p.open),
-        names="; ".join(names) + ("; ..." if len(p.open) > MOST_OPEN else ""),
-        answered=int(s.judges["answered"].sum()),
-        calls=int(s.judges["calls"].sum()),
-        look=p.look + 1,
-        looks=p.looks,
-        limit=s.stopped == "cost",
-    )
+    shown = "; ".join(names) + ("; ..." if len(p.open) > MOST_OPEN else "")
+    made = {name: int(s.judges[name].sum()) for name in ("answered", "calls")}
+    state = {"look": p.look + 1, "looks": p.looks, "finished": p.finished, "limit": s.stopped == "cost"}
+    return say("collect.adaptive", of=len(p.answers), open=len(p.open), names=shown, **made, **state)
 
 
 def _notes(s: Summary) -> list[Words]:

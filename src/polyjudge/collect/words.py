@@ -17,6 +17,11 @@ def _adaptive(v: Values) -> str:
     return f"{limit} look {{look}} of {{looks}}. {left} still open: {{names:text}}. {bought}; the same command goes on."
 
 
+def _lost(refused: int, count: int) -> str:
+    why = {"refused to score": refused, "could not be read": count - refused}
+    return ", ".join(f"{n} {words}" for words, n in why.items() if n)
+
+
 PROBLEMS = {
     "setup": "it cannot be asked as it is set up",
     "address": "nothing like a judge answers at its address. Is the server running, and is base_url right",
@@ -115,13 +120,7 @@ WORDS: dict[str, Template] = {
     "collect.estimated": "{count} attempts came without a count of tokens; their cost is an estimate.",
     "collect.follows": "Missing answers follow the {factor:text} ({p:p}): what is left is not a fair sample.",
     "collect.missing": lambda v: (
-        f"{{count}} {plural(v['count'], 'answer is', 'answers are')} missing: "
-        + ", ".join(
-            f"{v[name] if name == 'refused' else v['count'] - v['refused']} {words}"
-            for name, words in (("refused", "refused to score"), ("unread", "could not be read"))
-            if (v["refused"] if name == "refused" else v["count"] - v["refused"])
-        )
-        + "."
+        f"{{count}} {plural(v['count'], 'answer is', 'answers are')} missing: {_lost(v['refused'], v['count'])}."
     ),
     "collect.limit": "{cost:money} of at most {limit:money} is spent. Calls in flight are counted at the worst seen so "
     "far: the bill is over the limit by one round of them at most, here {round:money}.",

@@ -13,7 +13,7 @@ from typing import Any
 
 _PUBLIC = {
     "reproduce": "run",
-    "Reproduction": "reproduction",
+    "Reproduction": "ledger",
     "Ledger": "ledger",
     "human_anchor": "anchor_check",
     "paper_report": "any_panel",

@@ -17,9 +17,8 @@ from polyjudge.paper.ablations import JUDGES_IDENTITY
 from polyjudge.paper.devai import Findings, Types, analyse, answer, calls, gain_text, with_binomial
 from polyjudge.paper.follow_up import follow_up
 from polyjudge.paper.human_labels import CAVEAT, LabelCheck, check_labels
-from polyjudge.paper.ledger import settle
+from polyjudge.paper.ledger import Correction, Reproduction, correction, notes, settle
 from polyjudge.paper.printed import Table, table
-from polyjudge.paper.reproduction import Correction, Reproduction, correction, notes
 from polyjudge.paper.top_judge import TARGET
 from polyjudge.questions.compare.held_out import GAIN_SCOPE
 

@@ -12,13 +12,12 @@ from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau
 from polyjudge.panel.arrays import Array, tie_gap
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import track
-from polyjudge.paper import figures, published
+from polyjudge.paper import figures, ledger, published
 from polyjudge.paper.anchor_check import MARGIN_RANGE, HumanAnchor, draw_sample, human_anchor
 from polyjudge.paper.draws import item_draws, of_draws, summary
-from polyjudge.paper.ledger import Answer, Answers, scattered, settle, value, within, worded
+from polyjudge.paper.ledger import Answer, Answers, Correction, Reproduction, correction, notes, value, within
 from polyjudge.paper.methods.btl import fit_btl, pair_counts
 from polyjudge.paper.printed import Table, table
-from polyjudge.paper.reproduction import Correction, Reproduction, correction, notes
 
 MATRIX = "published matrix"
 PANEL = "released panel"
@@ -73,13 +72,13 @@ def reproduce_mrewardbench(
     sources = {"held_out": external, "human_anchor": anchor}
     lacking = {path for path, _ in published.leaves(book) if sources.get(path[0]) is None} - given.keys()
     names = [row["language"] for row in book["human_anchor"]["by_language"]]
-    answers = worded("mrewardbench", given | {path: _needed(path) for path in lacking}, {"human_anchor": names})
+    answers = ledger.worded("mrewardbench", given | {path: _needed(path) for path in lacking}, {"human_anchor": names})
     if seed is not None:
-        answers = scattered(answers, _scatter(external, anchor))
+        answers = ledger.scattered(answers, _scatter(external, anchor))
     note = "" if external else "From the published matrix of mean margins, not from the panel."
     more = () if external else ("The panel was not given. Rows marked so come from the published matrices.",)
     return Reproduction(
-        ledger=settle("mrewardbench", answers),
+        ledger=ledger.settle("mrewardbench", answers),
         corrections=_corrections(means, external, anchor),
         tables=(
             _external_table(book, external, answers),

@@ -14,9 +14,9 @@ from polyjudge.paper import figures
 from polyjudge.paper import inputs as sources
 from polyjudge.paper.any_panel import PaperReport
 from polyjudge.paper.fetch import FetchError, cached, cached_labels, fetch, fetch_labels
+from polyjudge.paper.ledger import Reproduction
 from polyjudge.paper.printed import Table
 from polyjudge.paper.published import Benchmark
-from polyjudge.paper.reproduction import Reproduction
 from polyjudge.report.export import FORMATS
 from polyjudge.report.schema import to_json
 

@@ -12,8 +12,7 @@ from polyjudge.panel.say import Words, say, word
 from polyjudge.paper import printed as tables
 from polyjudge.paper.ablations import Ablation
 from polyjudge.paper.any_panel import PaperReport
-from polyjudge.paper.ledger import COMPUTED, VERDICTS
-from polyjudge.paper.reproduction import Reproduction
+from polyjudge.paper.ledger import COMPUTED, VERDICTS, Reproduction
 from polyjudge.paper.top_judge import Decisions
 from polyjudge.paper.unseen import Unseen
 from polyjudge.report.build import chart, column, fields, frame_of, notes, table
@@ -167,29 +166,14 @@ def _curve(u: Unseen) -> Section:
 def _decisions(d: Decisions) -> Parts:
     best = d.table.sort_values("accuracy", ascending=False).iloc[0]
     values = {"accuracy": best["accuracy"], "low": best["accuracy_low"], "high": best["accuracy_high"]}
-    verdict = (
-        say("decisions.verdict", method=best["method"], decisions=d.decisions, **values),
-        d.target,
-    )
-    met = (
-        "chosen by = method | meets the target = accuracy/_low/_high:share | regret, points = regret/_low/_high:points"
-    )
+    verdict = (say("decisions.verdict", method=best["method"], decisions=d.decisions, **values), d.target)
+    head = "chosen by = method | meets the target = accuracy/_low/_high:share"
     caption = "Decisions on left-out tasks"
-    every = chart(
-        "decisions-chart",
-        "intervals",
-        f"{caption}.",
-        say("decisions.chart", method=best["method"], **values),
-        table("compare", caption, d.table, met),
-        frame=d.table,
-        label="method",
-        value="accuracy",
-        low="accuracy_low",
-        high="accuracy_high",
-        title=caption,
-        unit="share that meets the target",
-        zero=None,
-    )
+    instead = table("compare", caption, d.table, f"{head} | regret, points = regret/_low/_high:points")
+    shown = {"frame": d.table, "label": "method", "title": caption, "unit": "share that meets the target"}
+    shown |= {"value": "accuracy", "low": "accuracy_low", "high": "accuracy_high", "zero": None}
+    alt = say("decisions.chart", method=best["method"], **values)
+    every = chart("decisions-chart", "intervals", f"{caption}.", alt, instead, **shown)
     head = (
         "chosen by = method | language | meets the target = accuracy:share | regret, points = regret:points "
         "| chosen most often = chosen:judge | in = chosen_share:share"
@@ -215,18 +199,16 @@ def _ablation(a: Ablation) -> Parts:
         column("mean error of the interaction = error/_low/_high:points"),
         column("bound:points"),
     ]
-    by_size = chart(
-        "ablation",
-        "intervals",
-        f"{word(title)}.",
-        say("ablation.chart", what=first[0]),
-        table("compare", title, a.table, *(c for c in columns if c.name in a.table)),
-        frame=a.table.assign(name=[str(x) for x in a.table[first[0]]]),
-        label="name",
-        value="tau",
-        unit="mean tau",
-        title=f"{word(title)}: agreement on left-out tasks",
-    )
+    instead = table("compare", title, a.table, *(c for c in columns if c.name in a.table))
+    frame = a.table.assign(name=[str(x) for x in a.table[first[0]]])
+    shown = {
+        "label": "name",
+        "value": "tau",
+        "unit": "mean tau",
+        "title": f"{word(title)}: agreement on left-out tasks",
+    }
+    alt = say("ablation.chart", what=first[0])
+    by_size = chart("ablation", "intervals", f"{word(title)}.", alt, instead, frame=frame, **shown)
     last = a.table.iloc[-1]
     values = fields(last, "tau", "low", "high", "gain", "gain_low", "gain_high")
     verdict = (say("ablation.verdict", what=first[0], size=last[first[0]], **values),)
