@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -90,11 +91,9 @@ class FunctionAsker(Asker):
         super().__init__(judge, plan)
         self.structured = False
         self.plan = plan
-        try:
-            names = inspect.signature(function).parameters
-            self._takes_item = "item" in names
-        except (TypeError, ValueError):
-            self._takes_item = False
+        self._takes_item = False
+        with suppress(TypeError, ValueError):
+            self._takes_item = "item" in inspect.signature(function).parameters
         self._call = partial(function, **judge.model_args)
 
     async def ask(self, ask: Ask) -> Reply:

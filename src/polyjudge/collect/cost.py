@@ -84,9 +84,9 @@ def load_prices(plan: Plan) -> Prices:
         raw = json.loads(text)
         models, date = raw["models"], str(raw["date"])[:40]
         own = {judge.name: judge.price or _look_up(judge, models, where) for judge in plan.judges}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, CollectError):
-            raise
+    except CollectError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CollectError(
             f"{where} is not a price file. It is JSON with a date and models, such as "
             '{"date": "2026-01-31", "models": {"openai/gpt-4o": {"input": 2.5, "output": 10}}}.'
@@ -101,18 +101,15 @@ def _look_up(judge: Judge, known: Mapping[str, Any], where: str) -> Price | None
         while name:
             for spelt in (name, re.sub(r"(?<=\d)\.(?=\d)", "-", name)):  # routers write claude-sonnet-4.6
                 if spelt in known:
-                    return _price(known[spelt], f"{where}: {spelt}")
+                    entry = known[spelt]
+                    if isinstance(entry, list):  # the shipped map: values in the order of the fields
+                        entry = {k: v for k, v in zip(Price.model_fields, entry, strict=False) if v is not None}
+                    return parse_price(entry, f"{where}: {spelt}")
             _, _, name = name.partition("/")
         home = judge.model.split("/")[0] in FREE and judge.base_url is None
         if home or (judge.base_url is not None and is_loopback(judge.base_url)):
             return Price(input=0, output=0)
     return None
-
-
-def _price(entry: Any, where: str) -> Price:
-    if isinstance(entry, list):  # the shipped map: values in the order of the fields
-        entry = {k: v for k, v in zip(Price.model_fields, entry, strict=False) if v is not None}
-    return parse_price(entry, where)
 
 
 def expected_output(judge: Judge, plan: Plan) -> float:

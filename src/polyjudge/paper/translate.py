@@ -90,11 +90,10 @@ def read_translations(path: Path) -> dict[str, Translation]:
 async def _all(
     todo: Mapping[str, str], language: str, judge: Judge, path: Path, done: dict[str, Translation], hosts: Sequence[str]
 ) -> None:
-    import aiohttp
+    from polyjudge.collect.runner import client_session
 
     gate = asyncio.Semaphore(judge.concurrency)
-    quiet = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(timeout=quiet, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()) as session:
+    async with client_session() as session:
         try:
             asker = make_asker(judge, None, session, hosts)
         except Problem as problem:
