@@ -22,7 +22,7 @@ CHUNK = 4_000_000
 SMALL = 100_000
 """A block of draws of up to this many numbers is counted all at once ..."""
 KEPT = 200_000
-"""... and of up to this many it is kept for the next who asks."""
+"""... and of up to this many it is kept for the next who asks; its counts, at most KEPT / BLOCK, as short integers."""
 
 
 def double_centre(cells: Array) -> Array:
@@ -123,19 +123,17 @@ def draw_blocks(
 def draw_block(
     units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """The multiplicities of one block: (size, units), not to be written to. Row r of block i does not depend on
-    `size`."""
-    if cluster is None and size <= BLOCK and units * BLOCK <= KEPT:
-        return _kept_block(units, seed, index)[:size]
+    """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`."""
+    alone = cluster is None or np.array_equal(cluster, np.arange(units))
+    if alone and size <= BLOCK and units * BLOCK <= KEPT:
+        return _kept_block(units, seed, index)[:size].astype(np.int64)
     return _draw_block(units, size, seed, index, cluster)
 
 
-@lru_cache(maxsize=24)
-def _kept_block(units: int, seed: int, index: int) -> NDArray[np.int64]:
+@lru_cache(maxsize=64)
+def _kept_block(units: int, seed: int, index: int) -> NDArray[np.int16]:
     """The analyses of one audit draw the same blocks: one draw serves them all."""
-    out = _draw_block(units, BLOCK, seed, index, None)
-    out.flags.writeable = False
-    return out
+    return _draw_block(units, BLOCK, seed, index, None).astype(np.int16)
 
 
 def _draw_block(units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None) -> NDArray[np.int64]:

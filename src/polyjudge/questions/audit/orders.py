@@ -179,12 +179,15 @@ def additive_null(panel: Panel, draws: int, seed: int) -> tuple[Array, str]:
         spread = np.sqrt(sum(share[p] ** 2 @ residual[p].var(axis=1, ddof=1) for p in row_blocks(residual)))
     else:
         weighted = np.ascontiguousarray((residual * share[:, None, None]).transpose(0, 2, 1))
+        permuted, ones = np.empty_like(weighted), np.ones(len(weighted))
     starts = range(0, draws, BLOCK)
     for block, start in enumerate(track(starts, len(starts), "permuting residuals")):
         size = min(BLOCK, draws - start)
         rng = np.random.default_rng([seed, 1, block])
         if exact:
-            noise = np.stack([rng.permuted(weighted, axis=2).sum(axis=0).T for _ in range(size)])
+            noise = np.empty((size, k, m))
+            for row in noise:
+                row[:] = (ones @ rng.permuted(weighted, axis=2, out=permuted).reshape(len(ones), -1)).reshape(m, k).T
         else:
             z = rng.standard_normal((size, k, m))
             noise = centre + spread * (z - z.mean(axis=1, keepdims=True))
