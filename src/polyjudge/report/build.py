@@ -137,6 +137,11 @@ def fields(of: Any, *names: str) -> dict[str, Any]:
 
 def pivot(cells: pd.DataFrame, values: str) -> pd.DataFrame:
     """A language x judge table of a column of `cells`, both in their order of appearance."""
+    rows, columns = (pd.Index(cells[axis].unique(), name=axis) for axis in ("language", "judge"))
+    shape = len(rows), len(columns)
+    product = [np.repeat(rows, shape[1]), np.tile(columns, shape[0])]
+    if np.array_equal(cells[["language", "judge"]].to_numpy().T, product):  # every cell once, in order
+        return pd.DataFrame(cells[values].to_numpy().reshape(shape), rows, columns)
     wide = cells.pivot(index="language", columns="judge", values=values)
     return wide.loc[cells["language"].drop_duplicates().tolist(), cells["judge"].drop_duplicates().tolist()]
 

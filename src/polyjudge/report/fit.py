@@ -3,7 +3,7 @@ JSON), in the words of its panel: what its condition is called, and the unit of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.panel.say import LANGUAGE, POINTS, Say, called, measured, say
-from polyjudge.report.sections import Block, Chart, Column, Grid, Report, Section, Table
+from polyjudge.report.sections import Block, Chart, Column, Folded, Grid, Report, Section, Table
 from polyjudge.report.unit import MEANS
 
 MOST_LABELS = 100
@@ -28,9 +28,14 @@ def fitted(report: Report) -> Report:
         report,
         picture=tuple(_blocks(report.picture)),
         beside=tuple(_blocks(report.beside)),
-        sections=tuple(_section(s) for s in report.sections),
+        sections=_each(report.sections, _section),
         judges=report.judges[:MOST_LABELS],
     )
+
+
+def _each(sections: Sequence[Section], change: Callable[[Section], Section]) -> Sequence[Section]:
+    made = Folded(lambda: map(change, sections))
+    return made if isinstance(sections, Folded) else tuple(made)
 
 
 def _section(section: Section) -> Section:
@@ -114,6 +119,8 @@ class Tongue:
             return self.text(value) if field in SHOWN else value
         if isinstance(value, tuple):
             return tuple(self.of(v, field) for v in value)
+        if isinstance(value, Folded):
+            return _each(value, lambda section: self.of(section, field))
         if is_dataclass(value) and not isinstance(value, type) and type(value).__module__.endswith("report.sections"):
             changed = {f.name: self.of(getattr(value, f.name), f.name) for f in fields(value)}
             if isinstance(value, Column) and self.unit != POINTS and value.name in MEANS:

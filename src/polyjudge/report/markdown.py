@@ -38,7 +38,7 @@ def markdown(report: Report) -> str:
     out = [f"## {escape(word(report.title))}", ""]
     out += [f"{escape(word(s))}  " for s in report.read] + [""]
     out += [f"**{escape(word(s))}**  " for s in report.verdict] + [""]
-    for block in [*report.picture, *(b for s in report.sections if not s.folded for b in s.blocks)]:
+    for block in [*report.picture, *(b for s in report.unfolded for b in s.blocks)]:
         out += _block(block)
     out += [f"- {escape(word(s))}" for s in report.uses] + ([""] if report.uses else [])
     rest = [f for f in report.findings if f not in report.verdict]

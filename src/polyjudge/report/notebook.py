@@ -21,7 +21,7 @@ def notebook(report: Report) -> str:
     parts = [Markup("<div><h3>{}</h3>").format(word(report.title))]
     parts += [Markup("<p>{}</p>").format(word(s)) for s in report.read]
     parts += [Markup("<p><strong>{}</strong></p>").format(word(s)) for s in report.verdict]
-    for block in [*report.picture, *(b for s in report.sections if not s.folded for b in s.blocks)]:
+    for block in [*report.picture, *(b for s in report.unfolded for b in s.blocks)]:
         parts += _block(block)
     parts += [Markup("<p>{}</p>").format(word(s)) for s in report.uses]
     rest = [] if report.brief else [f for f in report.findings if f not in report.verdict]

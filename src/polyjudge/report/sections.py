@@ -6,8 +6,9 @@ of every code stand in one place, `polyjudge.panel.say`; the charts in `polyjudg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import pandas as pd
@@ -145,6 +146,23 @@ class Section:
     """Below the fold: behind --full in the terminal, folded on the page."""
 
 
+class Folded(Sequence[Section]):
+    """Sections below the fold, made when they are first looked at: a first screen shows none of them."""
+
+    def __init__(self, make: Callable[[], Iterable[Section]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> tuple[Section, ...]:
+        return tuple(self._make())
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._made[at]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step:
     """Something to do next: why, and the command to paste (empty when there is none)."""
@@ -178,7 +196,7 @@ class Report:
     """All findings, most severe first."""
     brief: bool = False
     """The verdict says it all: other findings wait below the fold with the sections."""
-    sections: tuple[Section, ...] = ()
+    sections: Sequence[Section] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Seed, level, fingerprint: what the numbers depend on."""
     payload: Callable[[], dict[str, Any]] = dict
@@ -187,6 +205,11 @@ class Report:
     """Judges that the page can highlight."""
     unit: str = "points"
     """Of its score differences: all its words use it."""
+
+    @property
+    def unfolded(self) -> list[Section]:
+        """The sections of the first screen."""
+        return [] if isinstance(self.sections, Folded) else [s for s in self.sections if not s.folded]
 
     @property
     def charts(self) -> list[Chart]:

@@ -18,7 +18,7 @@ from polyjudge.panel.errors import OutputClosed
 from polyjudge.panel.labels import clean, short, visible
 from polyjudge.panel.say import Words, say, word
 from polyjudge.report.in_python import in_python
-from polyjudge.report.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table
+from polyjudge.report.sections import Block, Chart, Column, Finding, Folded, Grid, Report, Section, Table
 from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
 
 PLAIN_WIDTH = 96
@@ -45,11 +45,10 @@ def show(report: Report, *, full: bool = False, console: Console | None = None, 
         _block(console, block)
     _lines(console, "Use", report.uses)
     _findings(console, report, full)
-    for section in report.sections:
-        if full or not section.folded:
-            _section(console, section)
+    for section in report.sections if full else report.unfolded:
+        _section(console, section)
     _next(console, report, in_python if details == "details.python" else str)
-    if not full and any(s.folded for s in report.sections):
+    if not full and (isinstance(report.sections, Folded) or any(s.folded for s in report.sections)):
         console.print()
         console.print(Text(word(say(details, command=report.command)), style="dim"))
 

@@ -20,7 +20,7 @@ from polyjudge.panel.say import Say, Words, word
 from polyjudge.questions.audit.view import in_percent
 from polyjudge.report import report_of, terminal
 from polyjudge.report.charts.grids import deviations
-from polyjudge.report.sections import Chart, Grid, Report, Table
+from polyjudge.report.sections import Chart, Folded, Grid, Report, Table
 from polyjudge.report.tables import rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "make_screens.py"
@@ -278,3 +278,12 @@ def test_the_first_grid_fits_on_a_telephone(judges: int) -> None:
     picture = deviations(cells, 2.0).to_dict()
     assert picture["width"]["step"] >= 20
     assert picture["width"]["step"] * judges <= 300
+
+
+def test_a_first_screen_makes_no_section_that_it_does_not_show() -> None:
+    report = report_of(pj.audit(pj.sample_panel(), resamples=100))
+    assert report is not None
+    assert isinstance(report.sections, Folded)
+    assert terminal.text(report)
+    assert "_made" not in vars(report.sections)
+    assert all(section.folded for section in report.sections)

@@ -21,7 +21,7 @@ from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid, notes, table, value_says
 from polyjudge.report.charts.grids import ROOMY
 from polyjudge.report.charts.lines import BEFORE
-from polyjudge.report.sections import Block, Chart, Report, Section, Step
+from polyjudge.report.sections import Block, Chart, Folded, Report, Section, Step
 from polyjudge.report.unit import less, scaled, times
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         next=steps(todo, s.source or SCORES),
         findings=tuple(shown.findings),
         brief=True,
-        sections=sections(shown),
+        sections=sections(shown) if asked or result.probes is not None else Folded(lambda: sections(shown)),
     )
 
 

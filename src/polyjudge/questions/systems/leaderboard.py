@@ -106,7 +106,7 @@ class Leaderboard(Result):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What a person should know, as data."""
-        out = [] if self.hang is None else [self.hang]
+        out = [hang] if (hang := self.hang) is not None else []
         clear = self.swaps[self.swaps["clear"]]
         for kind in ("language", "judge"):
             rows = clear[clear["kind"] == kind]
