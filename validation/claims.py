@@ -326,7 +326,15 @@ def anchored(scenario: Scenario, seed: int) -> Found:
     alone = AnchoredCalibrator(pool=False, map="shift").fit(panel, labels)
     far = [float(np.square(cal.shift_.to_numpy() - shift).mean()) for cal in (pooled, alone)]
     half = 1.96 * pooled.shift_se_.to_numpy()
+    fall, off = pooled.fall_, scores.mean(axis=2) - human
+    assert fall is not None
+    known = {language: set(part["task"]) for language, part in labels.groupby("language")}
+    rest = np.array([off[[t not in known[x] for t in panel.tasks], at].mean() for at, x in enumerate(panel.languages)])
+    errors = float(np.std(rest)), float(np.std(rest - pooled.shift_.to_numpy()))
+    removed = max(1 - (errors[1] / errors[0]) ** 2, -1.0)
     return {
+        "stated fall of the language error, coverage": fall.removed[1] - 1e-9 <= removed <= fall.removed[2] + 1e-9,
+        "stated language error, coverage": fall.before[1] <= errors[0] <= fall.before[2],
         "anchored shift, coverage": (np.abs(pooled.shift_.to_numpy() - shift) <= half).mean(),
         "error of shrunk shifts over unshrunk": far[0] / far[1],
     }

@@ -101,6 +101,8 @@ PROMISES: dict[str, Promise] = {
     "PPI interval of skewed labels, coverage": COVERS,
     "planned labels meet the target": Promise(low=0.8),
     "anchored shift, coverage": COVERS,
+    "stated fall of the language error, coverage": COVERS,
+    "stated language error, coverage": COVERS,
     "error of shrunk shifts over unshrunk": Promise(high=1.0),
     "a blind cell is said to see": AT_MOST,
     "a seeing cell is called blind": AT_MOST,

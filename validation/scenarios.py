@@ -283,6 +283,8 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("label budget", "pilot of 15 labels a language, half-width 3", "budget", 400, ask={"pilot": 15}),
     Scenario("anchored, 10 labels", "shifts of sd 6 over eight languages", "anchored", 200, 8, ask={
              "labels": 10, "tau": 6.0}),
+    Scenario("anchored, shifts within noise", "shifts of sd 2 over fifteen languages", "anchored", 200, 15, ask={
+             "labels": 10, "tau": 2.0}),
     Scenario("anchored, 50 labels", "shifts of sd 6 over eight languages", "anchored", 200, 8, ask={
              "labels": 50, "tau": 6.0}),
     Scenario("probes, one judge of four sees", "three are blind in all of six languages", "probes", 30, 6, 4,

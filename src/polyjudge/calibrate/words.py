@@ -23,7 +23,7 @@ WORDS: dict[str, Template] = {
         "Against labels of other tasks the language error falls from {before:points} to {after:points} points "
         "({removed/low/high:share} of it removed)."
         if v["low"] > 0
-        else "Whether these labels lower the language error cannot be told: {removed/low/high:share} of it removed."
+        else "Whether these labels lower the language error cannot be told: at most {high:share} of it is removed."
     ),
     "calibrate.annotators": "{share:share} of the difference between languages, or more, may be your annotators' own "
     "severity: do not use this before people who read two languages have labelled (label make --link).",

@@ -19,8 +19,9 @@ from polyjudge.panel.arrays import Array, ratio
 Codes = NDArray[np.int64]
 PRIOR = 4.0
 """Labels' worth of trust in a stratum's spread over all languages, when the spread of one language is estimated."""
-STEADY = 20.0
-"""The same when it decides where to label next: what few labels say of one language would send labels astray."""
+STEADY = 80.0
+"""The same when it decides where to label next: what few labels say of one language would send labels astray, and make
+its variance look small where they happened to be alike."""
 DRAWS = 2000
 """Draws of what is not known of the noise, for the fall of the error."""
 GRID = 200
@@ -39,11 +40,10 @@ class Stratified:
     """(c,) covariance between the means of two languages, from tasks that were labelled in both."""
     spread: Array
     """(k, H, c) standard deviation within strata, steadied over languages."""
-    doubt: float = 0.0
-    """Variance of an error variance, as a share of its square: large for labels that are rarely off, but then far."""
-    joint: Array | None = None
-    """(k, k) covariances of the first column's errors beyond `shared`, from tasks labelled in both; 0 on the diagonal,
-    and without what chance gives to their squares."""
+    loose: Array
+    """(k,) variance of the first column's variance as its own labels tell it, if they are normal within strata."""
+    influence: Array
+    """(units with labels, k) what each adds to the error of the first column; their squares sum to its variance."""
 
 
 def stratified_means(
@@ -97,17 +97,25 @@ def stratified_means(
         labels=labels,
         shared=shared,
         spread=np.sqrt(spread2),
-        doubt=_doubt(influence[..., 0], labels),
-        joint=_joint(influence[..., 0], float(shared[0])),
+        loose=(2 * ratio(pieces[..., 0].astype(np.float64) ** 2, free[..., 0], 0.0)).sum(axis=1),
+        influence=_alone(influence[..., 0] * _unbiased(count)[code], unit, share * np.sqrt(pooled[:, 0]), count),
     )
 
 
-def _doubt(influence: Array, labels: Codes) -> float:
-    square, fourth = (influence**2).sum(axis=0), (influence**4).sum(axis=0)
-    known = (square > 0) & (labels > 1)
-    if not known.any():
-        return 0.0
-    return max(float((fourth[known] / square[known] ** 2 - 1 / labels[known]).mean()), 0.0)
+def _unbiased(count: Codes) -> Array:
+    """Factor by which residuals about a stratum's mean are too small; one more at the end for no label."""
+    out: Array = np.append(np.sqrt(ratio(count.astype(np.float64), (count - 1).astype(np.float64), 0.0)).ravel(), 0.0)
+    return out
+
+
+def _alone(influence: Array, unit: Codes, spread: Array, count: Codes) -> Array:
+    """(units with labels, k) influences by unit, and a row for every language whose strata with a single label have
+    the spread of the same strata elsewhere."""
+    total = np.stack([np.bincount(unit, x) for x in influence.T], axis=1)
+    lone = np.sqrt(np.where(count == 1, spread**2, 0.0).sum(axis=1))
+    rows = np.concatenate([total, np.diag(lone)])
+    out: Array = rows[(rows != 0).any(axis=1)]
+    return out
 
 
 def _shares(stratum: Codes, there: NDArray[np.bool_], weights: Array, h: int) -> Array:
@@ -134,15 +142,6 @@ def _shared(influence: Array, there: NDArray[np.bool_]) -> Array:
     total = influence.sum(axis=1)
     off = (total**2).sum(axis=0) - (influence**2).sum(axis=(0, 1))
     return np.asarray(np.maximum(off / (k * (k - 1)), 0.0))
-
-
-def _joint(influence: Array, shared: float) -> Array:
-    """(k, k) covariances between the errors of languages beyond `shared`, scaled so that their squares are unbiased."""
-    found = influence.T @ influence - shared
-    np.fill_diagonal(found, 0.0)
-    chance = (influence**2).T @ (influence**2)
-    square, noise = float((found**2).sum()), float(chance.sum() - np.trace(chance))
-    return found * np.sqrt(max(1 - noise / square, 0.0)) if square > 0 else 0 * found
 
 
 # --- shrinkage over languages ---
@@ -224,7 +223,7 @@ def _posterior(taus: Array, y: Array, v: Array) -> tuple[Array, Array, Array, Ar
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fall:
     """Language error before and after: root mean square over languages, in points, and the share of its square that
-    goes; each with limits."""
+    goes (-1: the square doubles, or worse); each with limits."""
 
     before: tuple[float, float, float]
     after: tuple[float, float, float]
@@ -235,7 +234,8 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
     """What subtracting `correction` (k,) does to the language error on the tasks without labels, by the first column.
 
     Observed differences are x = e + noise, about their means over languages. Two unknown numbers settle both errors:
-    how the noise goes with e, and its mean square. Both are drawn from what the labels say of the noise.
+    how the noise goes with e, and its mean square. Both are drawn from what the labels say of the noise; the first
+    grows with the size of e, so that size is solved for in every draw.
 
     tasks : (k,) tasks of each language: the fewer have no label, the more their own mean varies. Languages with less
         than a quarter of the usual number of labels are left out
@@ -247,25 +247,41 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
     if not (x @ x) > 0:
         return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
     # where most tasks are labelled: what it would do on as many new ones
-    v = paired_variance(fit)[known] * (1 + labels / np.maximum(tasks[known] - labels, labels))
+    parts = fit.influence[:, known] * np.sqrt(1 + labels / np.maximum(tasks[known] - labels, labels))
+    parts -= parts.mean(axis=1, keepdims=True)
+    along, mean, square = _noise(x, parts)
     rng = np.random.default_rng([seed, k])
-    spread = x**2 - v
-    e2 = np.maximum(spread, 0.0)
-    e2 = e2 * max(float(spread.sum()), 0.0) / max(float(e2.sum()), 1e-300)
-    joint = np.zeros((k, k)) if fit.joint is None else fit.joint[np.ix_(known, known)]
-    along = np.sign(x) * np.sqrt(e2)
-    together = np.sqrt((e2 * v).sum() + max(float(along @ joint @ along), 0.0)) / k * rng.standard_normal(DRAWS)
-    mean = float(v.sum()) / k * (1 - 1 / k)
-    # squares of the noise: as of normal values that go together, rarer and larger ones, and v itself is estimated
-    shape = mean**2 / ((2 + 2 * fit.doubt) * float((v**2).sum() + (joint**2).sum()) / k**2)
+    shape = mean**2 / (square + float(fit.loose[known].sum()) / k**2)
     noise = rng.gamma(shape, mean / shape, DRAWS)
+    going = along * rng.standard_normal(DRAWS)
+    # mean x**2 = size**2 + 2 size going + noise
+    size = np.maximum(np.sqrt(np.maximum(going**2 + float((x**2).mean()) - noise, 0.0)) - going, 0.0)
+    together = going * size
     w = float(x @ z / (x @ x))
-    before = np.maximum(float((x**2).mean()) - 2 * together - noise, 0.0)
+    before = size**2
     after = np.maximum((1 - w) ** 2 * before - 2 * w * (1 - w) * together + w**2 * noise, 0.0)
-    removed = np.maximum(1 - ratio(after, before, np.inf), -1.0)
+    removed = np.maximum(1 - ratio(after, before, np.inf if w else 1.0), -1.0)
     tails = [0.5, (1 - level) / 2, (1 + level) / 2]
     triples = [tuple(float(q) for q in np.quantile(y, tails)) for y in (np.sqrt(before), np.sqrt(after), removed)]
     return Fall(before=triples[0], after=triples[1], removed=triples[2])  # type: ignore[arg-type]
+
+
+def _noise(x: Array, parts: Array) -> tuple[float, float, float]:
+    """Of the noise of centred means x (k,) by their influences (units, k): the sd of its mean product with errors of
+    size 1 that lie as x does, its mean square, and the variance of that.
+
+    A language's squared noise and the estimate of its variance move together where labels are rarely off, but then
+    far: their difference varies as for normal noise, so nothing is added for that.
+    """
+    k = len(x)
+    cov = parts.T @ parts
+    mean = float(np.trace(cov)) / k
+    where = np.sign(x) * np.sqrt(np.maximum(x**2 - mean, 0.0))
+    where = where if where.any() else x
+    along = float(np.sqrt((parts @ where) @ (parts @ where) / (where @ where) / k))
+    # a unit with itself is left out: it would count the noise of the estimate as well
+    square = float((cov**2).sum() - ((parts**2).sum(axis=1) ** 2).sum())
+    return along, mean, 2 * max(square, (k * mean) ** 2 / (k - 1)) / k**2
 
 
 def paired_variance(fit: Stratified, column: int = 0) -> Array:
