@@ -335,7 +335,7 @@ def test_claims_about_judges_that_joined_are_false_in_at_most_5_percent_of_runs(
     first = Sequential(**names, tasks=96, matters=1.0)
     rule = Sequential(languages=names["languages"], judges=("a", "b", "c", "d"), new=("d",), tasks=96, matters=1.0)
     assert len(rule.asked) == 2 * 3
-    false, runs, added = 0, 300, 0
+    false, runs, added = 0, 150, 0
     for seed in range(runs):
         rng = np.random.default_rng([41, seed])
         scores = rng.normal(0, 10, (96, 2, 4)) + rng.normal(0, 10, (96, 1, 1))
@@ -343,8 +343,8 @@ def test_claims_about_judges_that_joined_are_false_in_at_most_5_percent_of_runs(
         if max(map(abs, seen)) > 1.5:  # looks promising
             added += 1
             false += any(v in ("above", "below") for v in run_rule(rule, scores).state.verdict)
-    assert added > 30
-    assert false <= 24  # 300 runs at 5%: 24 or fewer in 99% of benchmarks
+    assert added > 15
+    assert false <= 14  # 150 runs at 5%: 14 or fewer in 99% of benchmarks
 
 
 def test_judges_may_be_reordered_and_left_out(begun: Any, tmp_path: Path) -> None:

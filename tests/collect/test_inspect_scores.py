@@ -58,9 +58,14 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def saved(logs: dict[str, Path]) -> Path:
-    path = logs["en"].parent.parent / "cal.json"
-    pj.ConsensusCalibrator().fit(pj.read_panel(logs["en"].parent)).save(path)
+def panel(logs: dict[str, Path]) -> pj.Panel:
+    return pj.read_panel(logs["en"].parent)
+
+
+@pytest.fixture(scope="module")
+def saved(panel: pj.Panel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("saved") / "cal.json"
+    pj.ConsensusCalibrator().fit(panel).save(path)
     return path
 
 
@@ -83,13 +88,15 @@ def test_the_score_is_the_mean_of_what_transform_gives(logs: dict[str, Path], sa
     assert np.isclose(metrics["stderr"].value, np.std(values, ddof=1) / np.sqrt(6))
 
 
-def test_the_new_score_is_not_read_as_a_judge(logs: dict[str, Path], saved: Path, tmp_path: Path) -> None:
+def test_the_new_score_is_not_read_as_a_judge(
+    logs: dict[str, Path], panel: pj.Panel, saved: Path, tmp_path: Path
+) -> None:
     for language, log in logs.items():
         score_log(log, saved, tmp_path / f"{language}.eval")
-    again, first = pj.read_panel(tmp_path), pj.read_panel(logs["en"].parent)
+    again = pj.read_panel(tmp_path)
     assert sorted(again.judges) == sorted(JUDGES)
     cells = ["task", "language", "judge"]
-    assert again.to_long().sort_values(cells)["score"].tolist() == first.to_long().sort_values(cells)["score"].tolist()
+    assert again.to_long().sort_values(cells)["score"].tolist() == panel.to_long().sort_values(cells)["score"].tolist()
 
 
 def test_nothing_is_replaced_unless_asked(logs: dict[str, Path], saved: Path, tmp_path: Path) -> None:

@@ -307,7 +307,7 @@ def test_a_log_that_explodes_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     """Also one whose parts are larger than they say: it is read in a process that may not take more than the budget."""
     pytest.importorskip("inspect_ai")
     path = tmp_path / "bomb.eval"
-    large = b'{"a": "' + b"x" * (400 << 20) + b'"}'
+    large = b'{"a": "' + b"x" * (300 << 20) + b'"}'
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("header.json", large)
     monkeypatch.setenv("POLYJUDGE_MEMORY", "512MB")

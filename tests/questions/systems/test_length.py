@@ -90,7 +90,7 @@ def test_texts_without_systems_or_responses_say_nothing() -> None:
 @pytest.mark.statistical
 def test_slopes_and_equal_boards_hold_their_level() -> None:
     inside, alarms, board = 0, 0, 0
-    for seed in range(60):
+    for seed in range(30):
         found = found_in(answers(25, (0.0, 3.0, 0.0), seed=seed, languages=1))
         cells = found.cells.set_index("judge")
         inside += bool(cells.loc["J1", "low"] <= 3 <= cells.loc["J1", "high"])
@@ -98,6 +98,6 @@ def test_slopes_and_equal_boards_hold_their_level() -> None:
         rows = found.systems.set_index("system")
         gap = rows.loc["s1", "equal"] - rows.loc["s4", "equal"]
         board += bool(abs(gap - 1) < 3.5)
-    assert inside >= 53
-    assert alarms <= 6
-    assert board >= 53
+    assert inside >= 26  # at a level of 95% fewer come about once in 60 times; `make validate` asks 300 panels
+    assert alarms <= 3
+    assert board >= 26

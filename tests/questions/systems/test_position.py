@@ -154,11 +154,11 @@ def test_units_of_tasks_keep_the_order() -> None:
 @pytest.mark.statistical
 def test_intervals_hold_and_calm_panels_stay_calm() -> None:
     inside, alarms = 0, 0
-    for seed in range(60):
+    for seed in range(30):
         found = position(pj.read_panel(verdicts(40, seed=seed, slot={"B": 1.0})))
         assert found is not None
         row = judge_row(found, "A")
         inside += bool(row["low"] <= 0 <= row["high"])
         alarms += bool(found.cells.loc[found.cells["judge"].isin(["A", "C"]), "clear"].any())
-    assert inside >= 53
-    assert alarms <= 6
+    assert inside >= 26  # at a level of 95% fewer come about once in 60 times; `make validate` asks 300 panels
+    assert alarms <= 3
