@@ -35,8 +35,11 @@ def take_out(name: str, folder: Path) -> Path:
         shutil.rmtree(house / "collect")
         gone.append("polyjudge.collect")
     for file in (house / "rooms.py", house / "cli" / "commands.py"):
-        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-        file.write_text("".join(x for x in lines if not any(text in x for text in gone)), encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
+        if name == "plan":  # what collecting alone adds to rooms below: nothing is added then
+            text = re.sub(r'\["polyjudge\.collect\.\w+"\]', "[]", text)
+        lines = text.splitlines(keepends=True)
+        file.write_text("".join(x for x in lines if not any(part in x for part in gone)), encoding="utf-8")
     return house
 
 

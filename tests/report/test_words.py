@@ -30,8 +30,8 @@ def test_every_code_in_the_source_has_words() -> None:
 
 
 def test_a_finding_says_the_same_everywhere() -> None:
-    finding = find("warning", "interaction-changed", count=1, cells=8, judge="a|b", language="<i>", change=-0.0001,
-                   low=-3.21, high=3.2, p=0.2)  # fmt: skip
+    values = {"judge": "a|b", "languages": ["<i>"], "value": -0.0001, "low": -3.21, "high": 3.2}
+    finding = find("warning", "probe-false-reaction", **values)
     table = Table(
         name="t",
         caption="Rows",

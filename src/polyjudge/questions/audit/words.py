@@ -582,7 +582,6 @@ WORDS: dict[str, Template] = {
         f"{'down' if v['excess'] < 0 else 'up'} by "
         f"{about(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}."
     ),
-    "step.without-blind": "Audit without the cells that do not notice damage",
     "step.read-worst": "Read the answers that move it most",
     "step.without": "Audit without it",
     "step.correct-alone": "Or correct it alone",

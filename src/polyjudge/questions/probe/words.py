@@ -66,4 +66,5 @@ WORDS: dict[str, Template] = {
     ),
     "probe.susceptibility": "Rise of the score under what must not help: a plea for full marks, or the same, longer",
     "probe-severity": lambda v: f"Sees as well as elsewhere and is only more severe or lenient: {places(v['cells'])}.",
+    "step.without-blind": "Audit without the cells that do not notice damage",
 }
