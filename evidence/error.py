@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from evidence.sets import Evidence
-from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.calibrate.anchored import AnchoredCalibrator
+from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.powered import ppi_mean

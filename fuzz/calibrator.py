@@ -9,7 +9,7 @@ import atheris
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate.load import load_calibrator
 
 from harness import fuzz
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.methods import find_methods
 from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.kernels import double_centre

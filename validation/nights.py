@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.estimate.flips import adjusted_p
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
 from polyjudge.questions.drift.drift import (
-    ROUNDING,
     SHARE_EFFECTS,
     SHARE_FLOOR,
-    SHARE_SYSTEMS,
     UNLIKE,
     Both,
-    adjusted_p,
     agreement_values,
-    system_flips,
     watched_values,
 )
-from polyjudge.questions.drift.drift_systems import contrasts, set_aside
+from polyjudge.questions.drift.drift_systems import ROUNDING, SHARE_SYSTEMS, contrasts, set_aside
 
 
 def nightly(
@@ -36,7 +33,7 @@ def nightly(
     alarms = (1 - check_level(level)) / runs * (UNLIKE if unlike else 1.0)
     if then.ndim == 3:
         return _alarmed(then, now, (floor_then, floor_now), None, alarms)
-    flips, share = system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms
+    share = (1 - SHARE_SYSTEMS) * alarms
 
     def judges(then: Array, now: Array, floors: tuple[Array, Array]) -> NDArray[np.bool_]:
         both = (then, now) if then.shape[1] > 1 else None
@@ -46,7 +43,7 @@ def nightly(
     out = judges(then, now, (floor_then, floor_now))
     moved = (adjusted_p(contrasts(now - then)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
     for run in map(tuple, np.argwhere(moved)):
-        left = set_aside(now[run] - then, flips)[0]
+        left = set_aside(now[run] - then, alarms, seed=7)[0]
         out[run] = judges(then[:, left], now[run][:, left], (floor_then[:, left], floor_now[run][:, left]))
     return out
 

@@ -20,10 +20,10 @@ _PUBLIC = {
     "read_panel": "polyjudge.read",
     "simulate_panel": "polyjudge.simulate",
     "sample_panel": "polyjudge.samples",
-    "ConsensusCalibrator": "polyjudge.calibrate",
+    "ConsensusCalibrator": "polyjudge.calibrate.consensus",
     "SparseCalibrator": "polyjudge.calibrate.sparse",
     "AnchoredCalibrator": "polyjudge.calibrate.anchored",
-    "load_calibrator": "polyjudge.calibrate",
+    "load_calibrator": "polyjudge.calibrate.load",
     "read_report": "polyjudge.report.schema",
     "check": "polyjudge.public",
     **{

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.calibrate.criteria import CriteriaCalibrator
+from polyjudge.calibrate.load import CriteriaCalibrator
 from polyjudge.panel.errors import CalibratorError, UsageError
 from polyjudge.read.criterion_panels import read_criteria
 from polyjudge.read.writers import write_calibrated

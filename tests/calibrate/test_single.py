@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.calibrate.advice import advice
 from polyjudge.calibrate.methods import find_methods, marked
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from refusals import refused
@@ -131,7 +130,7 @@ def test_command_and_python_subtract_the_same(cli: Run, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     mine = pj.ConsensusCalibrator().fit(noise)
     np.testing.assert_allclose(pj.load_calibrator(tmp_path / "cal.json").interaction_, mine.interaction_, atol=1e-12)
-    assert "shrink.yes" in [note.code for note in advice(mine, noise)]
+    assert "shrink.yes" in [note.code for note in mine.advice(noise)]
     assert any("hrink" in str(note) for note in json.loads(done.stdout)["notes"])
     done = cli("calibrate", tmp_path / "scores.csv", "--shrink", "--save", tmp_path / "cal.json")
     shrunk = pj.load_calibrator(tmp_path / "cal.json")
@@ -167,7 +166,7 @@ def test_few_levels_are_said_and_the_mark_moves(cli: Run, tmp_path: Path) -> Non
     panel, _ = ratings(0.8, 1)
     cal = pj.ConsensusCalibrator().fit(panel)
     assert cal.levels_ == (1, 2, 3, 4, 5)
-    assert "calibrate.few-levels" in [n.code for n in advice(cal, panel)]
+    assert "calibrate.few-levels" in [n.code for n in cal.advice(panel)]
     gate = marked(cal, 3)
     gate.save(tmp_path / "gate.json")
     again = pj.load_calibrator(tmp_path / "gate.json")

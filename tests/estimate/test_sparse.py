@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import linprog
 
 from polyjudge.estimate.deviations import (
+    Additive,
     Reading,
     Units,
-    additive,
     best_line,
     choose,
     choose_each,
@@ -79,7 +79,7 @@ def test_offsets_are_those_of_a_fit_without_the_named_cells() -> None:
     places = np.array([3, 11, 12])
     without = weights.copy()
     without.flat[places] = 1e-12
-    expected = (cells - additive(cells, without)).flat[places]
+    expected = (cells - Additive(without)(cells)).flat[places]
     maps = offset_maps(places, weights)
     assert (maps * cells).sum(axis=(1, 2)) == pytest.approx(expected, abs=1e-6)
 
@@ -170,6 +170,6 @@ def test_weights_that_vanish_leave_a_fit() -> None:
     """The interior point drives weights towards 0; a column without any weight is left to chance, not to an error."""
     weights = np.ones((3, 4))
     weights[:, 2] = 0.0
-    fitted = additive(np.arange(12.0).reshape(3, 4), weights)
+    fitted = Additive(weights)(np.arange(12.0).reshape(3, 4))
     assert np.isfinite(fitted).all()
     np.testing.assert_allclose(fitted[:, [0, 1, 3]], np.arange(12.0).reshape(3, 4)[:, [0, 1, 3]], atol=1e-6)

@@ -77,7 +77,7 @@ class Calibrator(ABC):
         error, or stay as they are with unseen="keep". Scores of another panel than the calibrator's own are warned of.
 
         >>> from polyjudge import simulate_panel
-        >>> from polyjudge.calibrate import ConsensusCalibrator
+        >>> from polyjudge.calibrate.consensus import ConsensusCalibrator
         >>> cal = ConsensusCalibrator().fit(simulate_panel(languages=["en", "de"], judges=["a", "b"], seed=1)[0])
         >>> cal.transform(71, language="de", judge="a") == 71 - cal.interaction_.loc["de", "a"]
         np.True_
@@ -131,7 +131,7 @@ class Calibrator(ABC):
         Scores stay as they are, so that equal scores of a cell are decided alike. Where scores have few levels, the
         mark is put halfway between the two levels around it before it moves: a small correction then changes nothing.
 
-        >>> from polyjudge.calibrate import ConsensusCalibrator
+        >>> from polyjudge.calibrate.consensus import ConsensusCalibrator
         >>> from polyjudge import Panel
         >>> cal = ConsensusCalibrator().fit(Panel.from_array([[[1, 2], [3, 5]], [[1, 2], [3, 4]]]))
         >>> cal.marks(3).loc["language1", "judge1"]
@@ -151,6 +151,10 @@ class Calibrator(ABC):
         few = (say("calibrate.few-levels", levels=len(self.levels_)),) if self.levels_ else ()
         return (*few, *self.strangers(panel.judges, panel.observed_range))
 
+    def advice(self, panel: Panel) -> tuple[Say, ...]:
+        """What to know once it is fitted: cautions, and whether another one would be better for this panel."""
+        return self.cautions(panel)
+
     def strangers(self, judges: Iterable[str], ends: tuple[float, float]) -> tuple[Say, ...]:
         """What speaks against scores of these judges between these ends being of the calibrator's own panel."""
         out = []
@@ -168,10 +172,7 @@ class Calibrator(ABC):
         """Write the calibrator as JSON. The file is complete or not there."""
         if not isinstance(path, (str, Path)):
             raise UsageError(f"save takes the path of a file, not {type(path).__name__}.")
-        data = self.to_dict()
-        with atomic_write(path) as file:
-            json.dump({**data, "checksum": checksum(data)}, file, ensure_ascii=False, indent=1, allow_nan=False)
-            file.write("\n")
+        write_checked(path, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """All that `load_calibrator` needs, as plain JSON values; what every kind has, and what this one adds."""
@@ -237,6 +238,13 @@ def levels_of(panel: Panel) -> tuple[float, ...]:
     if scale.kind == "binary":
         return scale.low, scale.high
     return tuple(np.arange(scale.low, scale.high + 0.5).tolist()) if scale.kind == "likert" else ()
+
+
+def write_checked(path: str | Path, data: dict[str, Any]) -> None:
+    """Write what `to_dict` gives of a calibrator as JSON, with its checksum."""
+    with atomic_write(path) as file:
+        json.dump({**data, "checksum": checksum(data)}, file, ensure_ascii=False, indent=1, allow_nan=False)
+        file.write("\n")
 
 
 def checksum(data: dict[str, Any]) -> str:

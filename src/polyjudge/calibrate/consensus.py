@@ -13,9 +13,9 @@ import pandas as pd
 
 from polyjudge.calibrate.base import Calibrator, as_panel, read_numbers
 from polyjudge.calibrate.history import Memory
-from polyjudge.calibrate.robust import LOCATIONS, Location
+from polyjudge.calibrate.robust import LOCATIONS, Location, odd_cells
 from polyjudge.calibrate.robust import location as robust_interaction
-from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
+from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink, shrinkage
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.adjustment import Adjustment
@@ -23,6 +23,7 @@ from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.extend import Extension
@@ -128,6 +129,19 @@ class ConsensusCalibrator(Calibrator):
         """What `fit` on this panel would subtract, (k, m), without the rest of its work."""
         means, w, *_ = self._estimates(estimate_interaction(panel), panel.weights)
         return centre(means, w)
+
+    def advice(self, panel: Panel) -> tuple[Say, ...]:
+        """Few levels; few tasks for many cells, where shrinking is better; cells that a few tasks carry.
+
+        >>> from polyjudge import simulate_panel
+        >>> panel, _ = simulate_panel(tasks=12, languages=7, judges=5, interaction=0.0, seed=1)
+        >>> [note.code for note in ConsensusCalibrator().fit(panel).advice(panel)]
+        ['shrink.yes']
+        """
+        if type(self) is not ConsensusCalibrator or self.shrinkage != "none":
+            return self.cautions(panel)
+        better, odd = shrinkage(panel), odd_cells(panel)[:3] if self.location == "mean" else ()
+        return (*self.cautions(panel), *((better.advice,) if better.amount else ()), *odd)
 
     @property
     def correction_(self) -> pd.DataFrame:

@@ -291,12 +291,7 @@ def _write(calibrator: ConsensusCalibrator, kind: Kind, label: str, table: pd.Da
     if calibrator.se_ is not None:
         calibrator.se_ = grown(calibrator.se_, "se", spread)
     if kind == "language":
-        calibrator.language_effect_ = _appended(calibrator.language_effect_, label, effect)
+        calibrator.language_effect_[label] = effect
     else:
-        calibrator.judge_effect_ = _appended(calibrator.judge_effect_, label, effect)
-        calibrator.judge_weights_ = _appended(calibrator.judge_weights_, label, 0.0)
-
-
-def _appended(series: pd.Series[float], label: str, value: float) -> pd.Series[float]:
-    index = pd.Index([*series.index, label], name=series.index.name)
-    return pd.Series([*series.tolist(), value], index=index, name=series.name)
+        calibrator.judge_effect_[label] = effect
+        calibrator.judge_weights_[label] = 0.0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.base import Calibrator, read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.shrinkage import best_keep
-from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.estimate.deviations import Units, choose_each, sized
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre, stream
@@ -343,7 +343,7 @@ MOST_UNITS = 2000
 """The explanation is chosen from at most this many units; the sizes come from all of them."""
 
 
-@method("sparse", subtracts=True, calibrator=SparseCalibrator)
+@method("sparse", subtracts=True, calibrator=lambda: import_module("polyjudge.calibrate.sparse").SparseCalibrator())
 def sparse(block: Block) -> Array:
     """The excess of the cells that the drawn tasks name. The choice counts a task once, however often it was drawn."""
     panel = block.panel

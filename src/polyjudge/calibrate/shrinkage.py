@@ -206,15 +206,9 @@ def unbiased_gain(values: Array, weights: Array, *, keep: float = 1.0, level: fl
     NaN for fewer than three units.
     """
     values, weights = in_groups(values, weights)
-    n = len(values)
-    flat = values.reshape(n, -1)
-    cells = flat.shape[1]
-    share = weights / weights.sum()
-    centre = share @ flat
-    d = flat - centre
-    square = (d * d).sum(axis=1)
+    d, centre, noise = _centred(values, weights)
+    (n, cells), square, share = d.shape, (d * d).sum(axis=1), weights / weights.sum()
     size = float(centre @ centre)
-    noise = n / (n - 1) * float(share**2 @ square)
 
     def gain(size: Array | float, noise: Array | float) -> Array | float:
         return (2 * keep * (size - noise) - keep**2 * size) / cells
@@ -241,10 +235,15 @@ def unbiased_gain(values: Array, weights: Array, *, keep: float = 1.0, level: fl
 
 def best_keep(values: Array, weights: Array) -> float:
     """Share of the mean over units that is best kept: 1 - tr V / |x|^2, at least 0 (James and Stein)."""
-    n = len(values)
-    flat = values.reshape(n, -1)
-    share = weights / weights.sum()
-    centre = share @ flat
+    _, centre, noise = _centred(values, weights)
     size = float(centre @ centre)
-    noise = n / (n - 1) * float(share**2 @ ((flat - centre) ** 2).sum(axis=1))
     return max(0.0, 1 - noise / size) if size > 0 else 0.0
+
+
+def _centred(values: Array, weights: Array) -> tuple[Array, Array, float]:
+    """Deviations of units from their weighted mean, (n, p), that mean, and the trace of its covariance."""
+    n, share = len(values), weights / weights.sum()
+    flat = values.reshape(n, -1)
+    centre = share @ flat
+    d = flat - centre
+    return d, centre, n / (n - 1) * float(share**2 @ (d * d).sum(axis=1))

@@ -35,7 +35,7 @@ def apply(
 
     Example: polyjudge apply cal.json scores.csv -o calibrated.csv
     """
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate.load import load_calibrator
     from polyjudge.questions.emit import print_json, print_written
     from polyjudge.read.writers import write_calibrated
 

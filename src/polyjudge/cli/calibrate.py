@@ -12,7 +12,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.questions import options as o
 
 if TYPE_CHECKING:
-    from polyjudge.calibrate import Calibrator
+    from polyjudge.calibrate.base import Calibrator
     from polyjudge.panel.panel import Panel
 
 OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
@@ -53,7 +53,6 @@ def calibrate(
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
-    from polyjudge.calibrate.advice import advice
     from polyjudge.calibrate.methods import marked
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.panel.say import say
@@ -71,7 +70,7 @@ def calibrate(
     if clip and scale.kind == "open" and panel.declared_range is None:
         raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
     cal, notes = _fitted(panel, method, shrink, labels, extend, target)
-    notes += () if extend or mark is not None or (alone and labels is None) else advice(cal, panel)
+    notes += () if extend or mark is not None or (alone and labels is None) else cal.advice(panel)
     outside = 0 if mark is not None else _outside(cal, panel)
     if outside:
         values = {"of": int(panel.counts.sum()), "clipped": clip, "low": scale.low, "high": scale.high}
@@ -116,7 +115,7 @@ def _each(
     shrink: bool, column: str, spreadsheet_safe: bool,
 ) -> None:  # fmt: skip
     """A calibrator for each criterion, in one file; and each row's score by that of its criterion."""
-    from polyjudge.calibrate.criteria import CriteriaCalibrator
+    from polyjudge.calibrate.load import CriteriaCalibrator
     from polyjudge.estimate.identify import settle_incomplete
 
     whole = {name: settle_incomplete(panel) for name, panel in panels.items()}
@@ -137,10 +136,10 @@ def _fitted(
     panel: Panel, method: str | None, shrink: bool, labels: Path | None, extend: Path | None, target: float | None
 ) -> tuple[Calibrator, tuple[Any, ...]]:
     """The calibrator that the options ask for, fitted, and what there is to say about an extension."""
-    from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.anchored import AnchoredCalibrator
     from polyjudge.calibrate.consensus import ConsensusCalibrator
     from polyjudge.calibrate.extend import extend as widen
+    from polyjudge.calibrate.load import load_consensus
     from polyjudge.calibrate.methods import find_methods
 
     given = {"--method": method, "--shrink": shrink, "--labels": labels, "--extend": extend}

@@ -134,7 +134,9 @@ def _by_system(scores: Array) -> list[Array]:
 def _added(panel: Panel, scores: Array, moments: Callable[[Array], list[Array]], by_task: bool) -> list[Array]:
     """Weighted sums of what `moments` makes of the scores of each task: by unit, or by task. Some tasks at a time."""
     n, w = len(scores), panel.weights
-    codes = np.arange(n) if by_task else unit_codes(panel.cluster)
+    codes = np.arange(n) if by_task else np.unique(panel.cluster, return_inverse=True)[1]
+    if not by_task and codes.max() >= MOST_UNITS:
+        codes = codes * MOST_UNITS // (int(codes.max()) + 1)
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(int(codes.max()) + 2))
     step = max(1, (AT_ONCE // max(1, 4 * scores[0].size * scores.shape[-1])) * (len(starts) - 1) // n)
@@ -145,13 +147,6 @@ def _added(panel: Panel, scores: Array, moments: Callable[[Array], list[Array]],
         parts = [x * w[tasks].reshape(-1, *[1] * (x.ndim - 1)) for x in moments(scores[tasks])]
         blocks.append([np.add.reduceat(x, starts[first:last] - starts[first], axis=0) for x in parts])
     return [np.concatenate(part) for part in zip(*blocks, strict=True)]
-
-
-def unit_codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The unit of each task: its cluster, or a group of clusters beyond MOST_UNITS."""
-    codes: NDArray[np.int64] = np.unique(cluster, return_inverse=True)[1]
-    size = int(codes.max()) + 1
-    return codes if size <= MOST_UNITS else codes * MOST_UNITS // size
 
 
 def require_systems(panel: Panel, what: str) -> Array:

@@ -40,13 +40,9 @@ LARGE = 50
 """Panels with more judges than this, and fewer languages, are fitted with the two exchanged."""
 
 
-def additive(cells: Array, weights: Array) -> Array:
-    """Weighted least-squares fit of row and column effects: (..., k, m) -> fitted (..., k, m)."""
-    return _Additive(weights)(cells)
-
-
-class _Additive:
-    """The additive fit with given weights (..., k, m), for any cells: what the weights decide is made once."""
+class Additive:
+    """Weighted least-squares fit of row and column effects with given weights (..., k, m), for any cells of that shape:
+    what the weights decide is made once."""
 
     def __init__(self, weights: Array) -> None:
         self.turned = weights.shape[-1] > max(LARGE, weights.shape[-2])  # as many equations are solved as columns
@@ -110,7 +106,7 @@ def _frisch_newton(y: Array, w: Array) -> Array:
     `places` are x and 1 - x, `slacks` what belongs to them, each (2, ..., k, m).
     """
     square = w**2
-    fit = additive(y, square)
+    fit = Additive(square)(y)
     c = -w * y
     r = c + w * fit
     r = np.where(np.abs(r) < 1e-3, np.where(r < 0, -1e-3, 1e-3), r)
@@ -131,9 +127,9 @@ def _frisch_newton(y: Array, w: Array) -> Array:
         q = 1 / (ratio[0] + ratio[1])
         dual = c + w * fit - slacks[0] + slacks[1]
         r = slacks[0] - slacks[1] + dual
-        fitting = _Additive(q * square)
+        fitting = Additive(q * square)
 
-        def direction(right: Array, q: Array = q, fitting: _Additive = fitting) -> tuple[Array, Array]:
+        def direction(right: Array, q: Array = q, fitting: Additive = fitting) -> tuple[Array, Array]:
             """Change of the fit and of the places: rows of the design are w times (row, column)."""
             change = fitting(-right / w)
             dx = q * (-w * change - right)
@@ -169,21 +165,17 @@ def offset_maps(places: NDArray[np.int64], weights: Array) -> Array:
 
     Returns (..., q, k, m): the offset of cell i is the sum of map i times the means.
     """
-    k, m = weights.shape
-    apart = _apart(places, weights)
-    out = np.linalg.solve(_at(apart, places), apart)
-    return np.asarray(out, np.float64).reshape(*places.shape, k, m)
+    normal, apart = _apart(places, weights)
+    return np.asarray(np.linalg.solve(normal, apart), np.float64).reshape(*places.shape, *weights.shape)
 
 
-def _apart(places: NDArray[np.int64], weights: Array) -> Array:
-    """Weighted residuals of the additive fit to one cell each: (..., q) -> (..., q, k m)."""
+def _apart(places: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
+    """Weighted residuals of the additive fit to one cell each, in these cells and in all: (..., q) -> (..., q, q) and
+    (..., q, k m)."""
     k, m = weights.shape
     unit = (places[..., None] == np.arange(k * m)).astype(np.float64).reshape(*places.shape, k, m)
-    return (weights * (unit - additive(unit, np.broadcast_to(weights, unit.shape)))).reshape(*places.shape, k * m)
-
-
-def _at(apart: Array, places: NDArray[np.int64]) -> Array:
-    return np.take_along_axis(apart, places[..., None, :], axis=-1)
+    apart = (weights * (unit - Additive(np.broadcast_to(weights, unit.shape))(unit))).reshape(*places.shape, k * m)
+    return np.take_along_axis(apart, places[..., None, :], axis=-1), apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,10 +215,6 @@ class Units:
             1 / _positive(mean_and_se(cells, weights)[1], STEADY),
             1 / _positive(mean_and_se(values, share)[1]) ** 2,
         )
-
-    def sizes(self) -> tuple[int, int, int]:
-        g, k, m = self.values.shape
-        return g, k, m
 
 
 def _positive(se: Array, least: float = 0.05) -> Array:
@@ -275,7 +263,7 @@ def refit(units: Units, values: Array, reading: Reading) -> Array | None:
     if reading.kind == "diffuse":
         return None
     weights = np.where(_unsound(units, reading), FAINT, 1.0)
-    left = values - additive(values, np.broadcast_to(weights, values.shape))
+    left = values - Additive(np.broadcast_to(weights, values.shape))(values)
     return left / np.where(weights < 1, 1.0, 1 - _leverage(weights))
 
 
@@ -329,7 +317,7 @@ def half_masks(g: int, draws: int, seed: int = 7) -> NDArray[np.bool_]:
 
 def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:
     """The explanation that fits each part of the groups of tasks: masks (r, g) -> r readings."""
-    g, k, m = units.sizes()
+    g, k, m = units.values.shape
     most = sum(kind in ("cell", "cells") for kind, _ in dimensions(k, m))
     fold = np.random.default_rng([seed, 12]).permutation(g) % FOLDS
     critical = stdtrit(np.maximum(kept.sum(axis=1) - 1, 1), 1 - (1 - level) / (2 * k * m))
@@ -376,7 +364,7 @@ def dimensions(k: int, m: int) -> list[tuple[Kind, int]]:
 
 def _best(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> NDArray[np.int64]:
     """Index into `dimensions` of the choice for each mask of groups (r, g), by the one-standard-error rule."""
-    g, k, m = units.sizes()
+    g, k, m = units.values.shape
     flat = units.values.reshape(g, -1)
     folds = np.unique(fold)
     # Training means of every mask without each fold: (r, f, k, m). Where a mask lies in one fold all of it trains.
@@ -409,8 +397,7 @@ def _predictions(units: Units, means: Array) -> Array:
     offered = dimensions(k, m)
     most = sum(kind in ("cell", "cells") for kind, _ in offered)
     order = cell_order(units, means, most)
-    apart = _apart(order, units.lad**2)
-    normal = _at(apart, order)
+    normal, apart = _apart(order, units.lad**2)
     right = (apart @ means.reshape(*lead, k * m, 1))[..., 0]
     out = []
     for kind, size in offered:
@@ -487,7 +474,7 @@ def _settle(
 
     So one more cell is named only where the interaction that is left without it is clear, all cells at once.
     """
-    _, k, m = explained.units.sizes()
+    k, m = means.shape
     share = explained.units.share[kept]
     reading = Reading("none", np.zeros((k, m), bool))
     for kind, size in dimensions(k, m)[: chosen + 1]:

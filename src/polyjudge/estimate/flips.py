@@ -9,6 +9,7 @@ tasks; all other axes are columns of their own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from scipy.special import gammaln, log_ndtr, ndtr
 
 from polyjudge.panel.arrays import Array
 
+FLIPS = 4999
+TAIL = 25
+"""With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
 STEPS = 32
 """Halvings that place a saddlepoint."""
 NEAR = 0.2
@@ -89,6 +93,75 @@ class _Tail:
         # Never above Chernoff's bound, never rarer than all signs alike.
         out: Array = np.maximum(np.minimum(tail, np.exp(-(w**2) / 2)), self.rarest)
         return out, total
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Changes against chance: standard errors, degrees of freedom, critical |t|, p of each (adjusted) and of all."""
+
+    se: Array
+    df: float
+    critical: Array | float
+    p_cell: Array
+    p_global: float
+
+    @property
+    def band(self) -> Array:
+        """Half-width of the simultaneous band."""
+        return reach(self.critical, self.se)
+
+
+def reach(critical: Array | float, se: Array) -> Array:
+    """Half-widths; infinite where no change could be told from chance."""
+    far = np.isinf(critical)
+    return np.where(far, np.inf, np.where(far, 0.0, critical) * se)
+
+
+def adjusted_p(d: Array) -> Array:
+    """Two-sided p of every column of differences (..., n, p) by flipped signs, adjusted for their number.
+
+    Exact enough at any level (`flip_tail`), so that a year of nightly runs can be judged.
+    """
+    total = np.abs(d.sum(axis=-2))
+    size = np.sqrt((d**2).sum(axis=-2))
+    out = np.ones(total.shape)
+    far = total > 2 * size  # nearer to 0 no column of several can be rare
+    if far.any():
+        columns = np.moveaxis(d, -2, -1)[far].T
+        out[far] = np.minimum(2 * d.shape[-1] * flip_tail(columns, total[far]), 1.0)
+    return out
+
+
+def sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> tuple[Array, Array, Tested]:
+    """Paired test: without a change, the difference of a task is as likely as its negative."""
+    n = len(then)
+    d = (now - then).reshape(n, -1)
+    d = np.where(np.abs(d) > gap, d, 0.0)
+    square = (d**2).sum(axis=0)
+
+    def largest(mean: Array) -> Array:
+        error = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(error > 0, np.abs(mean) / error, np.where(mean != 0, np.inf, 0.0))
+
+    mean = d.mean(axis=0)
+    observed = largest(mean)
+    rng = np.random.default_rng([seed, 0])
+    flips = np.sign(rng.random((FLIPS, n)) - 0.5)
+    null = largest(flips @ d / n).max(axis=1)
+    beyond = (null[:, None] >= observed).sum(axis=0)
+    p_cell = (1 + beyond) / (1 + FLIPS)
+    p_cell = np.where(beyond < TAIL, np.minimum(p_cell, adjusted_p(d)), p_cell)
+    if alpha * FLIPS >= TAIL:
+        critical: Array | float = float(np.quantile(null, 1 - alpha, method="higher"))
+    else:
+        limit = flip_critical(d, alpha / (2 * d.shape[1])) / n
+        critical = np.where(np.isinf(limit), np.inf, largest(np.where(np.isinf(limit), 0.0, limit)))
+    shape = then.shape[1:]
+    se = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1)).reshape(shape)
+    critical = np.broadcast_to(critical, d.shape[1]).reshape(shape)
+    tested = Tested(se, n - 1.0, critical, p_cell.reshape(shape), float(p_cell.min()))
+    return then.mean(axis=0), now.mean(axis=0), tested
 
 
 def share_p(before: Array, after: Array, tasks_before: Array, tasks_after: Array) -> Array:

@@ -71,7 +71,6 @@ class Latent:
 
     cells : (k, m) latent cell effects
     values : (g, k, m) what each task says of them: their mean is `cells`
-    error : (k m, k m) covariance of the cells if the model holds; for cells whose scores all lie at one end
     levels : level, low, high (scores from and to), share
     """
 

@@ -10,8 +10,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from polyjudge.estimate.bands import uncertainty
-from polyjudge.estimate.influence import cluster_codes, judges_first, spread, two_boards
-from polyjudge.estimate.order_effect import Lean, balance, lean
+from polyjudge.estimate.influence import Lean, balance, cluster_codes, judges_first, lean, spread, two_boards
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError

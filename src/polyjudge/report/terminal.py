@@ -19,7 +19,7 @@ from polyjudge.panel.labels import clean, short, visible
 from polyjudge.panel.say import Words, say, word
 from polyjudge.report.in_python import in_python
 from polyjudge.report.sections import Block, Chart, Column, Finding, Folded, Grid, Report, Section, Table
-from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
+from polyjudge.report.tables import cells, entries, left_out, numeric
 
 PLAIN_WIDTH = 96
 """Width of the output when it does not go to a terminal."""
@@ -159,14 +159,9 @@ def _table(console: Console, table: Table) -> None:
         for i in taken:
             side: Any = "right" if numeric(table.columns[i]) else "left"
             out.add_column(clean(table.columns[i].title), justify=side, overflow="fold", width=widths[i] - 3)
-        room = {i: widths[i] - 3 for i in taken}
-        if _fits(console, rows, room):
-            console.print(Padding(out, (0, 0, 0, 2), expand=False))
-            console.print(_body(table, rows, room), no_wrap=True, crop=False)
-        else:
-            for row in rows:
-                out.add_row(*(_cell(row[i]) for i in taken))
-            console.print(Padding(out, (0, 0, 0, 2), expand=False))
+        for row in rows:
+            out.add_row(*(Text(row[i].whole, style="dim italic" if row[i].pale else "") for i in taken))
+        console.print(Padding(out, (0, 0, 0, 2), expand=False))
     rest = len(every) - len(rows) + left_out(table)
     if rest:
         _say(console, word(say("more-rows", rows=rest)), "dim")
@@ -181,29 +176,6 @@ def _packed(widths: list[int], room: int) -> Iterator[list[int]]:
             taken = []
         taken.append(i)
     yield taken
-
-
-def _cell(cell: Cell) -> RichText:
-    return Text(cell.whole, style="dim italic" if cell.pale else "")
-
-
-def _fits(console: Console, rows: list[list[Cell]], room: dict[int, int]) -> bool:
-    """Whether every cell stands on one line of its column, and the columns beside each other."""
-    wide = sum(room.values()) + 3 * len(room) - 1 <= console.width
-    return wide and all("\n" not in row[i].whole and cell_len(row[i].whole) <= room[i] for row in rows for i in room)
-
-
-def _body(table: Table, rows: list[list[Cell]], room: dict[int, int]) -> RichText:
-    """The rows of a table as one text: where nothing is broken, laying out every cell by itself takes long."""
-    lines = []
-    for row in rows:
-        line = Text(" ")
-        for i, width in room.items():
-            fill = " " * (width - cell_len(row[i].whole))
-            first, last = (fill, "") if numeric(table.columns[i]) else ("", fill)
-            line.append(" " if i == next(iter(room)) else "   ").append(first).append(_cell(row[i])).append(last)
-        lines.append(line)
-    return Text("\n").join(lines)
 
 
 def _width(column: Column, texts: list[str]) -> int:

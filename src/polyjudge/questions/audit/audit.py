@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.estimate.bands import Uncertainty, uncertainty
 from polyjudge.estimate.levels import asks, latent_cells
 from polyjudge.estimate.resample import check_level

@@ -17,15 +17,7 @@ from polyjudge.report.unit import shown_scale
 def build(result: Comparison, panel: Panel | None = None) -> Report:
     """Methods on left-out tasks."""
     scale, frame = shown_scale(result, panel), frame_of("compare", result, panel)
-    title, verdict, sections = _comparison(in_unit(result, scale))
-    return Report(**frame, unit=scale.unit, title=title, verdict=verdict, sections=sections)
-
-
-Parts = tuple[Words, tuple[Words, ...], tuple[Section, ...]]
-"""Title, verdict and sections."""
-
-
-def _comparison(c: Comparison) -> Parts:
+    c = in_unit(result, scale)
     best = say("held-out.unmeasured") if c.advice is None else c.advice.text
     main = "cbc" if (c.table["method"] == "cbc").any() else c.table["method"].iloc[0]
     d = c.differences
@@ -51,8 +43,8 @@ def _comparison(c: Comparison) -> Parts:
         Section(name="differences", title="Method against method", blocks=(paired,)),
         Section(name="language-pairs", title="Pairs of languages", blocks=(pairs,)),
     )
-    wide = [note for note in c.notes if note.code == "held-out.wide"]
-    return say("held-out.title"), (best, *(wide or [say("held-out.consistency")])), sections
+    wide = [note for note in c.notes if note.code == "held-out.wide"] or [say("held-out.consistency")]
+    return Report(**frame, unit=scale.unit, title=say("held-out.title"), verdict=(best, *wide), sections=sections)
 
 
 def in_unit(c: Comparison, scale: Scale) -> Comparison:

@@ -28,7 +28,7 @@ def drift(
     Example: polyjudge drift cal.json scores.csv --runs 365 --fail-on serious
     Example: polyjudge drift before/audit.json after/audit.json --fail-on warning
     """
-    from polyjudge.calibrate import load_consensus
+    from polyjudge.calibrate.load import load_consensus
     from polyjudge.panel.errors import UsageError
     from polyjudge.questions.drift.difference import difference, is_report
     from polyjudge.questions.drift.drift import drift as analyse

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.history import Memory, floor_share
 from polyjudge.estimate.deviations import Kind, Units, choose, least_absolute, named_cells, offset_maps
-from polyjudge.estimate.flips import flip_critical, flip_tail, share_p
+from polyjudge.estimate.flips import TAIL, Tested, adjusted_p, share_p, sign_flips
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import check_level, mean_and_se
@@ -20,18 +20,21 @@ from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.labels import some
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.drift.drift_systems import Flips, Judged, judged, narrowed, paired_systems
+from polyjudge.questions.drift.drift_systems import (
+    LEAST_PAIRED,
+    ROUNDING,
+    SHARE_SYSTEMS,
+    Judged,
+    judged,
+    narrowed,
+    paired_systems,
+)
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, Severity, find, ranked
 
 Both = tuple[Array, Array] | None
 """Values before and after."""
-FLIPS = 4999
 DRAWS = 20_000
-LEAST_PAIRED = 10
-"""Fewer common tasks than this are compared as if they were different ones."""
-ROUNDING = 1e-7
-"""Differences up to this share of the score range are the rounding of the saved file."""
 BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed", "language": "language-changed"}
 """Finding of each kind of change that lies in a few places."""
 UNLIKE = 0.5
@@ -40,14 +43,10 @@ difference is then not quite as likely as its negative."""
 SHARE_FLOOR, SHARE_EFFECTS = 0.2, 0.3
 """Parts of the error level that the floor shares and the effects of judges and languages get; the interaction has the
 rest, so that all together keep to it. Where tasks cannot be paired the effects take no part."""
-SHARE_SYSTEMS = 0.1
-"""Part that the systems get, before the others, where they can be compared task by task."""
 OF_JUDGES = frozenset({*BROKE.values(), "interaction-changed", "floor-changed"}) | {
     f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "agreement", "level")
 }
 """Findings that say that judges changed."""
-TAIL = 25
-"""With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -123,7 +122,7 @@ def drift(
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages, judges, labels = _shared(cal, panel)
     whole = cal.range_
-    systems = judged(cal, panel.select(languages=languages, judges=judges), LEAST_PAIRED, system_flips(alarms, seed))
+    systems = judged(cal, panel.select(languages=languages, judges=judges), alarms, seed)
     cal, panel = narrowed(cal, panel, systems)
     if systems.compared:
         alarms *= 1 - SHARE_SYSTEMS
@@ -136,7 +135,7 @@ def drift(
     paired = 0 if differences is None else len(differences[0])
     rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
     if differences is not None:
-        before, after, tested = _sign_flips(*differences, rounding, alpha, seed)
+        before, after, tested = sign_flips(*differences, rounding, alpha, seed)
         n_before = paired
     else:
         before, after, tested, n_before = _two_samples(cal, part, estimate, common.shape[0], alpha, seed)
@@ -192,18 +191,7 @@ def _with_systems(systems: Judged, findings: list[Finding]) -> list[Finding]:
     return ranked([*systems.findings, *findings])
 
 
-def system_flips(alarms: float, seed: int) -> Flips:
-    """The test of systems' changes against the others: sign flips of whole tasks."""
-
-    def flips(values: Array) -> tuple[Array, Array, Array]:
-        gap = ROUNDING * max(float(np.abs(values).max()), np.finfo(float).tiny)
-        tested = _sign_flips(np.zeros_like(values), values, gap, SHARE_SYSTEMS * alarms, seed)[2]
-        return tested.se, tested.p_cell, np.asarray(tested.critical)
-
-    return flips
-
-
-def _of_runs(cal: ConsensusCalibrator, panel: Panel, tested: _Tested, paired: int, runs: int) -> list[Finding]:
+def _of_runs(cal: ConsensusCalibrator, panel: Panel, tested: Tested, paired: int, runs: int) -> list[Finding]:
     """Where the level of a year cannot be had, or is not sure."""
     out = []
     if np.isinf(tested.band).all():
@@ -262,21 +250,6 @@ def _explained(panel: Panel, each: Array, moved: Array | None, alarms: float, se
         }
     )
     return reading.kind, frame.sort_values("change", key=np.abs, ascending=False, kind="stable", ignore_index=True)
-
-
-@dataclass(frozen=True)
-class _Tested:
-    se: Array
-    df: float
-    critical: Array | float
-    p_cell: Array
-    p_global: float
-
-    @property
-    def band(self) -> Array:
-        """Half-width of the simultaneous band; infinite where no change could be told from chance."""
-        far = np.isinf(self.critical)
-        return np.where(far, np.inf, np.where(far, 0.0, self.critical) * self.se)
 
 
 def _paired(cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimate, part: Any) -> tuple[Both, Both]:
@@ -365,7 +338,7 @@ def _effects(
             np.concatenate([x, agreement_values(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)
         ]
         names += ["agreement"] * m
-    before, after, tested = _sign_flips(values[0], values[1], gap, alpha, seed)
+    before, after, tested = sign_flips(values[0], values[1], gap, alpha, seed)
     change, band = after - before, tested.band
     enough = np.where(np.isin(names, ("discrimination", "agreement")), ROUNDING, tolerance)
     labels = [*panel.judges, *panel.languages, *panel.judges, *panel.judges][: len(names)]
@@ -375,57 +348,9 @@ def _effects(
     )
 
 
-def adjusted_p(d: Array) -> Array:
-    """Two-sided p of every column of differences (..., n, p) by flipped signs, adjusted for their number.
-
-    Exact enough at any level (`flip_tail`), so that a year of nightly runs can be judged.
-    """
-    total = np.abs(d.sum(axis=-2))
-    size = np.sqrt((d**2).sum(axis=-2))
-    out = np.ones(total.shape)
-    far = total > 2 * size  # nearer to 0 no column of several can be rare
-    if far.any():
-        columns = np.moveaxis(d, -2, -1)[far].T
-        out[far] = np.minimum(2 * d.shape[-1] * flip_tail(columns, total[far]), 1.0)
-    return out
-
-
-def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> tuple[Array, Array, _Tested]:
-    """Paired test: without a change, the difference of a task is as likely as its negative."""
-    n = len(then)
-    d = (now - then).reshape(n, -1)
-    d = np.where(np.abs(d) > gap, d, 0.0)
-    square = (d**2).sum(axis=0)
-
-    def largest(mean: Array) -> Array:
-        error = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t: Array = np.where(error > 0, np.abs(mean) / error, np.where(mean != 0, np.inf, 0.0))
-        return t
-
-    mean = d.mean(axis=0)
-    observed = largest(mean)
-    rng = np.random.default_rng([seed, 0])
-    flips = np.sign(rng.random((FLIPS, n)) - 0.5)
-    null = largest(flips @ d / n).max(axis=1)
-    beyond = (null[:, None] >= observed).sum(axis=0)
-    p_cell = (1 + beyond) / (1 + FLIPS)
-    p_cell = np.where(beyond < TAIL, np.minimum(p_cell, adjusted_p(d)), p_cell)
-    if alpha * FLIPS >= TAIL:
-        critical: Array | float = float(np.quantile(null, 1 - alpha, method="higher"))
-    else:
-        reach = flip_critical(d, alpha / (2 * d.shape[1])) / n
-        critical = np.where(np.isinf(reach), np.inf, largest(np.where(np.isinf(reach), 0.0, reach)))
-    shape = then.shape[1:]
-    se = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1)).reshape(shape)
-    critical = np.broadcast_to(critical, d.shape[1]).reshape(shape)
-    tested = _Tested(se, n - 1.0, critical, p_cell.reshape(shape), float(p_cell.min()))
-    return then.mean(axis=0), now.mean(axis=0), tested
-
-
 def _two_samples(
     cal: ConsensusCalibrator, part: Any, estimate: InteractionEstimate, n_after: int, alpha: float, seed: int
-) -> tuple[Array, Array, _Tested, int]:
+) -> tuple[Array, Array, Tested, int]:
     """Other tasks, as independent samples: the interaction then and now, the largest |t| against draws with the cells'
     correlation in the new scores, and the tasks then."""
     if cal.se_ is None:
@@ -455,11 +380,11 @@ def _two_samples(
         critical = float(np.quantile(null, 1 - alpha, method="higher"))
     else:
         critical = float(stdtrit(df, 1 - alpha / (2 * change.size)))
-    tested = _Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
+    tested = Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
     return before, estimate.interaction, tested, n_before
 
 
-def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance: float) -> pd.DataFrame:
+def _table(panel: Panel, before: Array, after: Array, tested: Tested, tolerance: float) -> pd.DataFrame:
     change = after - before
     half = stdtrit(tested.df, 0.975) * tested.se
     band = tested.band

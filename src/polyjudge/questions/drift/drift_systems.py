@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.history import floor_share
+from polyjudge.estimate.flips import reach, sign_flips
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.fill import fill_systems
 from polyjudge.panel.labels import ALL
@@ -18,8 +19,12 @@ from polyjudge.panel.panel import Panel
 from polyjudge.report.sections import Finding, find
 
 COLUMNS = ("system", "language", "change", "low", "high", "p")
-Flips = Callable[[Array], tuple[Array, Array, Array]]
-"""Differences (n, x) -> their standard errors, adjusted p, and the critical |t| of each."""
+LEAST_PAIRED = 10
+"""Fewer common tasks than this are compared as if they were different ones."""
+ROUNDING = 1e-7
+"""Differences up to this share of the score range are the rounding of the saved file."""
+SHARE_SYSTEMS = 0.1
+"""Part of the error level that the systems get, before the others, where they can be compared task by task."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class Judged:
         return out
 
 
-def judged(cal: ConsensusCalibrator, panel: Panel, least: int, flips: Flips) -> Judged:
+def judged(cal: ConsensusCalibrator, panel: Panel, alarms: float, seed: int) -> Judged:
     """Compare the systems of a calibrator with those of a panel (of the languages and judges that both have).
 
     A change of a judge moves all systems alike, so a system is held against the mean of the others, in every language
@@ -69,19 +74,19 @@ def judged(cal: ConsensusCalibrator, panel: Panel, least: int, flips: Flips) -> 
     gone = tuple(x for x in memory.systems if x not in panel.systems)
     common = [x for x in memory.systems if x in panel.systems]
     pairs = None if not common else paired_systems(cal, panel, common)
-    if pairs is None or len(pairs[0]) < least:
+    if pairs is None or len(pairs[0]) < LEAST_PAIRED:
         return Judged(new, gone, unlike=bool(new or gone))
-    left, moved = set_aside(pairs[1] - pairs[0], flips)
+    left, moved = set_aside(pairs[1] - pairs[0], alarms, seed)
     rows = [{"system": common[i], "language": [ALL, *panel.languages][x], **row} for i, x, row in moved]
     return Judged(new, gone, pd.DataFrame(rows, columns=list(COLUMNS)), tuple(common[i] for i in left))
 
 
-def set_aside(change: Array, flips: Flips) -> tuple[list[int], list[tuple[int, int, dict[str, float]]]]:
+def set_aside(change: Array, alarms: float, seed: int) -> tuple[list[int], list[tuple[int, int, dict[str, float]]]]:
     """Of changes (n, s, k, m): systems that did not change by themselves, and those that did, one after the other, with
     the language (0: all of them) and the numbers of each."""
     left, moved = list(range(change.shape[1])), []
     while len(left) > 1:
-        found = _moved(change[:, left], flips)
+        found = _moved(change[:, left], alarms, seed)
         if found is None:
             break
         moved.append((left.pop(found[0]), *found[1:]))
@@ -130,18 +135,18 @@ def paired_systems(cal: ConsensusCalibrator, panel: Panel, common: Sequence[str]
     return memory.by_system[np.ix_(*axes)][whole], now[whole]
 
 
-def _moved(change: Array, flips: Flips) -> tuple[int, int, dict[str, float]] | None:
+def _moved(change: Array, alarms: float, seed: int) -> tuple[int, int, dict[str, float]] | None:
     """The system that surely moved against the others, and of those the one that moved most; None if none did."""
     if change.shape[3] == 1:  # whether the system changed or its only judge cannot be told
         return None
     values = contrasts(change)
-    mean = values.mean(axis=0)
-    se, p, critical = flips(values)
-    sure: NDArray[np.bool_] = np.abs(mean) > _wide(critical, se)
+    gap = ROUNDING * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    _, mean, tested = sign_flips(np.zeros_like(values), values, gap, SHARE_SYSTEMS * alarms, seed)
+    sure: NDArray[np.bool_] = np.abs(mean) > tested.band
     for judge in range(change.shape[3]):
         rest = contrasts(np.delete(change, judge, axis=3))
         error = rest.std(axis=0, ddof=1) / np.sqrt(len(rest))
-        sure &= np.sign(mean) * rest.mean(axis=0) > _wide(critical, error)
+        sure &= np.sign(mean) * rest.mean(axis=0) > reach(tested.critical, error)
     if not sure.any():
         return None
     own = np.abs(change.mean(axis=(0, 3)))  # (s, k): of two systems that part, the one that moved
@@ -152,14 +157,9 @@ def _moved(change: Array, flips: Flips) -> tuple[int, int, dict[str, float]] | N
     if here[0] and 2 * here[1:].sum() > len(here) - 1:
         language = np.intp(0)  # what moved in most languages is said of all
     at = int(system) * own.shape[1] + int(language)
-    half = critical[at] * se[at]
-    row = {"change": mean[at], "low": mean[at] - half, "high": mean[at] + half, "p": p[at]}
+    half = tested.band[at]
+    row = {"change": mean[at], "low": mean[at] - half, "high": mean[at] + half, "p": tested.p_cell[at]}
     return int(system), int(language), row
-
-
-def _wide(critical: Array, se: Array) -> Array:
-    """Half-widths; without bound where nothing could be told from chance."""
-    return np.where(np.isinf(critical), np.inf, np.where(np.isinf(critical), 0.0, critical) * se)
 
 
 def contrasts(change: Array) -> Array:

@@ -152,10 +152,11 @@ def _needed(world: _World, width: float | None, level: float) -> pd.DataFrame:
         "band_radius": ("simultaneous band, widest cell", world.widest),
         "free_radius": ("distribution-free", np.nan),
     }
-    rows = [
-        (*bounds[name], smallest(lambda n, name=name: _radii(world, n, width, level)[name] <= world.radius, MOST_TASKS))
-        for name in list(bounds)[: 2 if width is None else 3]
-    ]
+
+    def needed(name: str) -> int | None:
+        return smallest(lambda n: _radii(world, n, width, level)[name] <= world.radius, MOST_TASKS)
+
+    rows = [(*bounds[name], needed(name)) for name in list(bounds)[: 2 if width is None else 3]]
     return pd.DataFrame(rows, columns=["bound", "sigma", "tasks"]).astype({"tasks": "Int64"})
 
 

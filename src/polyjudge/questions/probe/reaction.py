@@ -103,8 +103,13 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     wrong, wrong_se, _, skew = _over_tasks(shift, panel)
     t = float(stdtrit(df, (1 + level) / 2))
     moved = _moved(wrong, wrong_se, skew, df, 1 - ACCUSED / 2) & (np.abs(wrong) > limit / 2)
-    half = float(stdtrit(df, 1 - together(1 - level, reaction.size))) * reaction_se
-    usual, usual_low = _usual(fall, reaction - half > 0, panel, t)
+    # every cell may err so little that all keep the level together: of many blind ones some would seem to react
+    half = float(stdtrit(df, 1 - (1 - level) / reaction.size)) * reaction_se
+    # The usual reaction is that of the cells that surely react, or of all if none does.
+    sure = reaction - half > 0
+    reacting = fall[:, sure if sure.any() else np.isfinite(fall).any(axis=0)]
+    mean, se, _, _ = _over_tasks(mean_there(reacting, 1)[:, None], panel)
+    usual, usual_low = float(mean[0]), float(mean[0] - t * se[0])
     at_end = mean_there(_at_end(scores[:, clean], panel), 0)
     sight = _sight(reaction, half, usual, usual_low, at_end >= AT_END)
     beta, large, own = _interaction(audit, panel, clean, limit, level)
@@ -135,11 +140,6 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
         own_interaction=own,
         findings=_findings(cells, judges, helped, usual_low),
     )
-
-
-def together(alpha: float, cells: int) -> float:
-    """The error that each cell may have so that all have it together: of many blind ones some would seem to react."""
-    return alpha / cells
 
 
 def _slope(scores: Array, severity: NDArray[np.int64], used: NDArray[np.bool_]) -> Array:
@@ -199,13 +199,6 @@ def _interval(
     if limits is not None:
         ends = [np.clip(end, *limits) for end in ends]
     return {name: value.ravel(), f"{name}_low": ends[0].ravel(), f"{name}_high": ends[1].ravel()}
-
-
-def _usual(fall: Array, sure: NDArray[np.bool_], panel: Panel, t: float) -> tuple[float, float]:
-    """The mean reaction of the cells that surely react, or of all if none does, and how low it may be."""
-    cells = sure if sure.any() else np.isfinite(fall).any(axis=0)
-    mean, se, _, _ = _over_tasks(mean_there(fall[:, cells], 1)[:, None], panel)
-    return float(mean[0]), float(mean[0] - t * se[0])
 
 
 def _at_end(scores: Array, panel: Panel) -> Array:

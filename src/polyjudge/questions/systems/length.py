@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.estimate.influence import cluster_codes, judges_first, spread, two_boards
-from polyjudge.estimate.length_slope import at_equal_length, slopes
+from polyjudge.estimate.influence import at_equal_length, cluster_codes, judges_first, slopes, spread, two_boards
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.labels import ALL
