@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.calibrate.criteria import CriteriaCalibrator
+from polyjudge.calibrate.load import CriteriaCalibrator
 from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.reading import Unclear
