@@ -211,6 +211,14 @@ class AnchoredCalibrator(ConsensusCalibrator):
             self.curve_ = self._chosen.cells(self.correction_.to_numpy(), units)
         return self
 
+    def __repr__(self) -> str:
+        if not hasattr(self, "correction_"):
+            return "AnchoredCalibrator(), not fitted"
+        k, m = self.correction_.shape
+        shown = self.correction_.rename(index=clean, columns=clean).round(3).to_string()
+        labels = f"{int(self.labels_.sum())} labels"
+        return f"AnchoredCalibrator(map={self.map_!r}), fitted on {k} x {m} cells and {labels}; points off:\n{shown}"
+
     def _fit(self, panel: Panel) -> None:
         panel = self._chosen.panel(panel)
         if min(panel.shape[1:]) > 1 and not panel.apart:

@@ -41,7 +41,7 @@ def markdown(report: Report) -> str:
     for block in [*report.picture, *(b for s in report.unfolded for b in s.blocks)]:
         out += _block(block)
     out += [f"- {escape(word(s))}" for s in report.uses] + ([""] if report.uses else [])
-    rest = [f for f in report.findings if f not in report.verdict]
+    rest = report.unsaid
     told = [f for f in rest if f.severity != "info" and not report.brief]
     out += [f"- **{f.severity}** {escape(word(f))}" for f in told] + ([""] if told else [])
     quiet = [f for f in rest if f not in told]

@@ -24,7 +24,7 @@ def notebook(report: Report) -> str:
     for block in [*report.picture, *(b for s in report.unfolded for b in s.blocks)]:
         parts += _block(block)
     parts += [Markup("<p>{}</p>").format(word(s)) for s in report.uses]
-    rest = [] if report.brief else [f for f in report.findings if f not in report.verdict]
+    rest = [] if report.brief else report.unsaid
     if rest:
         items = [Markup("<li><strong>{}</strong> {}</li>").format(f.severity, word(f)) for f in rest]
         parts += [Markup("<ul>"), *items, Markup("</ul>")]

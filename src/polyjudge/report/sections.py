@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from polyjudge.panel.labels import visible
-from polyjudge.panel.say import Say, Words
+from polyjudge.panel.say import Say, Words, word
 
 Severity = Literal["info", "notice", "warning", "serious"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -210,6 +210,12 @@ class Report:
     def unfolded(self) -> list[Section]:
         """The sections of the first screen."""
         return [] if isinstance(self.sections, Folded) else [s for s in self.sections if not s.folded]
+
+    @property
+    def unsaid(self) -> list[Finding]:
+        """The findings that the verdict does not say."""
+        said = {word(x) for x in self.verdict}
+        return [f for f in self.findings if word(f) not in said]
 
     @property
     def charts(self) -> list[Chart]:

@@ -85,7 +85,7 @@ def _lines(console: Console, head: str, sentences: tuple[Words, ...], style: str
 
 
 def _findings(console: Console, report: Report, full: bool) -> None:
-    rest = [f for f in report.findings if f not in report.verdict]
+    rest = report.unsaid
     shown = rest if full else [f for f in rest if f.severity != "info" and not report.brief]
     if not rest or (report.brief and not full):
         return

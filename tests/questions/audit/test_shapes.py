@@ -265,3 +265,53 @@ def test_two_judges_agree_about_criteria_and_what_that_is_worth_is_said_once() -
 def test_one_criterion_is_no_comparison() -> None:
     with refused(UsageError, "criteria"):
         audit_criteria({"": panel_of(2, 2, 0)})
+
+
+ASKED = {
+    "audit": ("--resamples", 100), "systems": ("--resamples", 100), "compare": ("--resamples", 100),
+    "judges": (), "calibrate": ("-o", "out.csv"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (1, 3, 0), (3, 1, 3)])
+def test_check_says_what_each_command_does(cli: Cli, folder: Callable[..., Path], shape: tuple[int, int, int]) -> None:
+    """What check says can answer does, what it says cannot is refused; one language or judge is no serious fault."""
+    place = folder(*shape)
+    found = pj.check(place / "scores.csv")
+    able = found.answers.set_index("command")["able"]
+    for command, options in ASKED.items():
+        words = [place / x if x == "out.csv" else x for x in options]
+        code = cli(command, place / "scores.csv", *words).returncode
+        assert (code < 2) == bool(able[command]), command
+    unable = next(f for f in found.findings if f.code == "check.unable")
+    assert unable.severity == "notice"
+    assert unable.values["few"] == [x for x, n in (("judge", shape[1]), ("language", shape[0])) if n < 2]
+
+
+def test_nothing_is_said_of_what_there_is_one_of() -> None:
+    one = panel_of(1, 1, 3)
+    found = pj.audit(one, threshold=50, resamples=100)
+    report = report_of(found, one)
+    assert report is not None
+    passes = next(s for s in report.verdict if s.code == "inside.passes")
+    assert passes.values["cells"] == 1
+    assert passes.values["least_pass_low"] < passes.values["least_pass_rate"] < passes.values["least_pass_high"]
+    assert next(s for s in report.verdict if s.code == "verdict.inside").values["why"] == "both"
+    ranked = report_of(pj.systems(one, resamples=100), one)
+    assert ranked is not None
+    assert "systems.no-swap" not in [s.code for s in ranked.verdict]
+    assert not ranked.unsaid  # the verdict says it, unknown numbers or not
+    judges = report_of(pj.systems(panel_of(1, 3, 3), resamples=100))
+    assert judges is not None
+    still = next(s for s in judges.verdict if s.code == "systems.no-swap")
+    assert (still.values["languages"], still.values["judges"]) == (False, True)
+    assert len(pj.plan(one, separate=5.0).table) == 1  # one judge says nothing of a second
+    with refused(UsageError, "cell"):
+        pj.audit(one, cell=(one.languages[0], one.judges[0]))
+
+
+def test_means_stand_on_the_first_screen_where_nothing_is_ranked() -> None:
+    one = panel_of(3, 1, 0)
+    report = report_of(pj.audit(one, resamples=100), one)
+    assert report is not None
+    assert [(b.name, len(b.frame)) for b in report.picture] == [("means", 3)]  # type: ignore[union-attr]

@@ -123,7 +123,7 @@ WORDS: dict[str, Template] = {
     "anchor.read": lambda v: (
         "{labels} "
         + ("human labels" if v["judge"] is None else "scores of {judge}, taken as human,")
-        + " in {languages} languages"
+        + plural(v["languages"], " in one language", " in {languages} languages")
     ),
     "anchor.helped": lambda v: (
         f"Calibrating helps {{helped}} {plural(v['helped'], 'cell', 'cells')} and hurts {{hurt}}; for {{unclear}} it "

@@ -196,6 +196,8 @@ def audit(
         raise UsageError("A gate needs its pass mark: give a threshold too (--at).")
     check_goal(goal)
     if panel.apart or min(panel.shape[1:]) < 2:
+        if cell is not None:
+            raise UsageError("A cell (--cell) is held against other judges and languages: it takes two of each.")
         sources = {"items": items, "probes": probes, "matters": matters}
         return _inside(panel, goal, (threshold, at_least), sources, level=level, resamples=resamples, seed=seed)
     gate = None if threshold is None else {"threshold": threshold, "at_least": at_least, "sweep": sweep, "base": base}
@@ -276,7 +278,8 @@ def _inside(
     panel: Panel, goal: Goal | None, gate: tuple[float | None, bool], sources: dict[str, Any], **common: Any
 ) -> Inside:
     """The audit of a panel in which nothing can be compared between languages."""
-    why = "judge" if len(panel.judges) < 2 else "language" if len(panel.languages) < 2 else "apart"
+    few = [axis for axis in ("judge", "language") if len(getattr(panel, f"{axis}s")) < 2]
+    why = "both" if len(few) == 2 else few[0] if few else "apart"
     with stages(1) as run:
         part = _Parts(run)
         part.left_out["languages"] = say("left-out.inside", why=why, judges=panel.judges, languages=panel.languages)

@@ -97,8 +97,11 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
     s, advice = result.summary, result.advice
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     frame["read"] = _read(result)
+    means = _means(result)
     board: tuple[Block, ...] = ()
-    if result.systems is not None and advice.state != "blind":
+    if result.systems is None:
+        board = tuple(replace(b, most=5) for section in means for b in section.blocks)
+    elif advice.state != "blind":
         board = (replace(systems.board(result.systems.leaderboard), most=5),)
     return Report(
         **frame | {"judges": s.judges},
@@ -113,7 +116,7 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
         sections=(
             *([] if result.probes is None else [probe.section(result.probes)]),
             *(replace(x, folded=True) for x in judged(result)),
-            *_means(result),
+            *means,
             Section(name="limits", title="What this does not show", says=result.caveats),
         ),
     )
@@ -145,10 +148,12 @@ def _passes(a: Inside) -> tuple[Words, ...]:
     if a.means is None or a.threshold is None:
         return ()
     ordered = a.means.sort_values("pass_rate")
-    ends: dict[str, Any] = {}
-    for end, row in (("low", ordered.iloc[0]), ("high", ordered.iloc[-1])):
-        ends |= {end: row["pass_rate"], f"{end}_judge": row["judge"], f"{end}_language": row["language"]}
-    return (say("inside.passes", mark=a.threshold, **ends),)
+    ends = {
+        f"{end}_{name}": ordered[name].iloc[at]
+        for end, at in (("least", 0), ("most", -1))
+        for name in ("judge", "language", "pass_rate", "pass_low", "pass_high")
+    }
+    return (say("inside.passes", mark=a.threshold, cells=len(ordered), **ends),)
 
 
 def _read(a: Inside) -> tuple[Words, ...]:

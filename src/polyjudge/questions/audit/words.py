@@ -293,6 +293,7 @@ SCALE = (
 INSIDE = {
     "judge": "There is one judge ({judges}): what language does to a judge takes two to compare.",
     "language": "There is one language ({languages}): what compares languages is left out.",
+    "both": "There is one judge ({judges}) and one language ({languages}): what compares either is left out.",
     "apart": "The languages share no tasks: what compares languages task by task is left out.",
 }
 PARTS = {
@@ -698,8 +699,11 @@ WORDS: dict[str, Template] = {
     "bounded.part": "Fitted to {part} of {units} answers drawn at random.",
     # panels of other shapes
     "inside.passes": lambda v: (
-        "At the mark of {mark:g} pass between "
-        "{low:share} ({low_judge} in {low_language}) and {high:share} ({high_judge} in {high_language})."
+        "At the mark of {mark:g}, {least_pass_rate/least_pass_low/least_pass_high:share} pass."
+        if v["cells"] == 1
+        else "At the mark of {mark:g}, from {least_pass_rate/least_pass_low/least_pass_high:share} ({least_judge} in "
+        "{least_language}) to {most_pass_rate/most_pass_low/most_pass_high:share} ({most_judge} in {most_language}) "
+        "pass."
     ),
     "inside.means": "Mean scores, {level:share} intervals over tasks",
     "criteria.title": "Audit of {criteria} criteria",

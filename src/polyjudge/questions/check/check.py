@@ -67,9 +67,10 @@ def check_panel(panel: Panel) -> Check:
     findings = [Finding(d.code, d.values, "notice") for d in reading.doubts]
     lacking = able[~able["able"] & (able["command"] != "systems")]
     if len(lacking):
-        findings.insert(
-            0, Finding("check.unable", {"commands": list(lacking["command"]), "why": lacking["why"].iloc[0]}, "serious")
-        )
+        few = [axis for axis in ("judge", "language") if len(getattr(panel, f"{axis}s")) < 2]
+        values = {"commands": list(lacking["command"]), "why": lacking["why"].iloc[0], "few": few}
+        inside = bool(able["able"].iloc[0])  # audit answers what it can
+        findings.insert(0, Finding("check.unable", values, "notice" if inside else "serious"))
     return Check(reading=reading, readable=True, coverage=coverage, answers=able, findings=findings, **about(panel))
 
 
@@ -85,13 +86,10 @@ def answers(panel: Panel) -> pd.DataFrame:
         gone = [x for axis in ("languages", "judges") for x in getattr(panel, axis) if x not in getattr(part, axis)]
         rows += [(c, True, str(say("check.without", labels=gone)) if gone else "") for c in CROSSED]
     except PanelError as error:
-        inside = panel.apart or min(panel.shape[1:]) < 2  # an audit says what it can inside a language
-        alone = str(say("check.inside"))
-        rows += [
-            (c, inside, alone if inside else str(error)) if c == "audit" else (c, False, str(error)) for c in CROSSED
-        ]
-    ranks = bool(panel.systems) and len(panel.judges) > 1
-    rows.append(("systems", ranks, "" if ranks else str(say("check.no_systems"))))
+        inside = panel.apart or min(panel.shape[1:]) < 2  # what stays inside a language, or is asked of one judge
+        able = {"audit": inside, "drift": inside, "judges": inside and len(panel.judges) > 1}
+        rows += [(c, able.get(c, False), str(say("check.inside") if able.get(c) else error)) for c in CROSSED]
+    rows.append(("systems", bool(panel.systems), "" if panel.systems else str(say("check.no_systems"))))
     return pd.DataFrame(rows, columns=["command", "able", "why"])
 
 

@@ -16,10 +16,13 @@ WORDS: dict[str, Template] = {
         + (plural(v["doubts"], " One reading is doubtful.", " {doubts} readings are doubtful.") if v["doubts"] else "")
     ),
     "check.useless": "It can be read, but no command can answer from it.",
-    "check.unable": lambda v: names(v["commands"], 6) + " cannot answer: {why:text}",
+    "check.unable": lambda v: (
+        names(v["commands"], 6)
+        + (f" need a second {' and a second '.join(v['few'])}." if v["few"] else " cannot answer: {why:text}")
+    ),
     "check.inside": "only what stays inside a language",
     "check.without": "without {labels}, which missing scores leave unknown",
-    "check.no_systems": "there are no systems to rank by at least two judges",
+    "check.no_systems": "there are no systems to rank",
     "check.answers": "What each command can answer",
     "check.full": "Right? Then run",
     "check.then": "Answer, and check again:",

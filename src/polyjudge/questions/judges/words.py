@@ -42,7 +42,7 @@ def _open(v: Values) -> str:
     )
     return (
         f"Cannot tell yet whether {{into}} may replace {{out}}: {_where(v)} moves by {{change/low/high:+points}}, and "
-        f"up to {{matters}} is accepted.{more}"
+        f"up to {{matters:.3g}} is accepted.{more}"
     )
 
 
@@ -87,7 +87,7 @@ WORDS: dict[str, Template] = {
     "choose-one-group": "All kept judges are of one maker or group ({group:text}): an error they share would not show.",
     "choose.heatmap-alt": "From {low:.2f} to {high:.2f}.",
     "swap.title": "May {into} replace {out}?",
-    "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters} points. The largest "
+    "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters:.3g} points. The largest "
     "move is {change/low/high:+points}.",
     "swap.refused": lambda v: (
         f"No: with {{into}} in place of {{out}} {_where(v)} moves by {{change/low/high:+points}} points."

@@ -16,7 +16,7 @@ WORDS: dict[str, Template] = {
     ),
     "label.keep": "Keep manifest.json to yourself: it alone knows which item is which.",
     "label.send": "Send each annotator the page of their name (or the sheet), and put what comes back into {folder}.",
-    "label.then": "Then see what came back.",
+    "label.then": "Then see what came back",
     "label.anchor": "Hold the panel against them.",
     "label.no-texts": "Pages show names instead of texts. Give the texts: --items ITEMS.",
     "label.english": "The page has no words for {languages}: its buttons are in English there.",

@@ -170,7 +170,9 @@ def separate(
     makers = list(find_families(panel.judges, families).values())
     repeats = max(len(panel.replicates), 1) if found.replicated else 1
     pilot = _Pilot(found, repeats, _upper(panel, scores, PILOT))
-    grid = [(j, x) for x in sorted({1, k, 2 * k}) for j in sorted({min(2, m), *range(2, m + 1), 2 * m})]
+    # One language or one judge says nothing of a second one.
+    widths, sizes = ({1, k, 2 * k} if k > 1 else {1}), ({*range(2, m + 1), 2 * m} if m > 1 else {1})
+    grid = [(j, x) for x in sorted(widths) for j in sorted(sizes)]
     tasks = [ask.tasks(*pilot.spread(x), makers if j == m else range(j)) for j, x in grid]
     sigmas = ask.critical + float(ndtri(power))  # that `points` must be where nobody is left out
     rows = [(*at, n, sigmas * pilot.left(*at)) for at, n in zip(grid, tasks, strict=True)]

@@ -184,7 +184,7 @@ def separated(result: Separation, panel: Panel | None = None) -> Report:
         title=say("separate.title"),
         verdict=_apart(result, panel),
         picture=(table("tasks", say("separate.table"), shown, head, most=60),),
-        beside=(_judges_curve(needed),) if needed["tasks"].notna().any() else (),
+        beside=(_judges_curve(needed),) if needed.loc[needed["tasks"].notna(), "judges"].nunique() > 1 else (),
         sections=(
             Section(
                 name="components",
@@ -202,9 +202,9 @@ def _apart(s: Separation, panel: Panel | None) -> tuple[Words, ...]:
     half = 1.96 * s.se
     known = s.table[s.table["tasks"].notna()]
     pilot = known[known["languages"] == (len(panel.languages) if panel is not None else known["languages"].max())]
-    judges = len(panel.judges) if panel is not None else int(s.table["judges"].max()) // 2
+    judges = len(panel.judges) if panel is not None else max(int(s.table["judges"].max()) // 2, 1)
     ends = {"low": s.difference - half, "high": s.difference + half}
-    says: list[Words] = [say("separate.needed", **fields(s, "points", "needed", "power", "level"))]
+    says: list[Words] = [say("separate.needed", judges=judges, **fields(s, "points", "needed", "power", "level"))]
     if s.kept_tasks is not None and s.cost is not None:
         cost = {"cost": s.kept_cost, "full": s.cost, "tasks": s.kept_tasks}
         says.append(say("separate.choice", judges=s.kept, all=judges, priced=s.priced, **cost))

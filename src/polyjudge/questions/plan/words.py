@@ -81,10 +81,11 @@ def _choice(v: Values) -> str:
 WORDS: dict[str, Template] = {
     "separate.title": "Plan: tell systems apart",
     "separate.needed": lambda v: (
-        "No number of tasks surely tells systems {points} points apart with these judges: their tastes differ more."
+        "No number of tasks surely tells systems {points:.3g} points apart with these judges: their tastes differ more."
         if v["needed"] is None
-        else "To tell the best system apart from all others, {points} points behind, you need {needed} tasks with "
-        "these judges and languages ({power:share} of the time, {level:share} sure, whoever of the judges is left out)."
+        else "To tell the best system apart from all others, {points:.3g} points behind, you need {needed} tasks "
+        "with these judges and languages ({power:share} of the time, {level:share} sure"
+        + (", whoever of the judges is left out)." if v["judges"] > 1 else ").")
     ),
     "separate.choice": _choice,
     "separate.now": lambda v: (
@@ -148,7 +149,7 @@ WORDS: dict[str, Template] = {
     "replay.saved": _saved,
     "replay.blind-spot": lambda v: (
         f"Failures on fewer than 1 of {max(1, round(v['tasks'] / 3))} tasks would not have shown where {{tasks}} tasks "
-        "settled an answer; they could move it by {points:points} points"
+        "settled an answer; they could move it by {points:.3g} points"
         + (" (the intervals allow for that)." if v["guard"] else " (--guard allows for that).")
     ),
     "replay.looks": "Looks, planned before the first call",

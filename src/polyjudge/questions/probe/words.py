@@ -27,7 +27,7 @@ WORDS: dict[str, Template] = {
     "probe.title": "Do the judges notice damage?",
     "probe.seen": _seen,
     "probe.large": lambda v: readings(v).replace("of {of}", "Of {of}"),
-    "probe.none-large": "No judge deviates in any language by what matters ({matters} points).",
+    "probe.none-large": "No judge deviates in any language by what matters ({matters:.3g} points).",
     "probe.grid": "Points lost for each step of damage",
     "probe.grid-note": "[ ] blind; small: cannot be told",
     "probe.cells": "Reaction of every judge in every language, {level:share} intervals",

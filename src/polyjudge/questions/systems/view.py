@@ -93,7 +93,14 @@ def sayings(result: Systems) -> tuple[Say | Finding, ...]:
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
     last = () if s.why in ("one maker", "two judges", "one judge") else (say("systems.shared-error"),)
     first = next((f for f in s.findings if f.code == "signal-unclear"), agreed(s))
-    return first, wins, moves[0] if moves else say("systems.no-swap"), *last
+    axes = {"languages": len(languages_of(best)) > 1, "judges": len(best.judges) > 1}
+    still = (say("systems.no-swap", **axes),) if any(axes.values()) else ()
+    return first, wins, *(moves[:1] or still), *last
+
+
+def languages_of(b: Leaderboard) -> list[str]:
+    """The languages of a leaderboard."""
+    return [x for x in b.systems["language"].unique() if x != ALL]
 
 
 def agreed(s: Signal) -> Say:
@@ -157,6 +164,8 @@ def signal_chart(s: Signal) -> Chart:
 
 def signal_section(s: Signal) -> Section:
     """Reliability by language and judge as a heatmap, its sources, and slopes."""
+    if s.why == "one judge":
+        return Section(name="signal", title=say("signal.title"), says=(agreed(s),))
     more = {"across": ACROSS, "consistency": CONSISTENT, "within": WITHIN}
     head = (SEEN, *(columns for name, columns in more.items() if name in s.languages))
     caption = say("signal.table", level=s.level)
@@ -176,8 +185,9 @@ def ranks_chart(b: Leaderboard) -> Chart:
     size = int(b.systems["system"].nunique())
     caption = say("systems.ranks")
     alt = say("systems.ranks-chart", systems=size, top=b.top_set(), level=b.level)
-    instead = table("leaderboard-languages", caption, b.systems, f"system | language | {RANKS}")
-    return chart("leaderboard-ranks", "rank_intervals", caption, alt, instead, frame=b.systems, size=size)
+    frame = b.systems if len(languages_of(b)) > 1 else b.systems[b.systems["language"] != ALL]  # one language is all
+    instead = table("leaderboard-languages", caption, frame, f"system | language | {RANKS}")
+    return chart("leaderboard-ranks", "rank_intervals", caption, alt, instead, frame=frame, size=size)
 
 
 def leaderboard_section(b: Leaderboard) -> Section:
@@ -188,7 +198,10 @@ def leaderboard_section(b: Leaderboard) -> Section:
         rows = apart[apart["kind"] == kind]
         if len(rows):
             blocks.append(table(f"swaps-{kind}", say("systems.swaps", kind=kind), rows, SWAPS, most=12))
-    says = [say("systems.scope", level=b.level), say("systems.calibration", missing=b.missing)]
+    crossed = min(len(languages_of(b)), len(b.judges)) > 1
+    says = [say("systems.scope", level=b.level, judges=len(b.judges))]
+    if crossed or b.missing:
+        says.append(say("systems.calibration", missing=b.missing, crossed=crossed))
     if b.contaminated:
         says.append(say("systems.contaminated", count=b.contaminated))
     title = say("systems.board")

@@ -44,7 +44,8 @@ def _cannot_tell(v: Values) -> str:
     if why == "group":
         return f"Some judges agree {_better(v)}, the others do not ({ONE} over all): who is right cannot be told.{odd}"
     if why == "one judge":
-        return "One judge cannot agree with anybody: its errors would not show here. 50 labels a language would tell."
+        cheap = "A second judge on thirty of the tasks is the cheapest check, 50 labels a language the surest."
+        return f"One judge cannot agree with anybody: its errors would not show here. {cheap}"
     if why == "constant":
         return f"Nearly all {_objects(v)} got one score, so whether the judges agree cannot be told."
     return f"Whether the judges agree {_better(v)} cannot be told yet ({ONE}).{odd}"
@@ -127,18 +128,31 @@ WORDS: dict[str, Template] = {
     "systems.title": "Systems",
     "systems.board": "Leaderboard",
     "systems.top": _top,
-    "systems.no-swap": "No two systems surely change places between languages or between judges.",
+    "systems.no-swap": lambda v: (
+        "No two systems surely change places between "
+        + " or between ".join(axis for axis in ("languages", "judges") if v[axis])
+        + "."
+    ),
     "systems.ranks": "Ranks that cannot be ruled out, by language",
     "systems.ranks-chart": "One row for each of {systems} systems, a line over the ranks it may have. First: {top}. "
     "{level:share} for all systems of a language at once.",
     "systems.swaps": lambda v: (
         f"Pairs that stand the other way round {'in' if v['kind'] == 'language' else 'by'} another {v['kind']}"
     ),
-    "systems.scope": "Means over tasks and judges. Ranks are as these judges would rank on other tasks: all systems of "
-    "a language at once ({level:share}), and only what also stands without any one judge or maker counts.",
+    "systems.scope": lambda v: (
+        "Means over tasks. Ranks are as this judge would rank on other tasks: all systems of a language at once "
+        "({level:share})."
+        if v["judges"] == 1
+        else "Means over tasks and judges. Ranks are as these judges would rank on other tasks: all systems of a "
+        "language at once ({level:share}), and only what also stands without any one judge or maker counts."
+    ),
     "systems.calibration": lambda v: (
-        "Calibration changes nothing here, by arithmetic: what it takes off sums to zero over the judges."
-        + (" {missing} scores of systems are missing; the means allow for that." if v["missing"] else "")
+        (
+            "Calibration changes nothing here, by arithmetic: what it takes off sums to zero over the judges. "
+            if v["crossed"]
+            else ""
+        )
+        + ("{missing} scores of systems are missing; the means allow for that." if v["missing"] else "")
     ),
     "systems.contaminated": "In {count} pairs a few tasks carry nearly all the difference: look for failed calls.",
     "systems.next-probe": "See if the judges notice quality at all",

@@ -62,7 +62,7 @@ def render_report(report: Report, command: str) -> str:
     page = _environment().get_template("page.html.j2")
     return page.render(
         report=report,
-        findings=[f for f in report.findings if f not in report.verdict],
+        findings=report.unsaid,
         judges=list(labels(report.judges).values()),
         facts=facts(report.facts),
         command=command,
