@@ -175,7 +175,8 @@ def seen(result: Any) -> list[str]:
     report: Report | None = report_of(result) if isinstance(result, Result) else None
     if report is not None:
         shown = ("title", "read", "verdict", "picture", "uses", "next", "findings", "sections", "unit", "judges")
-        out += lines({name: getattr(report, name) for name in shown}, "report")
+        parts = {name: getattr(report, name) for name in shown}
+        out += lines(parts | {"sections": tuple(report.sections)}, "report")
     before: set[str] = set()
     texts = []
     for path, values in out:

@@ -88,3 +88,10 @@ def test_the_judge_on_whom_the_pilots_lead_hangs_is_named() -> None:
     options = {"systems": "abc", "system_sd": [0.0, 0, -20], "seed": 3}
     assert separate(pj.simulate_panel(200, 2, 4, judge_system=taste, **options)[0], 2.0).hangs_on == "judge3"
     assert separate(pj.simulate_panel(200, 2, 4, **options)[0], 2.0).hangs_on == ""
+
+
+def test_one_judge_or_language_says_nothing_of_a_second() -> None:
+    panel, _ = pj.simulate_panel(40, 2, 2, systems=3, seed=1)
+    one = separate(panel.select(languages=panel.languages[:1], judges=panel.judges[:1]), 5.0)
+    assert one.table[["judges", "languages"]].to_numpy().tolist() == [[1, 1]]
+    assert report_of(one) is not None
