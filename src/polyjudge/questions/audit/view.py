@@ -21,7 +21,7 @@ from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid, notes, table, value_says
 from polyjudge.report.charts.grids import ROOMY
 from polyjudge.report.charts.lines import BEFORE
-from polyjudge.report.sections import Block, Chart, Folded, Report, Section, Step
+from polyjudge.report.sections import Block, Chart, Folded, Report, Section, Step, Table
 from polyjudge.report.unit import less, scaled, times
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
     means = _means(result)
     board: tuple[Block, ...] = ()
     if result.systems is None:
-        board = tuple(replace(b, most=5) for section in means for b in section.blocks)
+        board = tuple(replace(b, most=5) for x in means for b in x.blocks if isinstance(b, Table))
     elif advice.state != "blind":
         board = (replace(systems.board(result.systems.leaderboard), most=5),)
     return Report(
