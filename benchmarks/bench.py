@@ -4,11 +4,11 @@
     python benchmarks/bench.py --only start wmt22
     python benchmarks/bench.py --quick          # smaller sizes, to see that it runs
 
-Seconds are of the processor, of a whole program with all its threads, the least of some runs; of collecting and of a
-cluster, on the clock. A reference is a plain program that imports only what it uses: DuckDB and one query whose answer
-stays in the engine. Growth is the slope of log seconds (log megabytes above those of a tiny panel) on log size between
-two sizes, in a warm process. Limits are of ratios and exponents, never of seconds. A run of everything writes
-benchmarks/results/bench.csv and the table of docs/large.md.
+Seconds are of the processor, of a whole program with all its threads and children, the median of runs in turns with
+those of the reference; of collecting and of a cluster, on the clock. A reference is a plain program that imports only
+what it uses: DuckDB and one query whose answer stays in the engine. Growth is the slope of log seconds (log megabytes
+above those of a tiny panel) on log size between two sizes, in a warm process. Limits are of ratios and exponents, never
+of seconds. A run of everything writes benchmarks/results/bench.csv and the table of docs/large.md.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 INSTALLED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -107,31 +108,30 @@ class Row:
         return self.limit is None or all(v is None or v <= self.limit for v in values)
 
 
-def clocked(*command: str, repeat: int = 3) -> dict[str, float]:
-    """The least processor time of a command over some runs, and its largest memory."""
-    found: list[dict[str, Any]] = []
-    for _ in range(repeat):
-        clock = [sys.executable, "-c", CLOCKED, *command]
-        done = subprocess.run(clock, capture_output=True, text=True, check=True, env=INSTALLED)
-        found.append(json.loads(done.stdout))
-        if found[-1]["code"] not in (0, 1):
-            raise SystemExit(f"{' '.join(command)[:200]} ended with {found[-1]['code']}: {found[-1]['error']}")
-    return {"cpu": min(f["cpu"] for f in found), "mb": max(f["mb"] for f in found)}
+def clocked(*command: str) -> dict[str, float]:
+    """Processor time of a command with all its children, and its largest memory."""
+    clock = [sys.executable, "-c", CLOCKED, *command]
+    done = subprocess.run(clock, capture_output=True, text=True, check=True, env=INSTALLED)
+    found: dict[str, Any] = json.loads(done.stdout)
+    if found["code"] not in (0, 1):
+        raise SystemExit(f"{' '.join(command)[:200]} ended with {found['code']}: {found['error']}")
+    return found
 
 
-def against(work: str, argv: list[str], query: str, limit: float | None, repeat: int = 3) -> Row:
+def beside(work: list[str], reference: list[str], repeat: int) -> tuple[float, float, float]:
+    """Median processor seconds of work and of its reference, run in turns: whatever else the machine does slows both;
+    and the largest memory of the work."""
+    found = [(clocked(*work), clocked(*reference)) for _ in range(repeat)]
+    ours, plain = (median(pair[i]["cpu"] for pair in found) for i in (0, 1))
+    return ours, plain, max(pair[0]["mb"] for pair in found)
+
+
+def against(work: str, argv: list[str], query: str, limit: float | None, repeat: int = 5) -> Row:
     """A command of polyjudge beside a plain query over the same file."""
-    ours = clocked(sys.executable, "-m", "polyjudge", *argv, repeat=repeat)
-    plain = clocked(sys.executable, "-c", PLAIN, query, repeat=repeat)
+    program = [sys.executable, "-m", "polyjudge", *argv]
+    ours, plain, mb = beside(program, [sys.executable, "-c", PLAIN, query], repeat)
     said = "COPY" if "COPY" in query else "GROUP BY" if "GROUP BY" in query else "query"
-    return Row(
-        work=work,
-        seconds=ours["cpu"],
-        reference=f"plain {said}",
-        reference_seconds=plain["cpu"],
-        peak_mb=ours["mb"],
-        limit=limit,
-    )
+    return Row(work=work, seconds=ours, reference=f"plain {said}", reference_seconds=plain, peak_mb=mb, limit=limit)
 
 
 def grouped(path: Path, system: str = "") -> str:
@@ -150,17 +150,12 @@ def start(folder: Path, quick: bool) -> Iterator[Row]:
     """What a user waits for first, beside a query over the file; and the least that these libraries allow."""
     path = sample(folder)
     query = f"SELECT count(*) FROM '{path}'"
-    plain = clocked(sys.executable, "-c", PLAIN, query)
-    bare = clocked(sys.executable, "-c", BARE, str(path))
-    yield Row(
-        work="pandas, SciPy, DuckDB, Typer loaded, the file read",
-        seconds=bare["cpu"],
-        reference="plain query",
-        reference_seconds=plain["cpu"],
-        peak_mb=bare["mb"],
-    )
-    yield against("check, sample of 7,920 scores", ["check", str(path)], query, None, 5)
-    yield against("audit, sample of 7,920 scores", ["audit", str(path)], query, None, 5)
+    bare = [sys.executable, "-c", BARE, str(path)]
+    ours, plain, mb = beside(bare, [sys.executable, "-c", PLAIN, query], 5)
+    yield Row(work="pandas, SciPy, DuckDB, Typer loaded, the file read", seconds=ours, reference="plain query",
+              reference_seconds=plain, peak_mb=mb)  # fmt: skip
+    yield against("check, sample of 7,920 scores", ["check", str(path)], query, None)
+    yield against("audit, sample of 7,920 scores", ["audit", str(path)], query, None)
     page = folder / "page"
     row = against("audit with page, sample", ["audit", str(path), "-o", str(page), "--overwrite"], query, None)
     size = (page / "report.html").stat().st_size / 2**20
@@ -239,7 +234,7 @@ def wmt25(folder: Path, quick: bool) -> Iterator[Row]:
     keep = [pair not in gone for pair in zip(frame["task"], frame["language"], strict=True)]
     path = folder / "wmt25.csv"
     frame[keep].to_csv(path, index=False)
-    yield against("audit, shape of WMT25, 489,000 scores", ["audit", str(path)], grouped(path, "system"), 20.0, 2)
+    yield against("audit, shape of WMT25, 489,000 scores", ["audit", str(path)], grouped(path, "system"), 20.0, 3)
 
 
 def rows_file(path: Path, millions: float) -> Path:
@@ -261,14 +256,14 @@ def large(folder: Path, quick: bool) -> Iterator[Row]:
     """Ten million rows, read and audited, and written back calibrated."""
     millions = 2 if quick else 10
     path = rows_file(folder / "large.parquet", millions)
-    yield against(f"audit, {millions} M rows", ["audit", str(path)], grouped(path), 2.5, repeat=2)
+    yield against(f"audit, {millions} M rows", ["audit", str(path)], grouped(path), 2.5, repeat=3)
     cal, out = folder / "cal.json", folder / "out.parquet"
     small = rows_file(folder / "small.parquet", 0.005)
     fit = [sys.executable, "-m", "polyjudge", "calibrate", str(small), "--save", str(cal), "--overwrite"]
     subprocess.run(fit, check=True, capture_output=True)
     copy = f"COPY (SELECT * FROM '{path}') TO '{folder / 'copy.parquet'}' (FORMAT parquet, COMPRESSION zstd)"
     yield against(
-        f"apply, {millions} M rows", ["apply", str(cal), str(path), "-o", str(out), "--overwrite"], copy, 2.5, 2
+        f"apply, {millions} M rows", ["apply", str(cal), str(path), "-o", str(out), "--overwrite"], copy, 2.5, 3
     )
 
 

@@ -10,10 +10,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, pd
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean

@@ -1,12 +1,41 @@
-"""The array type, the tie rule and the weighted mean that the panel itself needs."""
+"""The array type, the tie rule and the weighted mean that the panel itself needs; and pandas, once it is used."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+
+    class _Pandas:
+        """pandas, loaded when it is first used: it takes longer to load than a small table takes to check."""
+
+        def __getattr__(self, name: str) -> Any:
+            found = getattr(import_module("pandas"), name)
+            setattr(self, name, found)
+            return found
+
+    pd = _Pandas()
+
+__all__ = [
+    "AT_ONCE",
+    "TIE_TOLERANCE",
+    "Array",
+    "is_frame",
+    "mean_there",
+    "pd",
+    "ratio",
+    "row_blocks",
+    "tie_gap",
+    "unit_mean",
+]
 
 Array = NDArray[np.float64]
 
@@ -16,6 +45,11 @@ TIE_TOLERANCE = 1e-9
 
 AT_ONCE = 2_000_000
 """Entries that are worked on together, where an array as large as a panel would be made for a moment only."""
+
+
+def is_frame(value: Any) -> TypeGuard[pd.DataFrame]:
+    """Whether this is a data frame; pandas is not loaded to find out."""
+    return "pandas" in sys.modules and isinstance(value, pd.DataFrame)
 
 
 def row_blocks(values: NDArray[Any], width: int = 1) -> Iterator[slice]:

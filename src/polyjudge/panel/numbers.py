@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 Writer = Callable[..., str]
 """(value, sign=False) -> text"""
@@ -16,9 +15,14 @@ NONE = "–"
 """Where there is no number."""
 
 
+def absent(value: Any) -> bool:
+    """Whether there is nothing: None, or the NA of pandas."""
+    return value is None or type(value).__name__ == "NAType"
+
+
 def missing(value: Any) -> bool:
     """Whether there is no finite number."""
-    return value is None or value is pd.NA or not math.isfinite(value)
+    return absent(value) or not math.isfinite(value)
 
 
 def number(value: Any, digits: int = 2, sign: bool = False) -> str:

@@ -14,10 +14,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from polyjudge.panel.arrays import Array, mean_there, tie_gap, unit_mean
+from polyjudge.panel.arrays import Array, mean_there, pd, tie_gap, unit_mean
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.fill import average_systems
 from polyjudge.panel.labels import clean, some

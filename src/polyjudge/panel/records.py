@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from polyjudge.panel.arrays import is_frame, pd
 from polyjudge.panel.say import Say
 
 
@@ -20,7 +21,7 @@ class Record:
     def to_frame(self) -> pd.DataFrame:
         """The main table, one plain column per quantity."""
         for value in vars(self).values():
-            if isinstance(value, pd.DataFrame):
+            if is_frame(value):
                 return value
         raise TypeError(f"{type(self).__name__} has no table of its own; see its fields.")
 
@@ -48,7 +49,7 @@ def plain(value: Any) -> Any:
         return value.to_plain(_fields)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _fields(value)
-    if isinstance(value, pd.DataFrame):
+    if is_frame(value):
         if value.index.name or isinstance(value.index, pd.MultiIndex):
             value = value.reset_index()
         columns = {
@@ -56,7 +57,7 @@ def plain(value: Any) -> Any:
             for name, column in value.items()
         }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    if isinstance(value, pd.Series):
+    if "pandas" in sys.modules and isinstance(value, pd.Series):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, np.ndarray):
         numbers = value.dtype.kind in "biu" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-import pandas as pd
 
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.columns import Columns
@@ -19,7 +18,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Grouping, Panel
 from polyjudge.panel.reading import Reading, Unclear, message
 from polyjudge.panel.say import Say, Words, say
-from polyjudge.read.engine import HASH, Codes, Duplicates, Engine, Entries, Found, Labels, Units
+from polyjudge.read.engine import HASH, SUMS, Cells, Codes, Duplicates, Engine, Entries, Found, Labels, Units
 from polyjudge.read.formats.names import ALIASES
 from polyjudge.read.limits import LARGEST_SCORE, LONGEST_LABEL
 
@@ -102,7 +101,7 @@ def assemble(engine: Engine, columns: Columns, ways: Ways, notes: Sequence[Words
     engine.finish()
     if ways.duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
-    observed = (float(cells["low"].min()), float(cells["high"].max()))
+    observed = (float(np.nanmin(cells["low"])), float(np.nanmax(cells["high"])))
     panel = _build(work, units, entries, labels, shown=shown, observed_range=observed)
     if not units.hashed:
         _refuse_summaries(panel, engine.where)
@@ -178,9 +177,9 @@ def _check_lengths(axis: str, names: Sequence[str], where: str) -> None:
         )
 
 
-def _check_rows(work: _Work, cells: pd.DataFrame) -> None:
+def _check_rows(work: _Work, cells: Cells) -> None:
     names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(work.columns, a)]
-    if int(cells["unlabelled"].sum()) or bool(cells[names].isna().any(axis=None)):
+    if int(cells["unlabelled"].sum()) or any(None in cells[name] for name in names):
         raise PanelError(
             f"{work.where} has rows without a task, {', '.join(names[:-1])} or {names[-1]}: "
             f"{', '.join(f.place for f in work.engine.find('unlabelled'))}. Fill the label in, or remove the row."
@@ -191,9 +190,9 @@ def _check_rows(work: _Work, cells: pd.DataFrame) -> None:
         work.notes.append(say("panel.no-score", count=lacking))
 
 
-def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
+def check_scores(engine: Engine, cells: Cells, columns: Columns) -> None:
     """Scores must be finite numbers, or absent."""
-    if cells.empty or int(cells["rows"].sum()) == 0:
+    if not int(cells["rows"].sum()):
         raise PanelError(f"{engine.where} has columns but no rows.")
     text = int(cells["text"].sum())
     if text:
@@ -202,18 +201,16 @@ def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
             f"{_rows(engine.find('text'))}. Scores must be numbers with a decimal point, or empty. Say what "
             "words stand for (--map WORD=NUMBER), or name another column (--score)."
         )
-    scored = cells[cells["scored"] > 0]
-    if scored.empty:
+    total, low, high = (cells[name][cells["scored"] > 0] for name in SUMS)
+    if not len(total):
         raise PanelError(f"The score column {columns.score!r} of {engine.where} is empty in every row.")
-    largest = float(np.nanmax(np.abs(scored[["low", "high"]].to_numpy(float))))
+    largest = float(np.nanmax(np.abs([low, high])))
     if LARGEST_SCORE < largest < np.inf:
         raise PanelError(
             f"{engine.where} has scores up to {largest:g}, which no scale has; sums of squares of such numbers leave "
             "the range of arithmetic. Correct them, or divide all scores by a power of ten."
         )
-    with np.errstate(invalid="ignore"):
-        odd = ~np.isfinite(scored[["total", "low", "high"]].to_numpy(float)).all(axis=1)
-    if odd.any():
+    if not np.isfinite([total, low, high]).all():
         found = engine.find("not finite")
         if found:
             raise PanelError(
@@ -223,7 +220,7 @@ def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
         raise PanelError(f"The scores of {engine.where} are too large to add up. Scale them down.")
 
 
-def _choose_labels(work: _Work, cells: pd.DataFrame) -> tuple[Labels, pd.DataFrame]:
+def _choose_labels(work: _Work, cells: Cells) -> tuple[Labels, Cells]:
     chosen = {"language": work.ways.languages, "judge": work.ways.judges}
     order: dict[str, Any] = {}
     for axis, wanted in chosen.items():
@@ -238,7 +235,8 @@ def _choose_labels(work: _Work, cells: pd.DataFrame) -> tuple[Labels, pd.DataFra
         if left:
             work.notes.append(say("panel.chosen", count=left, all=len(there), axis=axis))
             work.engine.keep(axis, wanted)
-            cells = cells[cells[axis].isin(wanted)]
+            kept = np.isin(cells[axis], wanted)
+            cells = {name: values[kept] for name, values in cells.items()}
         order[axis] = tuple(wanted)
     for axis in ("language", "judge", "system", "replicate"):
         if axis not in cells:
@@ -252,7 +250,7 @@ def _choose_labels(work: _Work, cells: pd.DataFrame) -> tuple[Labels, pd.DataFra
     return Labels(**order), cells
 
 
-def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
+def _in_order(cells: Cells, axis: str) -> tuple[str, ...]:
     if "first" in cells:
         return tuple(dict.fromkeys(label for _, label in sorted(zip(cells["first"], cells[axis], strict=True))))
     return tuple(sorted(set(cells[axis])))
@@ -269,7 +267,7 @@ SUMMARIES = {
 """Labels of rows that are made of the others: a judge called "average", all languages."""
 
 
-def _clear_labels(work: _Work, cells: pd.DataFrame) -> pd.DataFrame:
+def _clear_labels(work: _Work, cells: Cells) -> Cells:
     """The cells once labels that may be one, or that sum up others, are settled; those that were chosen are clear."""
     chosen = {"language": work.ways.languages, "judge": work.ways.judges}
     for axis in ("language", "judge", "system"):
@@ -305,7 +303,7 @@ VERSION = {"language": r"[-_]\w+$", "judge": r"[-_@:]?(\d{4}-?\d\d-?\d\d|\d{4}|l
 """What may follow a label that is otherwise the same: a country, the day of a model."""
 
 
-def _versions(cells: pd.DataFrame, axis: str, alike: str | None) -> dict[str, str]:
+def _versions(cells: Cells, axis: str, alike: str | None) -> dict[str, str]:
     """en and en-US, gpt-4o and gpt-4o-2024-08-06, where no judge has both languages, and no language both judges."""
     out: dict[str, str] = {}
     labels = dict.fromkeys(cells[axis]) if axis in VERSION and alike != "different" else ()
@@ -313,7 +311,7 @@ def _versions(cells: pd.DataFrame, axis: str, alike: str | None) -> dict[str, st
         short = re.sub(VERSION[axis], "", label)
         if short != label and short in labels:
             other = "judge" if axis == "language" else "language"
-            one, two = (set(cells.loc[cells[axis] == x, other]) for x in (short, label))
+            one, two = (set(cells[other][cells[axis] == x]) for x in (short, label))
             out |= {} if one & two else {label: short}
     return out
 
@@ -421,8 +419,8 @@ def _ends(low: float, high: float) -> str:
 
 
 def _on_one_scale(
-    cells: pd.DataFrame, rescale: Mapping[str, tuple[float, float]], limits: tuple[float, float] | None
-) -> pd.DataFrame:
+    cells: Cells, rescale: Mapping[str, tuple[float, float]], limits: tuple[float, float] | None
+) -> Cells:
     """Lowest and highest score of each cell as they will be on the panel's scale."""
     if not rescale:
         return cells
@@ -430,14 +428,14 @@ def _on_one_scale(
     if limits is None or unknown:
         what = f"names no judge {clean(unknown[0])!r}" if unknown else "needs the scale that scores are brought to"
         raise UsageError(f"--rescale {what}: --range LOW:HIGH --rescale JUDGE=LOW:HIGH.")
-    cells = cells.copy()
+    cells = dict(cells)
     for judge, (low, high) in rescale.items():
         at = cells["judge"] == judge
         for end in ("low", "high"):
-            values = cells.loc[at, end].astype(float)
+            values = np.where(at, cells[end], np.nan)
             if bool(((values < low) | (values > high)).any()):
                 raise PanelError(f"Judge {clean(judge)!r} has scores outside {low:g}:{high:g}, its scale in --rescale.")
-            cells.loc[at, end] = limits[0] + (values - low) * (limits[1] - limits[0]) / (high - low)
+            cells[end] = np.where(at, limits[0] + (values - low) * (limits[1] - limits[0]) / (high - low), cells[end])
     return cells
 
 

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from polyjudge.panel.adjustment import Adjustment, quote
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
@@ -52,8 +54,8 @@ def counted(adjustment: Adjustment, engine: Engine, columns: Columns, unseen: st
     check_scores(engine, cells, columns)
     rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
     strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
-    ends = float(cells["low"].min()), float(cells["high"].max())
-    return rows, rows - scored, strange, tuple(cells["judge"].unique()), ends
+    ends = float(np.nanmin(cells["low"])), float(np.nanmax(cells["high"]))
+    return rows, rows - scored, strange, tuple(dict.fromkeys(cells["judge"])), ends
 
 
 def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, overwrite: bool) -> str:

@@ -7,17 +7,29 @@ its unit), so the one heavy GROUP BY works on integers and only integers and sum
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
-from polyjudge.read.engine import ODD, Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
+from polyjudge.read.engine import (
+    ODD,
+    Cells,
+    Codes,
+    Duplicates,
+    Entries,
+    Found,
+    Labels,
+    Units,
+    cells_of,
+    coded,
+    hashed_units,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from polyjudge.panel.shown import Shown
@@ -99,11 +111,11 @@ class DuckEngine:
             [labels, len(labels)],
         )
 
-    def _frame(self, sql: str) -> pd.DataFrame:
+    def _columns(self, sql: str) -> dict[str, list[Any]]:
         with engine_errors(self.where):
             found = self.con.execute(sql)
             names, rows = [column[0] for column in found.description], found.fetchall()
-        return pd.DataFrame({n: [row[i] for row in rows] for i, n in enumerate(names)})
+        return {n: [row[i] for row in rows] for i, n in enumerate(names)}
 
     def _rows_of(self, sql: str) -> list[tuple[Any, ...]]:
         with engine_errors(self.where):
@@ -116,13 +128,15 @@ class DuckEngine:
 
     # --- the questions of Engine ---
 
-    def cells(self) -> pd.DataFrame:
+    def cells(self) -> Cells:
         keys = ", ".join(["language", "judge", *self.inner])
         first = f", min({duck.ROW}) AS first" if self.ordered else ""
-        return self._frame(
-            f"SELECT {keys}, count(*) AS rows, count(score) AS scored, count_if(is_text) AS text, "
-            f"count(*) - count(task) AS unlabelled, sum(score) AS total, min(score) AS low, max(score) AS high{first} "
-            f"FROM {self._rows} GROUP BY {keys}"
+        return cells_of(
+            self._columns(
+                f"SELECT {keys}, count(*) AS rows, count(score) AS scored, count_if(is_text) AS text, count(*) - "
+                f"count(task) AS unlabelled, sum(score) AS total, min(score) AS low, max(score) AS high{first} "
+                f"FROM {self._rows} GROUP BY {keys}"
+            )
         )
 
     def groups(self) -> tuple[list[str], bool]:
@@ -282,11 +296,12 @@ class DuckEngine:
         }[what]
         order = f"ORDER BY {duck.ROW}" if self.ordered else ""
         row = duck.ROW if self.ordered else "NULL"
-        rows = self._frame(
+        rows = self._columns(
             f"SELECT {row} AS place, raw, task, language, judge FROM {self._rows} "
             f"WHERE {condition} {order} LIMIT {most}"
         )
-        return [self._found(r) for r in rows.itertuples()]
+        each = (dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True))
+        return [self._found(SimpleNamespace(**row)) for row in each]
 
     def _found(self, row: Any) -> Found:
         if not self.ordered or row.place is None:

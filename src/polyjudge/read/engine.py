@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
 
 Duplicates = Literal["error", "mean", "first"]
 Codes = NDArray[np.int64]
+Cells = dict[str, NDArray[Any]]
+"""Columns of the cells: language, judge, [system], [replicate], rows, scored, text, unlabelled, total, low, high,
+[first]."""
+COUNTS, SUMS = ("rows", "scored", "text", "unlabelled"), ("total", "low", "high")
 AXES = ("language", "judge", "system", "replicate", "group")
 
 HASH = "first 32 bits of MD5 of the task label, modulo the number of units"
@@ -98,6 +101,12 @@ class Found:
         return Found(", ".join(f"{axis} {clean(getattr(row, axis), 40)}" for axis in named), clean(row.raw, 40))
 
 
+def cells_of(columns: Mapping[str, Sequence[Any]]) -> Cells:
+    """Columns of the cells as arrays; what is missing is None among labels and NaN among numbers."""
+    kinds: dict[str, Any] = dict.fromkeys(COUNTS, np.int64) | dict.fromkeys(SUMS, np.float64)
+    return {name: np.array([*values], kinds.get(name, object)) for name, values in columns.items()}
+
+
 def coded(values: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
     """The different values in the order of their first appearance, and the place of each value among them."""
     place = {value: i for i, value in enumerate(dict.fromkeys(values))}
@@ -122,8 +131,8 @@ class Engine(Protocol):
     where: str
     ordered: bool
 
-    def cells(self) -> pd.DataFrame:
-        """language, judge, [system], [replicate], rows, scored, text, unlabelled, total, low, high, [first]."""
+    def cells(self) -> Cells:
+        """How many rows each cell has, and its scores summed up."""
 
     def keep(self, axis: str, wanted: list[str]) -> None:
         """From now on read only the rows with these labels."""

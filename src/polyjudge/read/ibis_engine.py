@@ -12,7 +12,19 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, foreign_errors
 from polyjudge.panel.labels import clean
-from polyjudge.read.engine import ODD, Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
+from polyjudge.read.engine import (
+    ODD,
+    Cells,
+    Codes,
+    Duplicates,
+    Entries,
+    Found,
+    Labels,
+    Units,
+    cells_of,
+    coded,
+    hashed_units,
+)
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -109,22 +121,24 @@ class IbisEngine:
 
     # --- the questions of Engine ---
 
-    def cells(self) -> pd.DataFrame:
+    def cells(self) -> Cells:
         t = self.rows
         keys = ["language", "judge", *self.inner]
         first = {"first": t["first"].min()} if self.ordered else {}
-        return self._frame(
-            t.group_by(keys).agg(
-                rows=t.count(),
-                scored=t.score.count(),
-                text=t.is_text.ifelse(1, 0).sum(),
-                unlabelled=t.task.isnull().ifelse(1, 0).sum(),
-                total=t.score.sum(),
-                low=t.score.min(),
-                high=t.score.max(),
-                **first,
-            )
-        ).astype({"rows": np.int64, "scored": np.int64, "text": np.int64, "unlabelled": np.int64})
+        return cells_of(
+            self._fetch(
+                t.group_by(keys).agg(
+                    rows=t.count(),
+                    scored=t.score.count(),
+                    text=t.is_text.ifelse(1, 0).sum(),
+                    unlabelled=t.task.isnull().ifelse(1, 0).sum(),
+                    total=t.score.sum(),
+                    low=t.score.min(),
+                    high=t.score.max(),
+                    **first,
+                )
+            ).to_pydict()
+        )
 
     def groups(self) -> tuple[list[str], bool]:
         t = self.rows

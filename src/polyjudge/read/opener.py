@@ -14,9 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
-import pandas as pd
-
 from polyjudge.panel.adjustment import quote
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.budget import budget, shown
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.files import check_name, matches

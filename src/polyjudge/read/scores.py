@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.columns import ANNOTATOR, USUAL, Columns, doubts
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact_address

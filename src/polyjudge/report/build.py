@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import pandas as pd
 
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.contents import Summary
 from polyjudge.panel.labels import shell
 from polyjudge.panel.numbers import writer
@@ -114,7 +114,7 @@ def column(text: str, **more: Any) -> Column:
     return Column(name=name, title=title or name.replace("_", " "), kind=known, **more)
 
 
-def table(name: str, caption: Words, frame: pd.DataFrame, *columns: str | Column, most: int = 200) -> Table:
+def table(name: str, caption: Words, frame: Any, *columns: str | Column, most: int = 200) -> Table:
     """A table whose head is noted as in `column`, with " | " between the columns."""
     parts = [[c] if isinstance(c, Column) else [column(text) for text in c.split(" | ")] for c in columns]
     return Table(name=name, caption=caption, frame=frame, columns=tuple(chain(*parts)), most=most)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from polyjudge.panel.arrays import is_frame, pd
 from polyjudge.panel.say import LANGUAGE, POINTS, Say, called, measured, say
 from polyjudge.report.sections import Block, Chart, Column, Folded, Grid, Report, Section, Table
 from polyjudge.report.unit import MEANS
@@ -34,8 +34,9 @@ def fitted(report: Report) -> Report:
 
 
 def _each(sections: Sequence[Section], change: Callable[[Section], Section]) -> Sequence[Section]:
-    made = Folded(lambda: map(change, sections))
-    return made if isinstance(sections, Folded) else tuple(made)
+    if not isinstance(sections, Folded):
+        return tuple(map(change, sections))
+    return Folded(lambda: map(change, sections[len(sections.first) :]), *map(change, sections.first))
 
 
 def _section(section: Section) -> Section:
@@ -65,10 +66,10 @@ def _drawable(chart: Chart) -> bool:
 
 
 def _frames(value: Any) -> Iterator[pd.DataFrame]:
-    if isinstance(value, pd.DataFrame):
+    if is_frame(value):
         yield value
     elif is_dataclass(value):
-        yield from (x for f in fields(value) if isinstance(x := getattr(value, f.name), pd.DataFrame))
+        yield from (x for f in fields(value) if is_frame(x := getattr(value, f.name)))
 
 
 def _cut(grid: Table | Grid | None) -> Any:
@@ -127,9 +128,9 @@ class Tongue:
                 changed["title"] += ", %"
             own = {name: x for name, x in (("noun", self.noun), ("unit", self.unit)) if name in changed}
             return replace(value, **changed | own)
-        if isinstance(value, pd.DataFrame) and field in ("values", "texts", "marks"):  # of a grid
+        if is_frame(value) and field in ("values", "texts", "marks"):  # of a grid
             return value.rename_axis(index=self._axis(value.index.name), columns=self._axis(value.columns.name))
-        if isinstance(value, pd.DataFrame) and field == "frame" and "component" in value:  # called by their axes
+        if is_frame(value) and field == "frame" and "component" in value:  # called by their axes
             return value.assign(component=[called(str(x), self.noun) for x in value["component"]])
         if isinstance(value, dict) and field == "data":  # of a chart: its arguments
             return {k: self.text(v) if k in SHOWN and isinstance(v, str) else v for k, v in value.items()}

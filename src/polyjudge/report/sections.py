@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-import pandas as pd
-
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.labels import visible
 from polyjudge.panel.say import Say, Words, word
 
@@ -82,10 +81,13 @@ class Table:
 
     name: str
     caption: Words
-    frame: pd.DataFrame
+    frame: pd.DataFrame | Mapping[str, Sequence[Any]]
     columns: tuple[Column, ...]
     most: int = 200
     """Rows shown; the rest is in the JSON."""
+
+    def __len__(self) -> int:
+        return len(self.frame[self.columns[0].name])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -147,14 +149,14 @@ class Section:
 
 
 class Folded(Sequence[Section]):
-    """Sections below the fold, made when they are first looked at: a first screen shows none of them."""
+    """Sections of which a first screen shows only `first`: those below the fold are made when they are looked at."""
 
-    def __init__(self, make: Callable[[], Iterable[Section]]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Iterable[Section]], *first: Section) -> None:
+        self._make, self.first = make, first
 
     @cached_property
     def _made(self) -> tuple[Section, ...]:
-        return tuple(self._make())
+        return *self.first, *self._make()
 
     def __getitem__(self, at: Any) -> Any:
         return self._made[at]
@@ -209,7 +211,8 @@ class Report:
     @property
     def unfolded(self) -> list[Section]:
         """The sections of the first screen."""
-        return [] if isinstance(self.sections, Folded) else [s for s in self.sections if not s.folded]
+        shown = self.sections.first if isinstance(self.sections, Folded) else self.sections
+        return [s for s in shown if not s.folded]
 
     @property
     def unsaid(self) -> list[Finding]:

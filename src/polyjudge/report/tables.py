@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from polyjudge.panel import numbers as n
+from polyjudge.panel.arrays import is_frame
 from polyjudge.panel.labels import clean, label
 from polyjudge.report.sections import Column, Grid, Table
 
@@ -37,9 +37,12 @@ class Cell:
 
 def cells(table: Table) -> list[list[Cell]]:
     """The shown rows of a table."""
-    frame = table.frame.head(table.most)
-    written = [_column(frame, column) for column in table.columns]
-    return [list(row) for row in zip(*written, strict=True)] if len(frame) else []
+    size = min(len(table), table.most)
+    used = {x for c in table.columns for x in (c.name, c.low, c.high, c.se, c.pale, *c.like) if x}
+    frame = table.frame.head(size) if is_frame(table.frame) else table.frame
+    values = {name: list(frame[name])[:size] for name in used}
+    written = [_column(values, size, column) for column in table.columns]
+    return [list(row) for row in zip(*written, strict=True)]
 
 
 def rows(block: Table | Grid, most: int | None = None) -> tuple[list[str], list[list[str]]]:
@@ -58,15 +61,15 @@ def numeric(column: Column) -> bool:
 
 def left_out(table: Table) -> int:
     """Rows that are not shown."""
-    return max(0, len(table.frame) - table.most)
+    return max(0, len(table) - table.most)
 
 
-def _column(frame: pd.DataFrame, column: Column) -> list[Cell]:
-    pale = frame[column.pale].astype(bool).tolist() if column.pale else [False] * len(frame)
-    values = frame[column.name].tolist()
+def _column(frame: Mapping[str, list[Any]], size: int, column: Column) -> list[Cell]:
+    pale = [bool(p) for p in frame[column.pale]] if column.pale else [False] * size
+    values = frame[column.name]
     if not numeric(column):
         return [Cell(_text(v, column), pale=p) for v, p in zip(values, pale, strict=True)]
-    ends = [frame[c].tolist() if c else [None] * len(frame) for c in (column.low, column.high, column.se)]
+    ends = [frame[c] if c else [None] * size for c in (column.low, column.high, column.se)]
     write = _writer(frame, column)
     return [
         Cell(write(v, column.sign), _interval(v, low, high, se, column, write), p)
@@ -86,7 +89,7 @@ def _interval(value: Any, low: Any, high: Any, se: Any, column: Column, write: n
     return f"± {write(se, False)}" if column.se else ""
 
 
-def _writer(frame: pd.DataFrame, column: Column) -> n.Writer:
+def _writer(frame: Mapping[str, list[Any]], column: Column) -> n.Writer:
     digits = column.digits
     kinds: dict[str, Callable[[Any, bool], str]] = {
         "share": lambda v, sign: n.percent(v, 1 if digits is None else digits, sign),
@@ -102,11 +105,11 @@ def _writer(frame: pd.DataFrame, column: Column) -> n.Writer:
     if digits is not None:
         return lambda v, sign: n.number(v, digits, sign)
     names = [c for c in (column.name, column.low, column.high, *column.like) if c]
-    return n.writer(pd.concat([pd.to_numeric(frame[c], errors="coerce") for c in names]).to_numpy(dtype=float))
+    return n.writer([v if isinstance(v, (int, float)) else np.nan for c in names for v in frame[c]])
 
 
 def _text(value: Any, column: Column) -> str:
-    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+    if n.absent(value) or (isinstance(value, float) and math.isnan(value)):
         return n.NONE
     if isinstance(value, (tuple, list)):
         more = f" and {len(value) - MOST_NAMES} more" if len(value) > MOST_NAMES else ""
@@ -124,8 +127,9 @@ def entries(grid: Grid) -> dict[tuple[Any, Any], str]:
     """Text of each entry of a grid, with its mark, by row and column."""
     values = grid.values
     column = Column(name="all", title="", kind=grid.kind, digits=grid.digits, sign=grid.sign)
-    flat = pd.DataFrame({"all": values.to_numpy().ravel()})
-    texts = grid.texts.to_numpy().ravel() if grid.texts is not None else [c.text for c in _column(flat, column)]
+    flat = {"all": values.to_numpy().ravel().tolist()}
+    shown = grid.texts
+    texts = shown.to_numpy().ravel() if shown is not None else [c.text for c in _column(flat, values.size, column)]
     marks = grid.marks.to_numpy().ravel() if grid.marks is not None else [""] * values.size
     places = [(r, c) for r in values.index for c in values.columns]
     return {place: MARKS[mark].format(text) for place, text, mark in zip(places, texts, marks, strict=True)}

@@ -147,7 +147,7 @@ def _block(console: Console, block: Block) -> None:
 
 def _table(console: Console, table: Table) -> None:
     """Numbers are never broken: columns that do not fit the width continue in a further table."""
-    if not len(table.frame):
+    if not len(table):
         return
     every = cells(table)
     rows = every[:ROWS]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-import pandas as pd
-
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import Record
 from polyjudge.panel.scale import Scale, scale_of

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from polyjudge.estimate.identify import settle_incomplete
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.contents import about
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import Reading
-from polyjudge.panel.records import long_table
+from polyjudge.panel.records import long_table, plain
 from polyjudge.panel.say import Words, say
 from polyjudge.read.formats import TABLES, readers
 from polyjudge.report.result import Result
@@ -39,46 +40,72 @@ class Check(Result):
     high: float = float("nan")
     scale: str = ""
     """"binary", "likert", "percent" or "open"."""
-    coverage: pd.DataFrame
-    """language, judge, tasks, scored, share"""
-    answers: pd.DataFrame
-    """command, able, why (not, or what is left out)"""
+    scored: tuple[tuple[int, ...], ...] = ()
+    """Tasks with a score, by language and judge."""
+    able: tuple[tuple[str, bool, str], ...] = ()
+    """The rows of `answers`."""
     notes: tuple[Words, ...] = ()
     fingerprint: str = ""
     findings: list[Finding]
 
+    @cached_property
+    def coverage(self) -> pd.DataFrame:
+        """language, judge, tasks, scored, share"""
+        scored = np.array(self.scored, np.int64).reshape(len(self.languages), len(self.judges))
+        axes = {"language": self.languages, "judge": self.judges}
+        return long_table(axes, tasks=self.tasks, scored=scored, share=scored / max(self.tasks, 1))
+
+    @cached_property
+    def answers(self) -> pd.DataFrame:
+        """command, able, why (not, or what is left out)"""
+        return pd.DataFrame(self.able, columns=["command", "able", "why"])
+
+    @property
+    def commands(self) -> list[str]:
+        """Those that can answer."""
+        return [command for command, able, _ in self.able if able]
+
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "reading": self.reading.to_dict()}
+        """Plain values for JSON, the tables as `coverage` and `answers`."""
+        own = {name: value for name, value in super().to_dict().items() if name not in ("scored", "able")}
+        return {
+            **own,
+            "reading": self.reading.to_dict(),
+            "coverage": plain(self.coverage),
+            "answers": plain(self.answers),
+        }
+
+    def roles(self) -> dict[str, list[Any]]:
+        """The columns of `to_frame`."""
+        rows = [(r.role, r.column, r.how, ", ".join(r.labels), r.distinct) for r in self.reading.roles]
+        names = ("role", "column", "how", "labels", "distinct")
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
     def to_frame(self) -> pd.DataFrame:
         """The roles: role, column, how, labels, distinct."""
-        rows = [(r.role, r.column, r.how, ", ".join(r.labels), r.distinct) for r in self.reading.roles]
-        return pd.DataFrame(rows, columns=["role", "column", "how", "labels", "distinct"])
+        return pd.DataFrame(self.roles())
 
 
 def check_panel(panel: Panel) -> Check:
     """What a panel that was read covers."""
     reading = panel.reading or Reading(source="", format="array")
-    scored = (~np.isnan(panel.scores)).sum(axis=0)
-    n = len(panel.tasks)
-    cells = {"language": panel.languages, "judge": panel.judges}
-    coverage = long_table(cells, tasks=n, scored=scored, share=scored / n)
-    able = answers(panel)
+    scored = tuple(map(tuple, (~np.isnan(panel.scores)).sum(axis=0).tolist()))
+    able = tuple(answers(panel))
     findings = [Finding(d.code, d.values, "notice") for d in reading.doubts]
-    lacking = able[~able["able"] & (able["command"] != "systems")]
-    if len(lacking):
+    lacking = {command: why for command, can, why in able if not can and command != "systems"}
+    if lacking:
         few = [axis for axis in ("judge", "language") if len(getattr(panel, f"{axis}s")) < 2]
-        values = {"commands": list(lacking["command"]), "why": lacking["why"].iloc[0], "few": few}
-        inside = bool(able["able"].iloc[0])  # audit answers what it can
+        values = {"commands": list(lacking), "why": next(iter(lacking.values())), "few": few}
+        inside = able[0][1]  # audit answers what it can
         findings.insert(0, Finding("check.unable", values, "notice" if inside else "serious"))
-    return Check(reading=reading, readable=True, coverage=coverage, answers=able, findings=findings, **about(panel))
+    return Check(reading=reading, readable=True, scored=scored, able=able, findings=findings, **about(panel))
 
 
 CROSSED = ("audit", "compare", "calibrate", "judges", "drift")
 """Commands that need languages and judges joined by tasks."""
 
 
-def answers(panel: Panel) -> pd.DataFrame:
+def answers(panel: Panel) -> list[tuple[str, bool, str]]:
     """What each command will be able to answer: the same that it asks for itself."""
     rows: list[tuple[str, bool, str]] = []
     try:
@@ -90,16 +117,14 @@ def answers(panel: Panel) -> pd.DataFrame:
         able = {"audit": inside, "drift": inside, "judges": inside and len(panel.judges) > 1}
         rows += [(c, able.get(c, False), str(say("check.inside") if able.get(c) else error)) for c in CROSSED]
     rows.append(("systems", bool(panel.systems), "" if panel.systems else str(say("check.no_systems"))))
-    return pd.DataFrame(rows, columns=["command", "able", "why"])
+    return rows
 
 
 def check_reading(reading: Reading) -> Check:
     """A source that cannot be read before questions are answered."""
     asked = [Finding(q.code, q.values, "serious") for q in reading.questions]
     doubts = [Finding(d.code, d.values, "notice") for d in reading.doubts]
-    empty = pd.DataFrame(columns=["language", "judge", "tasks", "scored", "share"])
-    none = pd.DataFrame(columns=["command", "able", "why"])
-    return Check(reading=reading, readable=False, coverage=empty, answers=none, findings=[*asked, *doubts])
+    return Check(reading=reading, readable=False, findings=[*asked, *doubts])
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

@@ -43,8 +43,9 @@ def check(
     result = check_panel(panel)
     if save is not None:
         save_reading(result.reading, save)
-    emit(
-        ctx, result, panel, tables={"roles": result.to_frame(), "coverage": result.coverage, "answers": result.answers}
-    )
-    if not result.answers["able"].any():
+    tables = {}
+    if o.Output.of(ctx).output is not None:
+        tables = {"roles": result.to_frame(), "coverage": result.coverage, "answers": result.answers}
+    emit(ctx, result, panel, tables=tables)
+    if not result.commands:
         raise typer.Exit(2)

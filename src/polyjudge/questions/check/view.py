@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import say
 from polyjudge.questions.check.check import Check, Formats
 from polyjudge.read.words import HOW
-from polyjudge.report.build import column, read_says, table, value_says
+from polyjudge.report.build import column, pivot, read_says, table, value_says
 from polyjudge.report.schema import envelope
-from polyjudge.report.sections import Grid, Report, Section, Step
+from polyjudge.report.sections import Folded, Grid, Report, Section, Step
 
 
 def build(result: Check, panel: Panel | None = None) -> Report:
@@ -18,11 +19,11 @@ def build(result: Check, panel: Panel | None = None) -> Report:
     reading = result.reading
     if not result.readable:
         verdict, full = say("check.unclear", questions=len(reading.questions)), say("check.then")
-    elif not result.answers["able"].any():
+    elif not result.commands:
         verdict, full = say("check.useless"), say("check.full")
     else:
-        able = list(result.answers["command"][result.answers["able"]])
-        verdict, full = say("check.able", commands=able, doubts=len(reading.doubts)), say("check.full")
+        verdict = say("check.able", commands=result.commands, doubts=len(reading.doubts))
+        full = say("check.full")
     says = (
         *value_says(reading),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
@@ -31,15 +32,8 @@ def build(result: Check, panel: Panel | None = None) -> Report:
     )
     how = column("how", words=HOW)
     head = ("role | where = column:label", how, "different = distinct:count | such as = labels")
-    roles = table("roles", say("check.roles"), result.to_frame(), *head)
-    sections = [Section(name="roles", title="Roles", says=says, blocks=(roles,), folded=False)]
-    if result.readable:
-        wide = result.coverage.pivot(index="language", columns="judge", values="scored")
-        wide = wide.loc[list(result.languages), list(result.judges)]
-        grid = Grid(name="coverage", caption=say("check.coverage", tasks=result.tasks), values=wide, kind="count")
-        answers = table("answers", say("check.answers"), result.answers, "command | able | why = why:text")
-        sections.append(Section(name="answers", title="What can be answered", blocks=(answers,)))
-        sections.append(Section(name="coverage", title="Coverage", blocks=(grid,), folded=not result.missing))
+    roles = table("roles", say("check.roles"), result.roles(), *head)
+    first = Section(name="roles", title="Roles", says=says, blocks=(roles,), folded=False)
     return Report(
         command="check",
         title=say("check.title", source="standard input" if reading.source == "-" else reading.source),
@@ -47,18 +41,29 @@ def build(result: Check, panel: Panel | None = None) -> Report:
         verdict=(verdict,),
         next=(Step(why=full, command=_command(result)),),
         findings=tuple(result.findings),
-        sections=tuple(sections),
+        sections=(first, *_covered(result)) if result.missing else Folded(lambda: _covered(result), first),
         facts={"input fingerprint": result.fingerprint} if result.fingerprint else {},
         payload=lambda: envelope("check", result.to_dict()),
         judges=result.judges,
     )
 
 
+def _covered(result: Check) -> Iterator[Section]:
+    """What can be answered, and from which scores."""
+    if not result.readable:
+        return
+    why = {name: [row[i] for row in result.able] for i, name in enumerate(("command", "able", "why"))}
+    answers = table("answers", say("check.answers"), why, "command | able | why = why:text")
+    yield Section(name="answers", title="What can be answered", blocks=(answers,))
+    wide = pivot(result.coverage, "scored")
+    grid = Grid(name="coverage", caption=say("check.coverage", tasks=result.tasks), values=wide, kind="count")
+    yield Section(name="coverage", title="Coverage", blocks=(grid,), folded=not result.missing)
+
+
 def _command(result: Check) -> str:
     """The full command; before that, the next check, with what is known and a place for what is not."""
     if result.readable:
-        able = result.answers["command"][result.answers["able"]]
-        return result.reading.command(able.iloc[0] if len(able) else "check")
+        return result.reading.command(next(iter(result.commands), "check"))
     flags: dict[str, str] = {}
     for question in result.reading.questions:
         v = question.values

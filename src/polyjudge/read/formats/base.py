@@ -12,8 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.columns import USUAL
 from polyjudge.panel.errors import PanelError, PolyjudgeError
 from polyjudge.panel.labels import clean

@@ -11,8 +11,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import pandas as pd
-
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.columns import usual_columns
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean

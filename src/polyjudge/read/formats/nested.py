@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from polyjudge.panel.arrays import pd
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.read.formats.base import Peek, check_pages, document, flat, records
