@@ -28,7 +28,7 @@ import polyjudge as pj
 from polyjudge.panel.say import Say, word
 from polyjudge.report import report_of
 from polyjudge.report.result import Result
-from polyjudge.report.sections import Chart, Grid, Report, Table
+from polyjudge.report.sections import Chart, Folded, Grid, Report, Table
 
 WORDING = {"title", "caption", "note", "folded", "most", "text", "noun", "calibrator", "digits", "words", "payload"}
 """Fields that are English or layout, and what is tested elsewhere."""
@@ -100,7 +100,7 @@ def lines(value: Any, path: str) -> Iterator[Line]:
         if single(held):
             yield path, single(held)
         yield from parts(held, path)
-    elif isinstance(value, list | tuple | np.ndarray):
+    elif isinstance(value, list | tuple | np.ndarray | Folded):
         every = value.ravel().tolist() if isinstance(value, np.ndarray) else [*value]
         if all(is_single(x) for x in every):
             yield path, digest(every)
@@ -158,7 +158,7 @@ def block(value: Table | Grid | Chart, path: str) -> Iterator[Line]:
     else:
         shown = [{k: v for k, v in vars(c).items() if v and k not in WORDING} for c in value.columns]
         names = ",".join(c.name for c in value.columns)
-        held = [x for c in value.columns for x in value.frame[c.name].tolist()]
+        held = [x for c in value.columns for x in list(value.frame[c.name])]
         numbers = [x for x in held if isinstance(x, float | int)]
         texts = [str(x) for x in held if not isinstance(x, float | int)]
         yield f"{path}.{value.name}", [names, check(shown), check(texts), *digest(numbers + [0] * FEW)]
