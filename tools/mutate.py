@@ -51,6 +51,7 @@ SKIPPED_ARGUMENTS = {
     "resamples": "more draws, not another answer",
     "seed": "another draw, not another answer",
     "compact": "layout",
+    "indent": "layout",
 }
 """Arguments and defaults of these names, and why no test need notice what becomes of them."""
 SKIPPED_CONSTANTS = ("BYTES", "BLOCK", "MEMORY", "SHOWN", "ROOM", "WIDTH", "LONGEST", "MOST_")

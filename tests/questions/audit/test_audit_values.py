@@ -34,6 +34,12 @@ def audit_weights() -> Any:
 
 
 @CASES
+def audit_weights_with_holes() -> Any:
+    panel = weighted(simulated(36, 3, 3, missing=0.1, seed=9))
+    return pj.audit(panel, resamples=100, threshold=50, sweep=[45], base="language2")
+
+
+@CASES
 def audit_culprit() -> Any:
     return pj.audit(one_cell_off(-30.0), resamples=100, goal="rank-judges")
 

@@ -20,6 +20,7 @@ from polyjudge.panel.errors import UsageError
 from polyjudge.questions.audit import gates
 from polyjudge.questions.audit.pass_rates import parse_sweep
 from refusals import lacks, refused
+from values import weighted
 
 
 @pytest.fixture(scope="module")
@@ -216,10 +217,12 @@ def test_rates_with_holes_are_those_of_comparing_every_score(dense: bool, monkey
             for f in fits
         ]
 
-    fast = gates(holed, 50, sweep=[40, 60], resamples=100)
+    units = weighted(pj.simulate_panel(tasks=40, languages=3, judges=3, missing=0.1, seed=5)[0])
+    fast = [gates(panel, 50, sweep=[40, 60], resamples=100) for panel in (holed, units)]
     monkeypatch.setattr(module, "_by_moves", compared)
-    slow = gates(holed, 50, sweep=[40, 60], resamples=100)
-    pd.testing.assert_frame_equal(fast.sweep, slow.sweep, rtol=1e-9)
+    for panel, found in zip((holed, units), fast, strict=True):
+        slow = gates(panel, 50, sweep=[40, 60], resamples=100)
+        pd.testing.assert_frame_equal(found.sweep, slow.sweep, rtol=1e-9)
 
 
 def test_a_spread_that_chance_makes_has_0_in_its_interval() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from values import Cases, simulated
+from values import Cases, check, simulated
 
 CASES = Cases(__file__)
 
@@ -31,6 +32,7 @@ def label_returned() -> Any:
         for number, sheet in enumerate(sorted((folder / "sheets").glob("*.csv"))[:3]):
             table = pd.read_csv(sheet, dtype=str)
             table["label"] = [str(1 + (i + number) % 5) if i % 7 else None for i in range(len(table))]
+            table["skip"] = ["hard" if i == 7 and number < 2 else None for i in range(len(table))]
             table.to_csv(sheet, index=False)
         return pj.label.read(folder)
 
@@ -56,6 +58,53 @@ def label_more() -> Any:
             table["label"] = [str(1 + 2 * (i % 3)) for i in range(len(table))]
             table.to_csv(sheet, index=False)
         return pj.label.make(panel, items, folder, more=True, within=0.5)
+
+
+@CASES
+def label_more_by_default() -> Any:
+    panel = pj.Panel.from_array(np.random.default_rng(71).integers(1, 6, (400, 2, 3)), declared_range=(1, 5))
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "labels"
+        pj.label.make(panel, output=folder, per_language=30, annotators=1)
+        for sheet in sorted((folder / "sheets").glob("*.csv")):
+            table = pd.read_csv(sheet, dtype=str)
+            table["label"] = [str(1 + i % 5) for i in range(len(table))]
+            table.to_csv(sheet, index=False)
+        return pj.label.make(panel, output=folder, more=True)
+
+
+def written(panel: pj.Panel, items: Any, **options: Any) -> dict[str, Any]:
+    """What stands in the files that `label make` writes."""
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "labels"
+        pj.label.make(panel, items, folder, **options)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        tables = {part: pd.DataFrame(manifest.pop(part)).T for part in ("items", "shown")}
+        sheets = {file.stem: pd.read_csv(file, dtype=str) for file in sorted((folder / "sheets").glob("*.csv"))}
+        files = sorted(f for part in ("argilla", "label-studio") for f in (folder / part).iterdir())
+        tools = {f"{f.parent.name} {f.name}": check(f.read_text()) for f in files}
+        return {**manifest, **tables, "sheets": sheets, "tools": tools, "polyjudge": ""}
+
+
+@CASES
+def label_files_of_pairs() -> Any:
+    panel = simulated(50, 3, 3, systems=3, scale="integer", seed=72)
+    items = pd.DataFrame({"task": panel.tasks, "response_a": [f"a{t}" for t in panel.tasks], "response_b": "b"})
+    items["prompt"] = [float("nan") if t.endswith("1") else t for t in panel.tasks]
+    return written(panel, items, per_language=40, ask="pairs", annotators=2, link=True, rubric="Which?")
+
+
+@CASES
+def label_files_of_levels() -> Any:
+    panel = pj.Panel.from_array(np.random.default_rng(73).integers(0, 2, (40, 2, 3)), languages=["de", "ar"])
+    return written(panel, None, per_language=20, rubric={"de": "Gut?"}, overlap=0.5, repeats=0.2)
+
+
+@CASES
+def label_files_of_a_slider() -> Any:
+    return written(
+        pj.Panel.from_array(np.random.default_rng(74).integers(0, 101, (40, 2, 2, 3))), None, per_language=20
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
