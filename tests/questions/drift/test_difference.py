@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.questions.drift.difference import difference
 from polyjudge.samples import sample_csv
-from refusals import refused
+from refusals import lacks, refused
 
 
 def audit(shift: float = 0.0, seed: int = 5, tasks: int = 60) -> dict[str, Any]:
@@ -67,5 +66,14 @@ def test_the_command_tells_audits_from_a_calibrator(tmp_path: Path, cli: Any) ->
     assert json.loads(done.stdout)["paired_tasks"] > 0
     (tmp_path / "x.json").write_text("[]")
     assert cli("drift", tmp_path / "x.json", tmp_path / "a").returncode == 2
-    with pytest.raises(UsageError):
+    (tmp_path / "other.json").write_text(json.dumps(json.loads(done.stdout) | {"command": "drift"}))
+    told = cli("drift", tmp_path / "a", tmp_path / "other.json").stderr
+    assert not lacks(told, "other.json", "audit -o DIR")
+
+
+def test_what_is_no_audit_is_named() -> None:
+    with refused(UsageError, "first", "audit -o DIR"):
         difference({}, {})
+    for part in ("uncertainty", "summary"):
+        with refused(UsageError, "second", "audit -o DIR"):
+            difference(audit(tasks=20), {k: v for k, v in audit(tasks=20).items() if k != part})

@@ -102,6 +102,30 @@ def drift_same_reports() -> Any:
     return difference(found, found)
 
 
+@CASES
+def drift_two_systems() -> Any:
+    return drifted(lambda new: np.add.at(new, (slice(None), 1), 8.0), systems=2)
+
+
+@CASES
+def drift_of_replicates() -> Any:
+    """The share of single scores at the floor is not that of their means, which are remembered by system."""
+    whole = simulated(40, 2, 3, 3, systems=3, mean=12.0, scale="0-100", seed=77)
+    assert whole.system_scores is not None
+    noise = np.random.default_rng(2).normal(0, 2, whole.system_scores.shape)
+    scores = np.maximum(whole.system_scores + noise, 0.0)[:, :2]
+    new = pj.Panel.from_array(scores, whole.tasks, whole.languages, whole.judges, systems=whole.systems[:2])
+    return pj.drift(pj.ConsensusCalibrator().fit(whole), new, runs=3)
+
+
+@CASES
+def drift_reports_inside() -> Any:
+    whole = simulated(30, 2, 3, systems=3, seed=78)
+    one = (whole.select(languages=[x]) for x in whole.languages)
+    old, new = (pj.audit(pj.Panel.from_array(p.scores), resamples=100, level=0.8).to_dict() for p in one)
+    return difference(old, new)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_as_they_were(name: str) -> None:
     assert CASES.changed(name) == []

@@ -6,12 +6,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import polyjudge as pj
 from conftest import shared_file
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Gold
-from polyjudge.questions.judges.choose import ALL, choose
+from polyjudge.questions.judges.choose import ALL, _recommended, choose
 from polyjudge.questions.judges.judges import judges as asked
 from polyjudge.questions.judges.swap import swap_judges
 from polyjudge.report import report_of
@@ -52,6 +53,19 @@ def brute_force(panel: pj.Panel, size: int) -> dict[str, str]:
             found[" + ".join(panel.judges[j] for j in members)] = size * o / (d + (size - 1) * o)
         best[language] = max(found, key=found.__getitem__)
     return best
+
+
+@pytest.mark.parametrize("gain, named", [(0.999, 1), (1.001, 2)])
+def test_a_language_is_named_from_the_t_limit_over_all_panels_that_cost_no_more(gain: float, named: int) -> None:
+    """Three panels cost no more in each of two languages, two ends each: twelve limits, from eight draws."""
+    panel = planted(judges=2).select(languages=["language1", "language2"])
+    z = np.array([[1, 0], [0, 1], [1, 1]], bool)
+    drawn = np.zeros((2, 3, 8))
+    drawn[1, 1] = np.arange(8) / 50
+    critical = stats.t.ppf(1 - 0.05 / 12, 7) * np.std(np.arange(8) / 50, ddof=1)
+    reliability = np.array([[0.3, 0.3, 0.3], [0.3, 0.3 + gain * critical, 0.3]])
+    found = _recommended(panel, z, 0, (reliability, np.ones((3, 3))), drawn, np.ones(3), 0.95)
+    assert found["language"].tolist() == [ALL, "language2"][:named]
 
 
 @pytest.mark.parametrize("judged", ["planted", pytest.param("real", marks=pytest.mark.real_data)])

@@ -68,6 +68,34 @@ def judges_alike() -> Any:
     return pj.judges(panel, swap=("judge1", "judge2"), matters=3.0)
 
 
+def noisy(noise: Any, tasks: int, seed: int) -> pj.Panel:
+    """Judges who see the same, with noise of their own by language."""
+    rng, sd = np.random.default_rng(seed), np.asarray(noise)
+    scores = 50 + 10 * rng.normal(size=(tasks, 3, 1, 1)) + sd * rng.normal(size=(tasks, 3, *sd.shape))
+    return pj.Panel.from_array(scores, systems=["x", "y", "z"])
+
+
+@CASES
+def judges_weights() -> Any:
+    return pj.judges(noisy([[4, 10, 10]] * 2, 200, 59), budget=100.0, resamples=60)
+
+
+@CASES
+def judges_by_language() -> Any:
+    return pj.judges(noisy([[3, 20, 20, 8], [20, 5, 20, 8], [20, 20, 5, 8]], 80, 60), budget=27.0, resamples=60)
+
+
+@CASES
+def judges_few_labels() -> Any:
+    panel = simulated(40, 2, 3, seed=61)
+    return pj.judges(panel, gold=human_scores(panel, labels=20, annotators=1), resamples=60)
+
+
+@CASES
+def judges_two_clusters() -> Any:
+    return pj.judges(simulated(24, 2, 3, clusters=2, systems=2, seed=62), swap=("judge1", "judge2"))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_as_they_were(name: str) -> None:
     assert CASES.changed(name) == []
