@@ -360,3 +360,18 @@ def test_a_method_of_your_own() -> None:
     finally:
         del REGISTRY["half"]
     assert compare(panel, half, resamples=50).to_frame()["method"].tolist() == ["half"]
+
+
+def test_orders_of_judges_are_compared_up_to_a_bound_of_time_and_one_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred resamples of 3 languages with 6 pairs of judges each, and every language against every other."""
+    panel, compared, numbers = pj.simulate_panel(12, 3, 4, seed=1)[0], 100 * 3 * (6 + 3), 4 * 100 * 3 * 3
+    monkeypatch.setattr(memory, "MOST_COMPARED", compared / 4)
+    monkeypatch.setattr(memory, "budget", lambda: 4 * numbers)
+    assert _too_wide(panel, 100) is None
+    monkeypatch.setattr(memory, "budget", lambda: 4 * numbers - 1)
+    told = _too_wide(panel, 100)
+    assert told is not None
+    assert told.values == {"languages": 3, "judges": 4, "compared": compared}
+    monkeypatch.setattr(memory, "budget", lambda: 4 * numbers)
+    monkeypatch.setattr(memory, "MOST_COMPARED", compared / 4 - 1)
+    assert _too_wide(panel, 100) is not None

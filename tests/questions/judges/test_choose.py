@@ -55,7 +55,7 @@ def brute_force(panel: pj.Panel, size: int) -> dict[str, str]:
     return best
 
 
-@pytest.mark.parametrize("gain, named", [(0.999, 1), (1.001, 2)])
+@pytest.mark.parametrize(("gain", "named"), [(0.999, 1), (1.001, 2)])
 def test_a_language_is_named_from_the_t_limit_over_all_panels_that_cost_no_more(gain: float, named: int) -> None:
     """Three panels cost no more in each of two languages, two ends each: twelve limits, from eight draws."""
     panel = planted(judges=2).select(languages=["language1", "language2"])
