@@ -13,10 +13,11 @@ import pytest
 import polyjudge as pj
 from polyjudge.calibrate.methods import REGISTRY, Block, Method, method
 from polyjudge.estimate.kernels import double_centre, draw_blocks
+from polyjudge.panel import budget as memory
 from polyjudge.panel.errors import UsageError
 from polyjudge.paper.draws import held_out_draws
 from polyjudge.paper.methods import ORDER
-from polyjudge.questions.compare.held_out import GAIN_SCOPE, advise, compare, resample
+from polyjudge.questions.compare.held_out import GAIN_SCOPE, _too_wide, advise, compare, resample
 from refusals import refused
 
 
