@@ -142,6 +142,8 @@ class Severity:
     against: Array
     """Against the mean of the others, with its error."""
     against_se: Array
+    freedom: Array
+    """Degrees of freedom of both errors."""
     noise: Array
     squares: float
     expected: float
@@ -164,7 +166,7 @@ def severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> S
     for i in range(grid.shape[1]):
         mine = np.unique(who[:, i][who[:, i] >= 0])
         if len(mine) < 2:
-            rows += [(i, a, int((who[:, i] == a).sum()), *(np.nan,) * 4) for a in mine]
+            rows += [(i, a, int((who[:, i] == a).sum()), *(np.nan,) * 6) for a in mine]
             continue
         there, y = _by_annotator(rest[:, i], who[:, i])[1:]
         count = there.sum(axis=1)
@@ -177,14 +179,56 @@ def severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> S
         centre = np.eye(a) - 1 / a
         own, own_cov = centre @ mean, centre @ cov @ centre
         squares, expected, df = squares + float(own @ own), expected + float(np.trace(own_cov)), df + a - 1
-        se, factor = np.sqrt(np.diag(own_cov)), a / (a - 1)
-        rows += [(i, mine[j], int(there[:, j].sum()), own[j], se[j], factor * own[j], factor * se[j]) for j in range(a)]
-    columns = [np.array(c) for c in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 7
+        times, free, tails = _own_noise((y - there * mean) / max(error, 1e-12) ** 0.5, there, part, centre @ inverse)
+        se = np.sqrt(np.diag(own_cov))
+        rows += [(i, mine[j], int(there[:, j].sum()), own[j], se[j], times[j], free[j], tails[j], a) for j in range(a)]
+    columns = [np.array(c, float) for c in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 9
+    language, annotator, labels = (c.astype(np.int64) for c in columns[:3])
+    own, se, times, free, tails, size = columns[3:]
+    times, free = _steadied(times, free, tails, size)
+    se, factor = se * np.sqrt(times), size / (size - 1)
     return Severity(
-        language=columns[0].astype(np.int64), annotator=columns[1].astype(np.int64), labels=columns[2].astype(np.int64),
-        severity=columns[3].astype(float), se=columns[4].astype(float), against=columns[5].astype(float),
-        against_se=columns[6].astype(float), noise=np.array([error]), squares=squares, expected=expected, df=df,
+        language=language, annotator=annotator, labels=labels, severity=own, se=se, against=factor * own,
+        against_se=factor * se, freedom=free, noise=np.array([error]), squares=squares, expected=expected, df=df,
     )  # fmt: skip
+
+
+def _own_noise(left: Array, there: Array, part: Array, rows: Array) -> tuple[Array, Array, Array]:
+    """(a,) the variance of each annotator's mean as items show it, over the one that a common noise would give, its
+    degrees of freedom, and the fourth moment of what items add.
+
+    left : (items, a) residuals over the common noise; `rows` turns what items say into the annotators' means
+    """
+    found = (left - there * (part * left.sum(axis=1))[:, None]) @ rows.T
+    usual = there @ (rows**2).T - part[:, None] * (there @ rows.T) ** 2
+    share = usual / np.maximum(usual.sum(axis=0), 1e-300)
+    same = np.minimum((share**2).sum(axis=0), 0.5)  # one over the items that count
+    times = (found**2).sum(axis=0) / np.maximum(usual.sum(axis=0) * (1 - same), 1e-300)
+    fourth = (ratio(found**2, usual) ** 2 * share).sum(axis=0)
+    return times, 1 / same - 1, fourth / np.maximum(times, 1e-12) ** 2
+
+
+def _steadied(times: Array, free: Array, tails: Array, size: Array) -> tuple[Array, Array]:
+    """Annotators' own noise drawn to that of all, as far as they are alike, and its degrees of freedom.
+
+    Annotators' variances are taken as scaled inverse chi-squared: how much theirs differ beyond chance says how many
+    labels the noise of all is worth (none are alike: 4; all are: then it has the degrees of freedom of all).
+    """
+    known = np.isfinite(times)
+    if not known.any():
+        return times, free
+    t, f = times[known], free[known]
+    alone = (size[known] - 1) / size[known]  # those of one language sum to 0
+    weight = alone * f / (alone * f).sum()
+    usual = max(float(weight @ t), 1e-12)
+    f = f * 2 / max(float(weight @ tails[known]) - 1, 2.0)  # long tails: a variance is told by few labels
+    chance = float(weight @ (2 / f))
+    apart = (float(weight @ (t / usual - 1) ** 2) - chance) / (1 + chance)
+    worth = 4 + 2 / max(apart, 1e-9)
+    times, free = times.copy(), free.copy()
+    times[known] = (worth * usual + f * t) / (worth + f)
+    free[known] = np.minimum(worth + free[known], max(float((alone * f).sum()), 1.0))
+    return times, free
 
 
 def _by_annotator(rest: Array, who: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array, Array]:

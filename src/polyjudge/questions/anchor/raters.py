@@ -157,7 +157,7 @@ def _table(r: Ratings, fit: Severity, width: float) -> pd.DataFrame:
         if len(values) > 1:
             looks[a] += 1
             same[a] += abs(values[1] - values[0]) <= tolerance
-    t = stdtrit(np.maximum(fit.labels - 1, 1), 0.975)
+    t = stdtrit(fit.freedom, 0.975)
     share = np.divide(same, looks, out=np.full(len(looks), np.nan), where=looks > 0)
     bounds = exact_binomial(np.nan_to_num(share), looks)
     return pd.DataFrame(
@@ -169,7 +169,7 @@ def _table(r: Ratings, fit: Severity, width: float) -> pd.DataFrame:
             "low": fit.severity - t * fit.se,
             "high": fit.severity + t * fit.se,
             "against": fit.against,
-            "p": 2 * stdtr(np.maximum(fit.labels - 1, 1), -np.abs(fit.against / np.maximum(fit.against_se, 1e-300))),
+            "p": 2 * stdtr(fit.freedom, -np.abs(fit.against / np.maximum(fit.against_se, 1e-300))),
             "looks": looks[fit.annotator].astype(int),
             "same": share[fit.annotator],
             "same_low": bounds[0][fit.annotator],
