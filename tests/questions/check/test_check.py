@@ -84,6 +84,8 @@ def test_the_exit_code_says_whether_anything_can_be_answered(tmp_path: Path, cli
         assert done.returncode == 0  # an audit answers what stays inside a language
         found = [f["code"] for f in json.loads(done.stdout)["findings"]]
         assert found == unable
+    frame().rename(columns={"judge": "a", "language": "b"}).to_csv(tmp_path / "s.csv", index=False)
+    assert cli("check", str(tmp_path / "s.csv"), "--json").returncode == 2
 
 
 def test_tests_that_differ_only_in_language_are_one_task(tmp_path: Path) -> None:

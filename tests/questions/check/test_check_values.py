@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.questions.check.check import Formats
-from values import Cases, simulated
+from polyjudge.panel.reading import Reading
+from polyjudge.panel.say import Say, say, word
+from polyjudge.questions.check.check import Formats, check_panel
+from refusals import lacks
+from values import Cases, holed, simulated
 
 CASES = Cases(__file__)
 
@@ -39,6 +44,53 @@ def check_formats() -> Any:
 def check_unclear() -> Any:
     frame = simulated(12, 2, 3, seed=68).to_long().rename(columns={"judge": "a", "language": "b"})
     return pj.check(frame)
+
+
+@CASES
+def check_tables() -> Any:
+    found = pj.check(simulated(20, 2, 2, missing=0.3, seed=81))
+    return {"coverage": found.coverage, "answers": found.answers, "roles": found.roles()}
+
+
+@CASES
+def check_two_judges_in_one_language() -> Any:
+    whole = simulated(12, 2, 2, seed=82)
+    return pj.check(whole.select(languages=whole.languages[:1]))
+
+
+@CASES
+def check_unidentified() -> Any:
+    return pj.check(holed(simulated(12, 2, 2, seed=83), (slice(None), 0, 0)))
+
+
+@CASES
+def check_summary() -> Any:
+    frame = simulated(12, 2, 2, seed=84).to_long()
+    mean = frame.groupby(["task", "language"], as_index=False)["score"].mean()
+    return pj.check(pd.concat([frame, mean.assign(judge="average")]))
+
+
+@CASES
+def check_sentences() -> Any:
+    return [
+        *(say("check.able", commands=["audit"], doubts=doubts) for doubts in (0, 1, 2)),
+        *(say("check.unclear", questions=count) for count in (1, 2)),
+        *(say("check.scale", scale=scale, low=1, high=7) for scale in ("binary", "likert", "percent", "open")),
+        say("check.unable", commands=["audit"], few=[], why="of 7 holes"),
+        say("check.without", labels=["language3"]),
+    ]
+
+
+def test_what_is_too_few_is_named() -> None:
+    told = word(say("check.unable", commands=["audit", "drift"], few=["judge", "language"], why=""))
+    assert not lacks(told, "audit", "drift", "judge", "language")
+
+
+def test_doubts_come_after_what_cannot_be_answered() -> None:
+    panel = simulated(12, 2, 2, seed=85)
+    reading = Reading(source="x", format="long", doubts=(Say("read.unused", {"columns": ["x"]}),))
+    found = check_panel(replace(panel.select(judges=panel.judges[:1]), reading=reading))
+    assert [f.code for f in found.findings] == ["check.unable", "read.unused"]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -373,6 +373,7 @@ def test_orders_of_judges_are_compared_up_to_a_bound_of_time_and_one_of_memory(m
     told = _too_wide(panel, 100)
     assert told is not None
     assert told.values == {"languages": 3, "judges": 4, "compared": compared}
+    assert compare(panel, ["raw", "cbc"], resamples=100).language_pairs.empty
     monkeypatch.setattr(memory, "budget", lambda: 4 * numbers)
     monkeypatch.setattr(memory, "MOST_COMPARED", compared / 4 - 1)
     assert _too_wide(panel, 100) is not None

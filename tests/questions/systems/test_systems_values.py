@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.say import say
 from polyjudge.questions.position import position
+from polyjudge.questions.systems.leaderboard import _left_out
 from values import Cases, binary, simulated
 
 CASES = Cases(__file__)
@@ -95,6 +97,59 @@ def systems_swap() -> Any:
 @CASES
 def systems_binary() -> Any:
     return pj.systems(binary(2, 3, systems=3), resamples=100)
+
+
+@CASES
+def systems_sentences() -> Any:
+    told = {"one": 0.21, "low": 0.11, "high": 0.31, "panel": 0.5, "panel_low": 0.4, "panel_high": 0.6, "most": 0.7}
+    told |= {"judges": ["judge1"], "makers": ["maker2"], "languages": ["language4"], "all": False}
+    effect = {"judge": "judge1", "system": "system2", "language": "language3", "effect": 4.1, "count": 5, "of": 6}
+    own = {"effect": 2.2, "p": 0.2, "separable": True}
+    top = {"settled": True, "top": ["system1"], "makers": 3, "judges": 3, "others": 2}
+    long = {"judge": "judge1", "slope": 1.5, "low": 1.1, "high": 1.9, "count": 1, "judges": 4, "winner": "system1"}
+    reasons = ("one maker", "two judges", "group", "one judge", "constant", "few")
+    each = [(why, odd, by) for why in reasons for odd in ([], ["language3"]) for by in (True, False)]
+    return [
+        *(say("signal.cannot-tell", why=why, odd=odd, by_task=by, **told) for why, odd, by in each),
+        *(
+            say(f"signal.{x}", odd=o, by_task=True, **told)
+            for x in ("agree", "do-not-agree")
+            for o in ([], ["language3"])
+        ),
+        *(
+            say("signal-disagree", by_task=by, odd=[], **{**told, "all": every})
+            for by in (True, False)
+            for every in (True, False)
+        ),
+        *(say(f"favour-{x}", band_low=3.3, band_high=4.4, **effect) for x in EFFECTS),
+        *(say("favour.own", low=low, high=low + 3, **{**own, **more}) for low in (-5, -1, 1) for more in OWN),
+        *(say("systems.top", **{**top, **more}) for more in TOP),
+        *(
+            say("length", **{**long, "equal": equal, "count": count})
+            for equal in ("system1", "system2")
+            for count in (1, 2)
+        ),
+        *(say("systems.no-swap", languages=a, judges=b) for a, b in ((True, False), (False, True), (True, True))),
+        *(say("systems.calibration", crossed=a, missing=b) for a in (True, False) for b in (0, 7)),
+        *(say("length.scope", known=known) for known in (0.5, 1.0)),
+        *(say("systems.scope", judges=judges, level=0.95) for judges in (1, 2)),
+    ]
+
+
+EFFECTS = ("judge-system", "system-language", "system-language-judge")
+OWN: tuple[dict[str, Any], ...] = ({}, {"clear": False}, {"clear": False, "p": 0.05}, {"separable": False})
+TOP: tuple[dict[str, Any], ...] = (
+    {}, {"settled": False}, {"makers": 1}, {"judges": 1}, {"top": ["system1", "system4"]},
+    {"top": ["system1", "system4"], "others": 1},
+)  # fmt: skip
+
+
+def test_makers_are_left_out_where_two_judges_or_more_remain_none_alone() -> None:
+    """A maker of one judge is that judge; one that made all leaves nobody."""
+    names = ("gpt-4o", "gpt-4.1", "claude-opus", "gemini-pro")
+    assert [*_left_out(names, None)] == [*names, "OpenAI"]
+    assert [*_left_out(names[:2], None)] == [*names[:2]]
+    assert _left_out(names, None)["OpenAI"].tolist() == [False, False, True, True]
 
 
 @pytest.mark.parametrize("name", CASES)
