@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.reading import Unclear
 from refusals import refused
 
-inspect_ai = pytest.importorskip("inspect_ai")
+pytestmark = pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs inspect-ai")
 
 
 def value(task: int, language: str, judge: str, epoch: int = 1) -> float:
@@ -71,7 +72,7 @@ def test_logs_without_a_language_say_where_to_put_it(tmp_path: Path) -> None:
 
 
 def test_values_that_are_no_numbers_are_missing() -> None:
-    from polyjudge.read.formats.inspect_logs import number as _value
+    from polyjudge.read.child import number as _value
 
     assert (_value("C"), _value("I"), _value("0.5"), _value(True), _value(3)) == (1.0, 0.0, 0.5, 1.0, 3.0)
     assert np.isnan([_value("no idea"), _value(float("nan")), _value([1]), _value({"a": 1}), _value("[1]")]).all()

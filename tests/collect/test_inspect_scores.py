@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import polyjudge as pj
 from polyjudge.collect.inspect_scores import score_log
 from polyjudge.panel.errors import PolyjudgeError, UsageError
 
-pytest.importorskip("inspect_ai")
+pytestmark = pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs inspect-ai")
 JUDGES = ("strict", "mild", "odd")
 OFF = {("odd", "de"): 20.0, ("strict", "en"): -4.0, ("mild", "de"): 3.0}
 

@@ -140,7 +140,7 @@ class Spread:
             return np.eye(p) * (1 - float(amount))
         values, vectors = np.linalg.eigh(self.shape)
         centre2 = (vectors.T @ self.centre) ** 2
-        noise = self.caution * np.einsum("pi,pq,qi->i", vectors, self.covariance, vectors)
+        noise = self.caution * (vectors * (self.covariance @ vectors)).sum(axis=0)
         # Keep tau^2 / (tau^2 + c_i) of direction i: one number, tau^2, found on a fine grid with both 0 and infinity.
         grid = np.concatenate([[0.0], np.logspace(-4, 6, 1001)])[:, None]
         weight = np.vstack([grid / (grid + values), np.ones((1, p))])
@@ -162,7 +162,7 @@ class Spread:
         """
         p = len(self.centre)
         flat = self.vectors.reshape(p, -1)
-        plain = np.einsum("pc,pq,qc->c", flat, self.covariance, flat)
+        plain = (flat * (self.covariance @ flat)).sum(axis=0)
         noise = float(np.trace(self.covariance)) / p
         total = float(self.centre @ self.centre) / p
         upper = max(total - noise, 0.0) + np.sqrt(2 / p) * total

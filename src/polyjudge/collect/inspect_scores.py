@@ -14,7 +14,8 @@ from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.load import load_calibrator
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
-from polyjudge.read.formats.inspect_logs import OWN, finish, rows
+from polyjudge.read.child import OWN
+from polyjudge.read.formats.inspect_logs import finish, rows
 
 
 @dataclass(frozen=True)
