@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
 
 
-class WithoutArrow:
-    """An importer that hides pyarrow from pandas alone, which would load it for 0.1 seconds; here it needs none."""
+class Sparing:
+    """An importer of less: pandas would load pyarrow, and scipy all of numpy, which nothing here needs."""
 
     @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Stop pandas where it asks for pyarrow; leave everything else to the other importers."""
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Hide pyarrow from pandas alone; load those parts of numpy when they are used."""
         if name == "pyarrow" and "pandas" in sys.modules and not hasattr(sys.modules["pandas"], "DataFrame"):
             raise ModuleNotFoundError(name)
+        if name == "duckdb":  # what is loaded by then stays to the end: no looking through it for garbage. The engine
+            gc.freeze()  # itself is left out, because it complains of what is not given back
+        found = PathFinder.find_spec(name, path) if name in ("numpy.f2py", "numpy.testing") else None
+        if found is not None and found.loader is not None:
+            found.loader = LazyLoader(found.loader)
+        return found
 
 
 def main() -> None:
     """The command line. An interrupt is heard while it loads, too."""
-    gc.set_threshold(50_000)  # a short program has little to collect, and would look for it for 0.1 seconds
-    sys.meta_path.insert(0, WithoutArrow)
+    gc.set_threshold(200_000)  # a short program has little to collect, and would look for it for 0.1 seconds
+    sys.meta_path.insert(0, Sparing)
     try:
         from polyjudge.cli import main as run
     except KeyboardInterrupt:

@@ -111,3 +111,21 @@ def test_help_imports_nothing_heavy() -> None:
 def test_import_is_light() -> None:
     code = "import sys, polyjudge; sys.exit(any(m in sys.modules for m in ('numpy', 'pandas', 'ibis', 'altair')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_command_loads_no_fortran_and_its_end_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_bytes(sample_csv())
+    code = (
+        "import sys, polyjudge.__main__ as p\ntry: p.main()\nexcept SystemExit: pass\n"
+        "sys.exit(any(m in sys.modules for m in ('numpy.f2py.crackfortran', 'numpy.testing._private', 'pyarrow')))"
+    )
+    command = [sys.executable, "-c", code, "audit", str(tmp_path / "scores.csv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    later = "import polyjudge.__main__ as p, sys; sys.meta_path.insert(0, p.Sparing)\nimport scipy.special, numpy as np"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", f"{later}\nnp.testing.assert_equal(np.f2py.__name__, 'numpy.f2py')"], check=False
+        ).returncode
+        == 0
+    )
