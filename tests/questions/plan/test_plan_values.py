@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.gold import align_gold
+from polyjudge.panel.say import say
 from polyjudge.questions.plan.label_plan import label_budget
-from polyjudge.questions.plan.separate import separate
+from polyjudge.questions.plan.separate import NOISE, _Pilot, separate
 from polyjudge.questions.plan.sequential import Sequential, forecast
 from values import Cases, human_scores, one_cell_off, simulated
 
@@ -74,7 +76,69 @@ def plan_forecast() -> Any:
     scores = 50 + np.array([0.0, 6.0, 6.5]) + np.random.default_rng(63).normal(0, 5, (12, 2, 3))
     state = rule.look(rule.start(), scores)
     parts = {"start": forecast(rule, scores, runs=3), "later": forecast(rule, scores, state, np.arange(12) // 2, 3)}
+    parts["usual"] = forecast(rule, scores)
     return parts | {"table": rule.table(state), "planned": np.array(rule.looks)}
+
+
+@CASES
+def plan_sentences() -> Any:
+    plan = {
+        "judges": 3,
+        "languages": 4,
+        "radius": 2.5,
+        "level": 0.95,
+        "cells": 12,
+        "enough": 90,
+        "have": 40,
+        "more": 50,
+    }
+    kept = {"judges": ["judge1"], "all": 3, "cost": 5.0, "full": 9.0, "tasks": 70, "priced": True}
+    now = {
+        "tasks": 30,
+        "first": "system1",
+        "second": "system2",
+        "judge": "",
+        "difference": 3.0,
+        "low": 1.0,
+        "high": 5.0,
+    }
+    need = {"needed": 80, "points": 4.0, "power": 0.8, "level": 0.95, "judges": 3}
+    labels = {"more": 20, "all": True, "languages": ["language2"], "half_width": 1.5, "level": 0.9, "total": 60}
+    labels |= {"alone": 90, "design": 44}
+    look = {"look": 1, "looks": 4, "tasks": 12, "settled": 3, "open": 2, "calls": 72, "saved": 6, "whole": 96}
+    look |= {"cost": None, "ahead": (1, 2, 3), "money": None}
+    saved = {"settled": 3, "of": 5, "share": 0.4, "calls": 50, "matters": 3.0}
+    return [
+        *(
+            say("separate.judges", few=few, few_tasks=100, many=5, many_tasks=many)
+            for few in (1, 2)
+            for many in (80, 81)
+        ),
+        *(
+            say("plan.answer", **plan | more)
+            for more in ({}, {"enough": None}, {"have": None}, {"more": 0}, {"more": 1})
+        ),
+        *(say("separate.choice", **kept | more) for more in ({}, {"priced": False}, {"cost": 9.0}, {"all": 1})),
+        *(say("separate.now", **now | more) for more in ({}, {"judge": "judge3"}, {"low": -1.0})),
+        *(say("separate.needed", **need | more) for more in ({}, {"needed": None}, {"judges": 1})),
+        *(say("plan.labels-answer", **labels | more) for more in ({}, {"more": 0}, {"all": False}, {"design": None})),
+        *(
+            say("adaptive.look", **look | more)
+            for more in ({}, {"cost": 2.0}, {"ahead": (0, 0, 0)}, {"money": (1, 2, 3)})
+        ),
+        *(say("adaptive.expected", looks=[12, 24], calls=x, whole=96, money=None) for x in (None, (1, 2, 3))),
+        *(say("replay.saved", questions=x, open=y, **saved) for x in ("judges", "gate") for y in (0, 2)),
+        *(say("replay.blind-spot", tasks=tasks, points=2.0, guard=tasks == 1) for tasks in (1, 30)),
+        *(say("plan.cost", scores=40, more=more, cost=cost) for more in (0, 1) for cost in (None, 3.5)),
+    ]
+
+
+def test_the_spread_of_a_difference_is_what_its_parts_leave_in_the_mean_over_languages_and_repeats() -> None:
+    parts = {"task:system": 1.0, "task:system:language": 2.0, "task:system:judge": 4.0, "system:judge": 8.0}
+    parts |= {"task:system:language:judge": 16.0, "system:language:judge": 32.0, "system:language": 64.0, NOISE: 128.0}
+    pilot = _Pilot(SimpleNamespace(of=parts.__getitem__), repeats=2, margin=1.5)  # type: ignore[arg-type]
+    assert pilot.spread(4) == (3 * 1.5, 3 * (4 + 4 + 16), 2 * 16)
+    assert pilot.left(5, 4) == pytest.approx(np.sqrt(2 * 16 + 32 / 5))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import polyjudge as pj
+from polyjudge.panel.say import say
+from polyjudge.questions.probe.reaction import _over_tasks
 from values import Cases, probes
 
 CASES = Cases(__file__)
@@ -51,6 +54,37 @@ def probe_competence() -> Any:
 def probe_nobody() -> Any:
     names = ("clean", "damage-1", "damage-2")
     return pj.probe(pj.Panel.from_array(np.random.default_rng(8).normal(50, 9, (40, 3, 2, 3)), systems=names))
+
+
+@CASES
+def probe_holes() -> Any:
+    asked, _ = probes(3, 4, seed=9)
+    assert asked.system_scores is not None
+    scores = np.where(np.random.default_rng(9).random(asked.system_scores.shape) < 0.1, np.nan, asked.system_scores)
+    return pj.probe(pj.Panel.from_array(scores, systems=asked.systems, declared_range=(0, 100)))
+
+
+@CASES
+def probe_sentences() -> Any:
+    moved = {"judge": "judge1", "value": 3.1, "low": 2.1, "high": 4.1}
+    kinds = (("probe-plea", "plea-english"), ("probe-plea", "plea-1"), ("probe-padding", "padding-1"))
+    return [
+        say("probe.lost", language="language2", share=0.31),
+        say("probe.short", tasks=["task3"]),
+        say("probe.made", rows=12, tasks=5, languages=2, discarded=3),
+        *(say(code, kind=kind, languages=x, **moved) for code, kind in kinds for x in ([], ["language3"])),
+        *(say("probe-false-reaction", languages=x, **moved) for x in ([], ["language3"])),
+        *(say("probe.interaction", own=own) for own in (True, False)),
+    ]
+
+
+def test_skewness_over_tasks_is_the_usual_one() -> None:
+    values = np.random.default_rng(3).exponential(size=(25, 2, 3)) ** 2
+    mean, se, freedom, skew = _over_tasks(values, pj.Panel.from_array(values))
+    np.testing.assert_allclose(skew, stats.skew(values, axis=0, bias=False))
+    np.testing.assert_allclose(mean, values.mean(axis=0))
+    np.testing.assert_allclose(se, stats.sem(values, axis=0))
+    assert freedom == 24
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -147,11 +147,10 @@ def _slope(scores: Array, severity: NDArray[np.int64], used: NDArray[np.bool_]) 
     part, x = scores[:, used], severity[used].astype(float)[:, None, None]
     there = ~np.isnan(part)
     count = there.sum(axis=1)
-    value = np.where(there, part, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         centre = (there * x).sum(axis=1) / count
         apart = np.where(there, x - centre[:, None], 0.0)
-        out: Array = (apart * value).sum(axis=1) / (apart**2).sum(axis=1)
+        out: Array = (apart * np.nan_to_num(part)).sum(axis=1) / (apart**2).sum(axis=1)
     return np.where((apart**2).sum(axis=1) > 0, out, np.nan)
 
 
@@ -204,8 +203,7 @@ def _interval(
 def _at_end(scores: Array, panel: Panel) -> Array:
     """1 where a score is the lowest or highest of the scale, NaN where there is none."""
     low, high = panel.range
-    gap = max(panel.tie_gap, 1e-9 * (high - low))
-    return np.where(np.isnan(scores), np.nan, (scores <= low + gap) | (scores >= high - gap))
+    return np.where(np.isnan(scores), np.nan, (scores <= low + panel.tie_gap) | (scores >= high - panel.tie_gap))
 
 
 def _sight(
