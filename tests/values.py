@@ -158,7 +158,8 @@ def block(value: Table | Grid | Chart, path: str) -> Iterator[Line]:
     else:
         shown = [{k: v for k, v in vars(c).items() if v and k not in WORDING} for c in value.columns]
         names = ",".join(c.name for c in value.columns)
-        held = [x for c in value.columns for x in list(value.frame[c.name])]
+        every = [name for c in value.columns for name in (c.name, c.low, c.high, c.se) if name]
+        held = [x for name in every for x in list(value.frame[name])]
         numbers = [x for x in held if isinstance(x, float | int)]
         texts = [str(x) for x in held if not isinstance(x, float | int)]
         yield f"{path}.{value.name}", [names, check(shown), check(texts), *digest(numbers + [0] * FEW)]
