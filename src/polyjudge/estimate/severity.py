@@ -173,13 +173,13 @@ def severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> S
         part = item / (error + count * item) if error + item > 0 else np.zeros(len(count))
         normal = np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
         right = y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
-        inverse = np.linalg.pinv(normal)
+        inverse: Array = np.linalg.pinv(normal).astype(np.float64)
         mean, cov = inverse @ right, inverse * max(error, 1e-12)
         a = len(mine)
         centre = np.eye(a) - 1 / a
         own, own_cov = centre @ mean, centre @ cov @ centre
         squares, expected, df = squares + float(own @ own), expected + float(np.trace(own_cov)), df + a - 1
-        times, free, tails = _own_noise((y - there * mean) / max(error, 1e-12) ** 0.5, there, part, centre @ inverse)
+        times, free, tails = _own_noise((y - there * mean) / max(error, 1e-12) ** 0.5, there, part, inverse)
         se = np.sqrt(np.diag(own_cov))
         rows += [(i, mine[j], int(there[:, j].sum()), own[j], se[j], times[j], free[j], tails[j], a) for j in range(a)]
     columns = [np.array(c, float) for c in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 9
@@ -193,19 +193,23 @@ def severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> S
     )  # fmt: skip
 
 
-def _own_noise(left: Array, there: Array, part: Array, rows: Array) -> tuple[Array, Array, Array]:
+def _own_noise(left: Array, there: Array, part: Array, inverse: Array) -> tuple[Array, Array, Array]:
     """(a,) the variance of each annotator's mean as items show it, over the one that a common noise would give, its
     degrees of freedom, and the fourth moment of what items add.
 
-    left : (items, a) residuals over the common noise; `rows` turns what items say into the annotators' means
+    left : (items, a) residuals over the common noise; `inverse` turns what items say into the annotators' means
     """
+    rows = inverse - inverse.mean(axis=0)
     found = (left - there * (part * left.sum(axis=1))[:, None]) @ rows.T
     usual = there @ (rows**2).T - part[:, None] * (there @ rows.T) ** 2
-    share = usual / np.maximum(usual.sum(axis=0), 1e-300)
-    same = np.minimum((share**2).sum(axis=0), 0.5)  # one over the items that count
-    times = (found**2).sum(axis=0) / np.maximum(usual.sum(axis=0) * (1 - same), 1e-300)
+    total = np.maximum(usual.sum(axis=0), 1e-300)
+    share = usual / total
+    own = there[:, None] * (rows - (part[:, None] * (there @ rows.T))[..., None])
+    left_in = np.clip(1 - np.einsum("tai,ij,taj->a", own, inverse, own) / total, 0.01, 1.0)  # after the fit
+    free = np.maximum(left_in / (share**2).sum(axis=0), 1.0)
+    times = (found**2).sum(axis=0) / (total * left_in)
     fourth = (ratio(found**2, usual) ** 2 * share).sum(axis=0)
-    return times, 1 / same - 1, fourth / np.maximum(times, 1e-12) ** 2
+    return times, free, fourth / np.maximum(times, 1e-12) ** 2
 
 
 def _steadied(times: Array, free: Array, tails: Array, size: Array) -> tuple[Array, Array]:
