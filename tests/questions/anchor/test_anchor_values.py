@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.say import say
 from values import Cases, binary, human_scores, probes, simulated, weighted
 
 CASES = Cases(__file__)
@@ -73,6 +74,39 @@ def anchor_one_language() -> Any:
     whole = simulated(50, 2, 3, seed=60)
     panel = whole.select(languages=whole.languages[:1])
     return pj.anchor(panel, human_scores(panel, labels=12), resamples=60)
+
+
+@CASES
+def anchor_sentences() -> Any:
+    ends = {"low": 0.3, "high": 0.7}
+    odd = [("annotator1", "noisy", 0.0), ("annotator2", "harsh", -4.0), ("a3", "mild", 5.0), ("a4", "mild", 6.0)]
+    told = {"most": True, "share": 0.5, "spread": 4.0, "spread_low": 3.0, "spread_high": 5.0, **ends}
+    fall = {"free": 0.1, "free_low": 0.05, "free_high": 0.2, "removed": 0.5, "before": 8.0, "after": 4.0, **ends}
+    best = {"best": "judge1", "sure": 0.9, "other": []}
+    board = {"first": "system1", "tied": [], "same": True, "panel": "system2"}
+    other = [(f"language{i}", f"judge{i}") for i in range(5)]
+    off, none = ("language1", 4.0), (None, 0.0)
+    more = {"cells": 4, "few": 10, "most": 30}
+    return [
+        *(say("raters.verdict", verdict=x, alpha=0.5, **ends) for x in ("alone", "well", "enough", "poor")),
+        *(say("raters.odd", who=odd[:count]) for count in (1, 2, 3, 4)),
+        *(say("raters.explained", **told | {x: y}) for x, y in (("share", 0.5), ("share", 0.4), ("most", False))),
+        *(say("humans.error", above=a, below=b) for a in (off, none) for b in (off, none)),
+        *(say("humans.fall", **fall | {"free": free, "low": low}) for free in (None, 0.1) for low in (0.0, 0.3)),
+        *(say("humans.judges", **best | {x: y}) for x, y in (("best", None), ("sure", 0.9), ("sure", 0.8))),
+        *(say("humans.judges", **best | {"other": other[:count]}) for count in (1, 3, 4)),
+        *(say("humans.board", **board | {x: y}) for x, y in (("same", False), ("same", True))),
+        *(say("humans.board", **board | {"tied": other[0][:count]}) for count in (1, 2)),
+        *(say("anchor.read", labels=40, judge=judge, languages=n) for judge in (None, "judge1") for n in (1, 2)),
+        *(say("anchor.helped", helped=n, hurt=2, unclear=3, level=0.95) for n in (1, 4)),
+        *(say("anchor.invariance", holds=x, changed=0, entries=90, most=1e-15) for x in (True, False)),
+        *(say("anchor.more-labels", **more | {"most": most}) for most in (10, 30)),
+        *(say("anchor.probes", agrees=5, places=x, open=y) for x in ([], other[:1]) for y in (0, 2)),
+        *(say(f"anchor.chart{x}", agreement=y) for x in ("", "-text") for y in (True, False)),
+        say("raters.linked", annotators=2, languages=3, of=4, language="language1", by=1.5, low=1.0, high=2.0),
+        say("anchor.hurt", judge="judge1", language="language2", loss=3.0, low=2.0, high=4.0),
+        say("humans.open", open=2, languages=3, more=40, matters=2.5),
+    ]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.say import say
 from values import Cases, human_scores, simulated
 
 CASES = Cases(__file__)
@@ -94,6 +95,27 @@ def judges_few_labels() -> Any:
 @CASES
 def judges_two_clusters() -> Any:
     return pj.judges(simulated(24, 2, 3, clusters=2, systems=2, seed=62), swap=("judge1", "judge2"))
+
+
+@CASES
+def judges_sentences() -> Any:
+    keep = {"judges": ["judge1"], "all": 3, "cost": 4.0, "full": 9.0, "held_out": 0.5, "low": 0.4, "high": 0.6}
+    moved = {"into": "judge1", "out": "judge2", "first": "system1", "second": "system2", "language": "language1"}
+    moved |= {"change": 3.0, "low": 2.0, "high": 4.0, "matters": 2.5, "needed": 90}
+    blind = {"blind_spot": 0.1, "blind_points": 2.0}
+    rules = [(rule, priced) for rule in ("budget", "matters", "target", "noise") for priced in (True, False)]
+    kinds = ("system difference", "pass rate", "language")
+    every = ["judge1", "judge2", "judge3"]
+    return [
+        *(say("choose.keep", rule=rule, priced=priced, **keep) for rule, priced in rules),
+        *(say("choose.keep", rule=x, priced=True, **keep | {"judges": every}) for x in ("noise", "none is enough")),
+        say("choose.keep", rule="noise", priced=True, **keep | {"judges": every[:2], "all": 2}),
+        *(say("choose.language", language="language1", judges="judge1", more=n) for n in (0, 1, 2)),
+        *(say(f"swap.{x}", kind=kind, **moved) for x in ("refused", "open", "accepted") for kind in kinds),
+        say("swap.open", kind="pass rate", **moved | {"needed": None, "first": ""}),
+        *(say("swap.blind-spot", guard=guard, share=share, **blind) for guard in (True, False) for share in (0.5, 1.0)),
+        *(say("choose.scope", systems=x, level=0.9) for x in (True, False)),
+    ]
 
 
 @pytest.mark.parametrize("name", CASES)
