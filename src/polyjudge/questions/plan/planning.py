@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from polyjudge.estimate.bands import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.estimate.components import (
@@ -19,7 +20,7 @@ from polyjudge.estimate.components import (
     sums_of_squares,
 )
 from polyjudge.estimate.incomplete import sampling_panel
-from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.kernels import double_centre, pair_index
 from polyjudge.estimate.pairs import check_pairs
 from polyjudge.estimate.resample import (
     check_level,
@@ -238,6 +239,16 @@ class _World:
     assumed: Say
     notes: tuple[Say, ...] = ()
 
+    @cached_property
+    def spreads(self) -> tuple[Array, Array]:
+        """Sds over tasks of the deviation of every cell (k, m) and of the gap of every two judges (k, pairs)."""
+        k, m = self.languages, self.judges
+        if self.root is None:
+            gaps = np.full((k, m * (m - 1) // 2), self.sigma * math.sqrt(2))
+            return np.full((k, m), self.widest), gaps
+        rows = self.root.reshape(-1, k, m)
+        return np.sqrt((double_centre(rows) ** 2).sum(axis=0)), np.sqrt((_gaps(rows) ** 2).sum(axis=1))
+
 
 def _positive(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0):
@@ -334,29 +345,32 @@ def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tup
     else:
         truth = np.broadcast_to(world.means, (draws, k, m))
     z = rng.standard_normal((draws, k * m))
-    i, j = np.triu_indices(m, 1)
-    if world.root is None:
-        noise = world.sigma * z
-        cell_sd = np.full((k, m), world.widest)
-        gap_sd = np.full((k, len(i)), world.sigma * math.sqrt(2))
-    else:
-        noise = z @ world.root
-        rows = world.root.reshape(-1, k, m)
-        cell_sd = np.sqrt((double_centre(rows) ** 2).sum(axis=0))
-        gap_sd = np.sqrt(((rows[..., i] - rows[..., j]) ** 2).sum(axis=0))
+    noise = world.sigma * z if world.root is None else z @ world.root
+    cell_sd, gap_sd = world.spreads
     estimate = truth + noise.reshape(draws, k, m) / math.sqrt(n)
     # Chi-square factors stand for the estimated standard errors.
     wobble = np.sqrt(rng.chisquare(n - 1, (draws, 1, 1)) / (n - 1))
     tiny = float(np.finfo(float).tiny)
     beta_t = np.abs(double_centre(estimate)) / np.maximum(cell_sd * wobble / math.sqrt(n), tiny)
     cells = (beta_t > world.wider * bonferroni_t(n, k * m, level)).sum(axis=(1, 2))
-    gap_t = (estimate[..., i] - estimate[..., j]) / np.maximum(gap_sd * wobble / math.sqrt(n), tiny)
+    gap_t = _gaps(estimate) / np.maximum(gap_sd[:, None] * wobble[:, 0] / math.sqrt(n), tiny)
     # The largest p of both sides, each over its best language: the p of the smaller of the two extremes.
-    p = k * stdtr(n - 1, np.maximum(-gap_t.max(axis=1), gap_t.min(axis=1)))  # above 1 stands for 1
+    extreme = np.maximum(-gap_t.max(axis=0), gap_t.min(axis=0))
+    near = extreme <= stdtrit(n - 1, (1 - level) / k) * (1 - 1e-6)  # a p above the level is never found: 1 will do
+    p = np.ones(extreme.shape)
+    p[near] = k * stdtr(n - 1, extreme[near])
     found = (false_discovery(p) <= 1 - level).sum(axis=1)
-    d = truth[..., i] - truth[..., j]
-    true = ((d.max(axis=1) > 0) & (d.min(axis=1) < 0)).sum(axis=1)
-    return cells.astype(float), found.astype(float), true.astype(float)
+    d = _gaps(truth if world.means is None else truth[:1])
+    true = ((d.max(axis=0) > 0) & (d.min(axis=0) < 0)).sum(axis=1)
+    return cells.astype(float), found.astype(float), np.broadcast_to(true.astype(float), draws)
+
+
+def _gaps(cells: Array) -> Array:
+    """Differences of every two judges, languages first: (draws, k, m) -> (k, draws, pairs)."""
+    i, j = pair_index(cells.shape[-1])
+    cells = cells.swapaxes(0, 1)
+    out: Array = cells[..., i] - cells[..., j]
+    return out
 
 
 # --- decision study ---
