@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.say import say
 from polyjudge.questions.drift.difference import difference
 from values import Cases, one_cell_off, simulated
 
@@ -124,6 +125,30 @@ def drift_reports_inside() -> Any:
     one = (whole.select(languages=[x]) for x in whole.languages)
     old, new = (pj.audit(pj.Panel.from_array(p.scores), resamples=100, level=0.8).to_dict() for p in one)
     return difference(old, new)
+
+
+@CASES
+def drift_sentences() -> Any:
+    at = {"language": "language1", "judge": "judge2", "label": "judge3", "low": -5.0, "high": -3.0, "count": 2, "of": 6}
+    at |= {"before": 0.5, "after": 0.4, "old": 1.0, "new": 2.0, "p": 0.01, "cells": 12, "system": "system1"}
+    at |= {"named": [("language1", "judge2"), ("language3", "judge4")], "systems": ["system1"], "compared": 3}
+    sized = ("cell-broke", "cells-broke", "judge-changed", "language-changed", "judge-offset-changed", "level-changed",
+             "language-shift-changed", "interaction-changed", "floor-changed", "system-changed",
+             "difference.cells", "difference.judges", "difference.languages")  # fmt: skip
+    few = [{}, {"count": 1}, {"count": 3}, {"of": 1}, {"language": "(all)"}, {"compared": 1}]
+    more: list[dict[str, Any]] = [*few, {"systems": ["system1", "system5"]}]
+    gone = [([], ["system7"]), (["system8"], []), (["system8", "system9"], ["system6", "system7"])]
+    return [
+        *(say(code, **at | x | {"change": change}) for code in sized for x in more for change in (-4.0, 4.0)),
+        *(say("agreement-changed", **at | {"change": -0.2, "after": after}) for after in (0.2, 0.3)),
+        *(say(f"systems-{x}", new=new, gone=old, compared=2) for x in ("differ", "unlike") for new, old in gone),
+        *(say("drift.picture-note", broke=x) for x in (True, False)),
+        *(say("drift.picture-chart", changed=x, cells=12) for x in (0, 2)),
+        say("too-few-for-runs", tasks=9, runs=365),
+        say("replicates-differ", then=3, now=1),
+        say("range-changed", low=0, high=1, low_before=0, high_before=100),
+        say("range-narrowed", low=40, high=60),
+    ]
 
 
 @pytest.mark.parametrize("name", CASES)

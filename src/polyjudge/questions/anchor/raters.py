@@ -243,4 +243,4 @@ def _reliability(grid: Array, noise: float) -> float:
     mean = np.where(count > 0, np.nansum(grid, axis=2) / np.maximum(count, 1), np.nan)
     total = float(np.nanmean(np.nanvar(mean, axis=0, ddof=1))) if (count > 0).sum() > grid.shape[1] else np.nan
     lost = noise * float((1 / count[count > 0]).mean())
-    return float(np.clip(1 - lost / total, 0.0, 1.0)) if total > 0 else np.nan
+    return max(0.0, 1 - lost / total) if total > 0 else np.nan

@@ -45,7 +45,7 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000
     subsets = [np.arange(m)] + ([np.delete(np.arange(m), b) for b in range(m)] if m > 2 else [])
     alphas = [alpha_terms(panel.scores[..., keep]) for keep in subsets]
     errors = None if gold is None else _errors(panel, gold)
-    rows = slice(0) if errors is None else np.flatnonzero(~np.isnan(errors).all(axis=(1, 2)))
+    rows = np.array([], np.int64) if errors is None else np.flatnonzero(~np.isnan(errors).all(axis=(1, 2)))
     terms = None if errors is None else _error_terms(errors[rows])
 
     def statistics(weights: Array) -> dict[str, Array]:
