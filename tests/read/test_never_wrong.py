@@ -139,12 +139,13 @@ def graded(folder: Path, systems: tuple[str, ...], scorers: list[Any], name: str
     from inspect_ai import eval as run
     from inspect_ai.dataset import MemoryDataset, Sample
 
-    for system in systems:
-        for lang in ("en", "de"):
-            samples = [Sample(id=f"t{i}", input="?", target="!", metadata={"language": lang}) for i in range(3)]
-            task = Task(dataset=MemoryDataset(samples), scorer=scorers, name=name)
-            (log,) = run(task, model=mock(system, "an answer"), log_dir=str(folder), display="none")
-            assert log.status == "success", log.error
+    tasks = []
+    for lang in ("en", "de"):
+        samples = [Sample(id=f"t{i}", input="?", target="!", metadata={"language": lang}) for i in range(3)]
+        tasks.append(Task(dataset=MemoryDataset(samples), scorer=scorers, name=name))
+    models = [mock(system, "an answer") for system in systems]
+    logs = run(tasks, model=models, log_dir=str(folder), display="none")
+    assert [log.status for log in logs] == ["success"] * len(tasks) * len(systems)
 
 
 def mock(name: str, says: str) -> Any:
