@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.say import say
 from polyjudge.questions.audit.by_criterion import audit_criteria
 from values import Cases, binary, holed, one_cell_off, probes, simulated, weighted
 
@@ -162,6 +163,40 @@ def audit_position() -> Any:
             rows.append((f"t{t}", f"l{language}", f"J{judge}", a, b, "model_a" if won else "model_b"))
     frame = pd.DataFrame(rows, columns=["task", "language", "judge", "model_a", "model_b", "winner"])
     return pj.audit(pj.read_panel(frame), resamples=100)
+
+
+@CASES
+def audit_sentences() -> Any:
+    near = {"closer": 1.5, "closer_low": 1.0, "closer_high": 2.0, "factor": 2.0, "unit": "points", "matters": 2.0}
+    gate = {"mark": 50, "at_least": True, "flips": 5, "decisions": 90, "share": 0.06, "low": 0.04, "high": 0.08}
+    off = {"judge": "judge1", "language": "language2", "latent": 1.0, "band_low": 0.5, "band_high": 1.5}
+    ends = off | {"linear": 4, "lost": 2, "turned": 1, "agrees": "same"}
+    lack = {"judge": "judge1", "language": "language2", "worst": 0.4, "overall": 0.1, "p": 0.02, "p_floor": 0.001}
+    swap = {"chance": 1.2, "most": 3.0, "p": 0.02, "p_floor": 0.001, "more": True}
+    spread = {"raw": 9.0, "raw_low": 7.0, "raw_high": 11.0}
+    reasons = ("two-levels", "few-levels", "ends", None)
+    return [
+        *(say("use.one.diffuse", **near | {"advised": x, "closer": y}) for x in (True, False) for y in (1.5, None)),
+        say("use.one.diffuse", advised=True, **near | {"matters": 4.1}),
+        *(say("use.gate.diffuse", levels=x, narrows=y, **gate) for x in (True, False) for y in (True, False)),
+        say("use.gate.diffuse", levels=False, narrows=True, **gate | {"at_least": False}),
+        *(say("bounded.survives", **ends | {"linear": x, "lost": y}) for x in (0, 4) for y in (0, 1, 2)),
+        *(
+            say("bounded.fails", **ends | {x: y})
+            for x, y in (("linear", 0), ("turned", 0), ("turned", 2), ("agrees", ""))
+        ),
+        *(say("bounded.why", reason=x, binned=y, levels=5) for x in reasons for y in (True, False)),
+        *(say(f"missing.{x}", **lack) for x in ("together", "margins", "one-holder", "even")),
+        *(say("reversal-global", count=x, **swap | {"more": y}) for x in (0, 1, 12) for y in (True, False)),
+        *(say("reversal-unsure", count=x, sure=y) for x in (1, 12) for y in (0, 2)),
+        *(say("gate.spread", chance=x, **spread) for x in (3.0, float("nan"))),
+        *(say("gate.gain", reduction=x, low=x - 1, high=x + 1) for x in (-3.0, 0.5, 3.0)),
+        *(say("order", top=["judge1", "judge2"][:x], tied=y) for x in (1, 2) for y in ([], ["language3"])),
+        *(say("verdict.open", clear=x, tasks=30, delta=4.0, unit="points") for x in (0, 2)),
+        say("explain.kind.judge", judge="judge1"),
+        say("explain.kind.language", language="language2"),
+        say("explain.kind.cell", judge="judge1", language="language2"),
+    ]
 
 
 @pytest.mark.parametrize("name", CASES)
