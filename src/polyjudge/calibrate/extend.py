@@ -152,7 +152,7 @@ def _add(
     kept = spread.kept(off)
     row, plain = spread.cells(kept @ spread.centre), spread.cells(spread.centre)
     variance = spread.cell_error(kept) ** 2
-    own = np.einsum("pc,pq,qc->c", spread.vectors, spread.covariance, spread.vectors)
+    own = (spread.vectors * (spread.covariance @ spread.vectors)).sum(axis=0)
     if calibrator.se_ is not None and set(peers) != set(cells.index):
         # Part of the known languages stand for all: their own errors come in.
         errors = (calibrator.se_.T if flip else calibrator.se_).loc[peers, across].to_numpy(dtype=np.float64)

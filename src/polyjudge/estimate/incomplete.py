@@ -539,7 +539,7 @@ class _Fit:
         pull = self.inverse @ self.matrices
         part = np.einsum("g,gpq->pq", self.times, pull @ pull) @ self.inverse
         cells = double_centre(self.basis).reshape(len(self.basis), -1)
-        own, all_of_it = (np.einsum("pc,pq,qc->c", cells, x, cells) for x in (part, self.inverse))
+        own, all_of_it = ((cells * (x @ cells)).sum(axis=0) for x in (part, self.inverse))
         return (own / all_of_it).reshape(self.basis.shape[1:])
 
     @cached_property
