@@ -11,6 +11,8 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.say import say
 from polyjudge.questions.audit.by_criterion import audit_criteria
+from polyjudge.questions.audit.missing import missingness
+from polyjudge.questions.audit.robustness import sensitivity
 from values import Cases, binary, holed, one_cell_off, probes, simulated, weighted
 
 CASES = Cases(__file__)
@@ -163,6 +165,19 @@ def audit_position() -> Any:
             rows.append((f"t{t}", f"l{language}", f"J{judge}", a, b, "model_a" if won else "model_b"))
     frame = pd.DataFrame(rows, columns=["task", "language", "judge", "model_a", "model_b", "winner"])
     return pj.audit(pj.read_panel(frame), resamples=100)
+
+
+@CASES
+def audit_more_resamples() -> Any:
+    return sensitivity(simulated(24, 3, 3, seed=86), resamples=150)
+
+
+@CASES
+def audit_one_answer_in_a_language() -> Any:
+    scores = np.array(simulated(12, 2, 3, systems=2, missing=0.1, seed=87).system_scores)
+    scores[1:, :, 1] = np.nan
+    scores[0, 1, 1] = np.nan
+    return missingness(pj.Panel.from_array(scores, systems=["x", "y"]))
 
 
 @CASES
