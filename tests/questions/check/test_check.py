@@ -14,6 +14,9 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.reading import Unclear, kept_options, save_reading
+from polyjudge.panel.say import Say
+from polyjudge.questions.check.check import check_panel
+from polyjudge.report import report_of
 from refusals import refused
 
 COLUMNS = ["task", "language", "judge", "score"]
@@ -86,6 +89,18 @@ def test_the_exit_code_says_whether_anything_can_be_answered(tmp_path: Path, cli
         assert found == unable
     frame().rename(columns={"judge": "a", "language": "b"}).to_csv(tmp_path / "s.csv", index=False)
     assert cli("check", str(tmp_path / "s.csv"), "--json").returncode == 2
+    whole = frame(judges="xy")
+    whole[(whole["language"] == "de") | (whole["judge"] == "x")].to_csv(tmp_path / "s.csv", index=False)
+    done = cli("check", str(tmp_path / "s.csv"), "--json")
+    assert (done.returncode, json.loads(done.stdout)["readable"]) == (2, True)
+
+
+def test_what_was_read_is_said_once(tmp_path: Path) -> None:
+    frame().to_csv(tmp_path / "s.csv", index=False)
+    panel = pj.read_panel(tmp_path / "s.csv")
+    report = report_of(check_panel(panel), panel)
+    assert report is not None
+    assert [x.code for x in report.read if isinstance(x, Say)] == ["read.from", "read.values"]
 
 
 def test_tests_that_differ_only_in_language_are_one_task(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import polyjudge as pj
 from polyjudge.panel.say import say
-from polyjudge.questions.probe.reaction import _over_tasks
+from polyjudge.questions.probe.reaction import _interval, _over_tasks
 from values import Cases, probes
 
 CASES = Cases(__file__)
@@ -85,6 +85,12 @@ def test_skewness_over_tasks_is_the_usual_one() -> None:
     np.testing.assert_allclose(mean, values.mean(axis=0))
     np.testing.assert_allclose(se, stats.sem(values, axis=0))
     assert freedom == 24
+
+
+def test_a_share_that_no_task_moves_could_be_moved_by_one_more() -> None:
+    found = _interval("share", np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.05, 0.0]), (0.0, 1.0), tasks=8)
+    np.testing.assert_allclose(found["share_low"], [0.0, 0.45, 0.9])
+    np.testing.assert_allclose(found["share_high"], [0.1, 0.55, 1.0])
 
 
 @pytest.mark.parametrize("name", CASES)
