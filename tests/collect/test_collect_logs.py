@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,11 +11,15 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from conftest import ROOT
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.reading import Unclear
 from refusals import refused
 
 pytestmark = pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs inspect-ai")
+
+
+CHILD = ROOT / "src" / "polyjudge" / "read" / "child.py"
 
 
 def value(task: int, language: str, judge: str, epoch: int = 1) -> float:
@@ -69,6 +75,16 @@ def test_logs_without_a_language_say_where_to_put_it(tmp_path: Path) -> None:
         path.rename(tmp_path / f"log{place}.eval")
     with refused(Unclear, "language", "--language", "metadata"):
         pj.read_panel(tmp_path)
+
+
+def test_the_process_that_reads_logs_loads_nothing_of_the_package(tmp_path: Path) -> None:
+    write_logs(tmp_path, "ja", tasks=1)
+    log = next(tmp_path.glob("*.eval"))
+    command = [sys.executable, "-X", "importtime", str(CHILD), str(1 << 31), "inspect", str(log)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert '"task": "t0"' in done.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert {name for name in loaded if name.partition(".")[0] == "polyjudge"} == set()
 
 
 def test_values_that_are_no_numbers_are_missing() -> None:
