@@ -9,8 +9,10 @@ import pytest
 from scipy import stats
 
 import polyjudge as pj
+from polyjudge.panel.errors import PanelError
 from polyjudge.panel.say import say
-from polyjudge.questions.probe.reaction import _interval, _over_tasks
+from polyjudge.questions.probe.reaction import _interval, _over_tasks, _verdict
+from refusals import refused
 from values import Cases, probes
 
 CASES = Cases(__file__)
@@ -65,6 +67,14 @@ def probe_holes() -> Any:
 
 
 @CASES
+def probe_pleas() -> Any:
+    asked, _ = probes(2, 3, seed=10)
+    scores = np.array(asked.system_scores)
+    scores[:, 4:, :, 1] += 15.0
+    return pj.probe(pj.Panel.from_array(scores, systems=asked.systems, declared_range=(0, 100)))
+
+
+@CASES
 def probe_sentences() -> Any:
     moved = {"judge": "judge1", "value": 3.1, "low": 2.1, "high": 4.1}
     kinds = (("probe-plea", "plea-english"), ("probe-plea", "plea-1"), ("probe-padding", "padding-1"))
@@ -85,6 +95,24 @@ def test_skewness_over_tasks_is_the_usual_one() -> None:
     np.testing.assert_allclose(mean, values.mean(axis=0))
     np.testing.assert_allclose(se, stats.sem(values, axis=0))
     assert freedom == 24
+
+
+def test_a_reading_needs_half_of_the_others_to_see_or_most_to_be_blind() -> None:
+    sight = np.array(
+        [["sees", "sees", "cannot tell", "cannot tell"], ["sees", "sees", "sees", "blind"],
+         ["sees", "blind", "blind", "cannot tell"], ["sees", "blind", "sees", "cannot tell"]], object,
+    )  # fmt: skip
+    open_ = "cannot tell"
+    assert _verdict(sight).tolist() == [
+        [open_, open_, open_, open_], ["severity", "severity", "severity", "blind"],
+        ["competence", "blind", "blind", open_], [open_, "blind", open_, open_],
+    ]  # fmt: skip
+
+
+def test_a_judge_that_was_not_audited_is_named() -> None:
+    asked, audited = probes(3, 4)
+    with refused(PanelError, "judge4"):
+        pj.probe(asked, audit=audited.select(judges=audited.judges[:3]))
 
 
 def test_a_share_that_no_task_moves_could_be_moved_by_one_more() -> None:
