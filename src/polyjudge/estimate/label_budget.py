@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, stdtrit
 
 from polyjudge.estimate.few_labels import residual_spread
+from polyjudge.estimate.label_design import by_neyman, design_cuts, for_most
 from polyjudge.estimate.severity import gold_weights
 from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.errors import PanelError, UsageError
@@ -23,10 +24,6 @@ FEWEST = 5
 """A language with fewer pilot labels borrows spread and correlation from all languages together."""
 MOST = 1e9
 """No plan asks for more labels than this."""
-STRATA = 4
-"""Strata of the panel's mean in each language from which items are drawn."""
-BINS = 50
-"""Bins of the panel's mean from which strata are cut."""
 
 
 def labels_needed(sd: Array, correlation: Array, tasks: Array, half_width: float, level: float = 0.95) -> Array:
@@ -121,23 +118,6 @@ def budget_table(
     return quantity, table
 
 
-def cut_points(mean: Array, low: float, high: float) -> list[float]:
-    """Values that divide a language's panel means into strata: equal steps of the cumulated root of their density."""
-    place = np.clip(((mean - low) / max(high - low, 1e-300) * BINS).astype(int), 0, BINS - 1)
-    total = np.cumsum(np.sqrt(np.bincount(place, minlength=BINS)))
-    stratum = np.minimum((total / total[-1] * STRATA - 1e-9).astype(int), STRATA - 1)
-    used = stratum[np.unique(place)]
-    edges = [i for i in range(1, BINS) if stratum[i] != stratum[i - 1] and (used >= stratum[i]).any()]
-    return [float(low + i / BINS * (high - low)) for i in edges]
-
-
-def design_cuts(panel: Panel) -> dict[str, list[float]]:
-    """The values that divide each language's panel means into the strata from which items are drawn."""
-    mean = panel.scores.mean(axis=2)
-    low, high = panel.range
-    return {name: cut_points(x[~np.isnan(x)], low, high) for name, x in zip(panel.languages, mean.T, strict=True)}
-
-
 def labels_by_design(panel: Panel, gold: Gold, within: float, level: float = 0.95) -> Array:
     """(k,) labels in all that bring the mean of each language, and so the panel's error there, to +-`within` when they
     are drawn from strata of the panel's mean by Neyman's rule; NaN for preferences.
@@ -149,17 +129,13 @@ def labels_by_design(panel: Panel, gold: Gold, within: float, level: float = 0.9
     stratum = gold.stratum if gold.stratum is not None else strata(panel, design_cuts(panel))
     assert stratum is not None
     spread = residual_spread(gold.values, panel.scores, stratum, panel.weights)
-    size = np.stack([(stratum == h).sum(axis=0) for h in range(spread.shape[1])], axis=1)
-    share = size / np.maximum(size.sum(axis=1, keepdims=True), 1)
-    z = float(stdtrit(30, (1 + level) / 2))
-    return np.maximum(np.ceil(((share * spread).sum(axis=1) * z / within) ** 2), 2.0)
+    return by_neyman(stratum, spread, within, level)
 
 
 def labels_more(panel: Panel, gold: Gold, within: float) -> int:
     """Further labels a language that bring nine languages in ten to +-`within`: 10 to 200, or 0 when they are there."""
     lacking = labels_by_design(panel, gold, within) - gold.there.sum(axis=0)
-    more = float(np.nanquantile(lacking, 0.9)) if np.isfinite(lacking).any() else 0.0
-    return int(np.clip(np.ceil(more), 10, 200)) if more > 0 else 0
+    return for_most(lacking) or 0
 
 
 def predictor(panel: Panel, gold: Gold) -> tuple[str, Array]:

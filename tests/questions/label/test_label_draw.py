@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.estimate.label_budget import cut_points
+from polyjudge.estimate.label_design import cut_points
 from polyjudge.panel.gold import Gold
 from polyjudge.questions.label.draw import allocate, draw_items
 

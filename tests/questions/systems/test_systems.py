@@ -13,8 +13,8 @@ import pytest
 import polyjudge as pj
 from conftest import shared_file
 from polyjudge.estimate.covariance import Moments, one_factor
-from polyjudge.estimate.families import families
 from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import families
 from polyjudge.panel.say import word
 from polyjudge.questions.systems import view as systems_view
 from polyjudge.questions.systems.favour import favour

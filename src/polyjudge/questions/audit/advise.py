@@ -31,7 +31,6 @@ WORTH = 10
 """More than so many times the tasks are no plan: then what can be ruled out is said, and no number of tasks."""
 SCORES = "SCORES"
 """Stands in commands for what was read."""
-LABEL = ("label", "make", SCORES, "--items", "ITEMS", "-o", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +117,7 @@ def _inside(a: Inside, blind: bool) -> Advice:
     if a.goal is not None:
         uses = {a.goal: uses.get(a.goal, say("use.best" if a.goal.startswith("best") else "use.inside"))}
     steps = [_step("step.systems", "systems", SCORES)] if a.summary.systems and not blind else []
-    steps.append(_step("step.labels", *LABEL))
+    steps.append(_label_step(a))
     inside = find("info", "verdict.inside", **a.left_out["languages"].values)
     verdict: tuple[Words, ...] = (*_agreement(a), *_shared(a), inside, *_placed(a))
     if a.probes is not None:
@@ -322,7 +321,7 @@ def _steps(a: Audit, state: State, fault: State) -> tuple[Advised, ...]:
             out.append(_step("step.plan", "plan", "--from", SCORES, *radius, needed=needed))
     if a.goal == "compare-systems" and a.summary.systems and state != "blind":
         out.append(_step("step.systems", "systems", SCORES))
-    out.append(_step("step.labels", *LABEL))
+    out.append(_label_step(a))
     if fault == "calm" and state != "blind":
         out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
     return tuple(out)
@@ -346,6 +345,13 @@ def _culprit_steps(a: Audit) -> list[Advised]:
 
 def _step(code: str, *command: str, **values: Any) -> Advised:
     return Advised(why=say(code, **values), command=("polyjudge", *command))
+
+
+def _label_step(a: Inside) -> Advised:
+    """To the labels: as many as would settle it, should people differ as the judges do."""
+    enough = () if a.labels is None else ("-n", str(a.labels))
+    command = ("label", "make", SCORES, "--items", "ITEMS", *enough, "-o", "labels")
+    return _step("step.labels", *command, labels=a.labels)
 
 
 def _others(labels: tuple[str, ...], one: str) -> str:

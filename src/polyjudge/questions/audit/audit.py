@@ -11,6 +11,7 @@ import pandas as pd
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.estimate.bands import Uncertainty, uncertainty
+from polyjudge.estimate.label_design import labels_expected
 from polyjudge.estimate.levels import asks, latent_cells
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.contents import Summary
@@ -88,6 +89,10 @@ class Inside(Result):
     """The interaction on a scale without ends; None where the scale does not ask for it."""
     probes: Probe | None = None
     """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
+    labels: int | None = None
+    """Labels a language that would bring its mean to +-`labels_within` of the scale if people differ from the panel as
+    a judge does from the others; None where that cannot be told."""
+    labels_within: float | None = None
     answers: pd.DataFrame | None = None
     """`explanation.worst` with the texts that could be had: prompt, response, reason; None where there are none."""
 
@@ -115,7 +120,8 @@ class Inside(Result):
     @property
     def caveats(self) -> tuple[Say, ...]:
         """What no audit of scores can show."""
-        return CAVEATS
+        found = () if self.labels is None else (say("caveat.labels", labels=self.labels, within=self.labels_within),)
+        return (*CAVEATS, *found)
 
     def to_frame(self) -> pd.DataFrame:
         """The findings."""
@@ -260,6 +266,7 @@ def _crossed(
             probes=_probed(panel, probes, matters, level),
             left_out=part.left_out,
             answers=_texts(panel, found.worst, items),
+            **_labels(panel, matters if asked["matters_said"] else None),
             seed=drawn["seed"],
             level=level,
             **asked,
@@ -291,7 +298,15 @@ def _inside(
     found: dict[str, Any] = {"systems": judged, "signal": agreed, "means": means_inside(panel, common["level"], *gate)}
     found["position"] = _position(panel, level=common["level"]) if judged is None else judged.position
     found["probes"] = _probed(panel, sources["probes"], what_matters(panel, sources["matters"]), common["level"], 1)
+    found |= _labels(panel, sources["matters"])
     return Inside(summary=Summary.of(panel), left_out=part.left_out, threshold=gate[0], **found, **options)
+
+
+def _labels(panel: Panel, matters: float | None) -> dict[str, Any]:
+    """How many labels to begin with: for what matters, or as `anchor` for 5% of the scale."""
+    low, high = panel.range
+    within = 0.05 * (high - low) if matters is None else matters
+    return {"labels": labels_expected(panel, within), "labels_within": within / (high - low) if high > low else 0.05}
 
 
 def _without_order(panel: Panel, left_out: dict[str, Say]) -> None:

@@ -134,4 +134,8 @@ def _one(name: str, report: Report) -> Section:
 def _criteria_steps(result: Criteria) -> tuple[Step, ...]:
     one = next(iter(result.audits.values()))
     source = one.summary.source or "SCORES"
-    return (Step(why=say("step.labels"), command=f"polyjudge label make {source} -o labels"),)
+    most = max(result.audits.values(), key=lambda a: a.labels or 0)
+    enough = f" -n {most.labels}" if most.labels else ""
+    return (
+        Step(why=say("step.labels", labels=most.labels), command=f"polyjudge label make {source}{enough} -o labels"),
+    )

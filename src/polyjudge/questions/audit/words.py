@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from polyjudge.estimate.label_design import MANY
 from polyjudge.panel.labels import clean
 from polyjudge.panel.numbers import missing, number, percent
 from polyjudge.panel.say import Template, Values, escape, names, places, plural, readings
@@ -495,7 +496,7 @@ WORDS: dict[str, Template] = {
         + " all of them at once."
     ),
     # verdict, uses, steps, explanation
-    "verdict.shared": "An error that all judges share would not show here; 50 labels a language would tell.",
+    "verdict.shared": "An error that all judges share would not show here; only labels would tell.",
     "verdict.calm": "No gap between two judges changes by more than {delta:points} {unit} from one language to another "
     "({level:share}).",
     "verdict.open": _open,
@@ -590,7 +591,13 @@ WORDS: dict[str, Template] = {
     "step.plan": lambda v: "Plan more tasks" + ("" if v["needed"] is None else f" (about {number(v['needed'], 0)})"),
     "step.baseline": "Keep this as your baseline, to compare later scores with (polyjudge drift)",
     "step.systems": "The leaderboard in full",
-    "step.labels": "Label fifty",
+    "step.labels": lambda v: "Label fifty a language" if v["labels"] is None else "Label {labels} a language",
+    "caveat.labels": lambda v: (
+        "{labels} labels a language "
+        + ("are a first round: " if v["labels"] >= MANY else "bring its mean to ±{within:share} of the scale ")
+        + "if people differ from the panel as a judge does from the others"
+        + (", it takes more." if v["labels"] >= MANY else ".")
+    ),
     "step.probe": "Do they notice quality? Damage some responses (ITEMS: your tasks with them)",
     "explain.kind.none": "Nothing: judges and languages add up, within noise.",
     "explain.kind.cell": "One place: {judge} in {language}.",

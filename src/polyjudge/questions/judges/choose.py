@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.estimate.covariance import candidate_groups, correlations, group_table, shared_errors
-from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.kernels import pair_index, stream
 from polyjudge.estimate.resample import check_level, percentile_limits
 from polyjudge.estimate.subsets import (
@@ -34,6 +33,7 @@ from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.labels import ALL
+from polyjudge.panel.labels import families as find_families
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result

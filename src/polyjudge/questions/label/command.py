@@ -28,7 +28,9 @@ def make(
         Option(metavar="FILE", help="Texts: task, language, system, prompt, response. Else names are shown."),
     ] = None,
     folder: Annotated[Path, Option("-o", "--output", metavar="DIR", help="New folder for the pages.")] = Path("labels"),
-    per_language: Annotated[int | None, Option(min=2, help="Items of each language (default 50).")] = None,
+    per_language: Annotated[
+        int | None, Option("--per-language", "-n", min=2, help="Items of each language (default 50).")
+    ] = None,
     annotators: Annotated[int, Option(min=1, help="Annotators of each language.")] = 2,
     ask: Annotated[str | None, Option(help="pass, levels, slider or pairs (default: by the scale).")] = None,
     levels: Annotated[int | None, Option(min=2, help="Number of levels.")] = None,

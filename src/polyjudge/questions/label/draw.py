@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.estimate.few_labels import residual_spread
-from polyjudge.estimate.label_budget import design_cuts
+from polyjudge.estimate.label_design import design_cuts
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold, strata
 from polyjudge.panel.panel import Panel

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from polyjudge.estimate.covariance import require_systems
-from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.kernels import stream
 from polyjudge.estimate.resample import check_level, jackknife, leave_out, mean_and_se
 from polyjudge.estimate.subsets import (
@@ -30,6 +29,7 @@ from polyjudge.estimate.subsets import (
 )
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.labels import families as find_families
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.plan.planning import MOST_TASKS, smallest
 from polyjudge.report.result import Result

@@ -16,13 +16,13 @@ from scipy.special import stdtrit
 
 from polyjudge.estimate.bands import band_critical
 from polyjudge.estimate.covariance import require_systems
-from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import double_centre, stream
 from polyjudge.estimate.resample import check_level, check_resamples, in_groups, mean_and_se, mean_of_known, noise_gap
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.fill import fill_systems
+from polyjudge.panel.labels import families as find_families
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.questions.systems.leaderboard import by_stratum, own_language

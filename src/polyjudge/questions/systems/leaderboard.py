@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.estimate.covariance import require_systems
-from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
@@ -31,6 +30,7 @@ from polyjudge.estimate.resample import (
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.fill import fill_systems
 from polyjudge.panel.labels import ALL
+from polyjudge.panel.labels import families as find_families
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result

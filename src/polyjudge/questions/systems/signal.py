@@ -23,11 +23,11 @@ from polyjudge.estimate.covariance import (
     one_factor,
     shared_errors,
 )
-from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.resample import check_level, check_resamples, percentile_limits
 from polyjudge.panel.arrays import AT_ONCE, Array, mean_there, ratio
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import families as find_families
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result

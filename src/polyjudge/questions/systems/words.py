@@ -38,13 +38,13 @@ def _cannot_tell(v: Values) -> str:
     agree = f"The judges agree with each other {_better(v)} ({ONE})"
     if why == "one maker":
         alone = f"{agree}. All {{judges}} are of one maker ({{makers}})"
-        return f"{alone}: an error they share would not show here; 50 labels a language would tell."
+        return f"{alone}: an error they share would not show here; only labels would tell."
     if why == "two judges":
         return f"{agree}. An error that both share would not show: labels, or a judge of another maker, would tell."
     if why == "group":
         return f"Some judges agree {_better(v)}, the others do not ({ONE} over all): who is right cannot be told.{odd}"
     if why == "one judge":
-        cheap = "A second judge on thirty of the tasks is the cheapest check, 50 labels a language the surest."
+        cheap = "A second judge on thirty of the tasks is the cheapest check, labels the surest."
         return f"One judge cannot agree with anybody: its errors would not show here. {cheap}"
     if why == "constant":
         return f"Nearly all {_objects(v)} got one score, so whether the judges agree cannot be told."
