@@ -350,7 +350,7 @@ def _step(code: str, *command: str, **values: Any) -> Advised:
 def _label_step(a: Inside) -> Advised:
     """To the labels: as many as would settle it, should people differ as the judges do."""
     enough = () if a.labels is None else ("-n", str(a.labels))
-    command = ("label", "make", SCORES, "--items", "ITEMS", *enough, "-o", "labels")
+    command = ("label", "make", SCORES, "--items", "ITEMS", *enough)
     return _step("step.labels", *command, labels=a.labels)
 
 

@@ -137,5 +137,5 @@ def _criteria_steps(result: Criteria) -> tuple[Step, ...]:
     most = max(result.audits.values(), key=lambda a: a.labels or 0)
     enough = f" -n {most.labels}" if most.labels else ""
     return (
-        Step(why=say("step.labels", labels=most.labels), command=f"polyjudge label make {source}{enough} -o labels"),
+        Step(why=say("step.labels", labels=most.labels), command=f"polyjudge label make {source}{enough}"),
     )
