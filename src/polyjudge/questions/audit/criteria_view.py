@@ -136,6 +136,4 @@ def _criteria_steps(result: Criteria) -> tuple[Step, ...]:
     source = one.summary.source or "SCORES"
     most = max(result.audits.values(), key=lambda a: a.labels or 0)
     enough = f" -n {most.labels}" if most.labels else ""
-    return (
-        Step(why=say("step.labels", labels=most.labels), command=f"polyjudge label make {source}{enough}"),
-    )
+    return (Step(why=say("step.labels", labels=most.labels), command=f"polyjudge label make {source}{enough}"),)
