@@ -83,6 +83,12 @@ def written(panel: pj.Panel, items: Any, **options: Any) -> dict[str, Any]:
         sheets = {file.stem: pd.read_csv(file, dtype=str) for file in sorted((folder / "sheets").glob("*.csv"))}
         files = sorted(f for part in ("argilla", "label-studio") for f in (folder / part).iterdir())
         tools = {f"{f.parent.name} {f.name}": check(f.read_text()) for f in files}
+        pages = {
+            f.name: [line for line in f.read_text().splitlines() if line.count('"labels"')]
+            for f in sorted((folder / "pages").iterdir())
+        }
+        tools |= {name: check(data) for name, data in pages.items()}
+        assert all(pages.values())
         return {**manifest, **tables, "sheets": sheets, "tools": tools, "polyjudge": ""}
 
 
