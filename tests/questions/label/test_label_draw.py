@@ -8,7 +8,8 @@ import pytest
 import polyjudge as pj
 from polyjudge.estimate.label_design import cut_points
 from polyjudge.panel.gold import Gold
-from polyjudge.questions.label.draw import allocate, draw_items
+from polyjudge.questions.label.draw import allocate, doubt, draw_items
+from polyjudge.questions.label.making import _ask
 
 
 def _panel(seed: int = 0, n: int = 300, k: int = 3, systems: int = 0) -> pj.Panel:
@@ -52,6 +53,17 @@ def test_means_from_the_design_are_unbiased_and_better_than_random_ones() -> Non
     errors, plain = np.array(errors), np.array(plain)  # type: ignore[assignment]
     assert np.abs(errors.mean(axis=0)).max() < 3 * errors.std() / np.sqrt(150)  # type: ignore[attr-defined]
     assert (errors**2).mean() < 0.6 * (plain**2).mean()  # type: ignore[operator]
+
+
+def test_doubt_is_greatest_in_the_middle_and_none_at_the_ends_or_beyond() -> None:
+    np.testing.assert_allclose(doubt(np.array([-1.0, 0.0, 5.0, 10.0, 12.0]), 0.0, 10.0), [0, 0, 0.5, 0, 0], atol=1e-12)
+
+
+def test_a_scale_without_levels_gets_five() -> None:
+    asked = _ask(
+        pj.Panel.from_array(np.random.default_rng(1).uniform(0, 7, (30, 2, 3)), declared_range=(0, 7)), "levels", None
+    )
+    assert asked["values"] == [0.0, 1.75, 3.5, 5.25, 7.0]
 
 
 def test_languages_share_tasks_and_systems_are_balanced() -> None:

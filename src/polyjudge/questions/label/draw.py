@@ -106,7 +106,7 @@ def draw_items(
         if not len(units):
             continue
         h = stratum[units, i]
-        size = np.bincount(h, minlength=int(h.max()) + 1)
+        size = np.bincount(h)
         if spread is None:
             votes = np.bincount(h, doubt(mean[units, i], low, high) ** 2, len(size)) / np.maximum(size, 1)
             own = np.sqrt(votes) + FLOOR
