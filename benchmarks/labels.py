@@ -156,7 +156,8 @@ def measure(panel: Panel, labels: np.ndarray, n: int, count: int, rounds: int, o
         chosen = _chosen(panel, gold, drawn.stratum)
         rows.append(
             {
-                "removed": removed, "stated": fall[0], "covered": fall[1] - 1e-9 <= max(removed, -1.0) <= fall[2] + 1e-9,
+                "removed": removed, "stated": fall[0],
+                "covered": fall[1] - 1e-9 <= max(removed, -1.0) <= fall[2] + 1e-9,
                 "shift": np.mean((low <= off) & (off <= high)),
                 "error": np.mean(np.abs(fit.estimate - off) <= half),
                 "mean": np.mean((ends[0] <= whole) & (whole <= ends[1])),

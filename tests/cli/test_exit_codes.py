@@ -57,9 +57,12 @@ def test_an_internal_error_is_3_and_asks_for_a_report(cli: Run, scores: Path, mo
         assert "Traceback" in done.stderr
 
 
-def test_an_interrupt_is_130(cli: Run, scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hidden", [False, True], ids=["plain", "behind an error"])
+def test_an_interrupt_is_130(cli: Run, scores: Path, monkeypatch: pytest.MonkeyPatch, hidden: bool) -> None:
     def interrupted(*args: object, **options: object) -> None:
-        raise KeyboardInterrupt
+        if not hidden:
+            raise KeyboardInterrupt
+        raise TypeError("Cannot compare") from KeyboardInterrupt()  # as NumPy does in the midst of a comparison
 
     monkeypatch.setattr("polyjudge.read.read_panel", interrupted)
     done = cli("compare", scores)

@@ -76,16 +76,10 @@ def main() -> None:
         require_room()
         with _interrupting_queries():
             code = _run()
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
-        code = _explain(error)
-    except KeyboardInterrupt:
-        if debug:
-            traceback.print_exc()
-        code = TERMINATED if _terminated.is_set() else INTERRUPTED
-        if code == INTERRUPTED:
-            tell("interrupted.")
+        code = _stopped(error) or _explain(error)
     for stream in (sys.stdout, sys.stderr):  # left to Python, one that cannot be written would end with 120
         try:
             stream.flush()
@@ -187,7 +181,19 @@ def _run() -> int:
     return code if isinstance(code, int) else 0
 
 
-def _explain(error: Exception) -> int:
+def _stopped(error: BaseException) -> int:
+    """The exit code after an interrupt, else 0. NumPy may answer an interrupt with an error of its own."""
+    chain: BaseException | None = error
+    while chain is not None and not isinstance(chain, KeyboardInterrupt):
+        chain = chain.__cause__ or chain.__context__
+    if chain is None:
+        return 0
+    if not _terminated.is_set():
+        tell("interrupted.")
+    return TERMINATED if _terminated.is_set() else INTERRUPTED
+
+
+def _explain(error: BaseException) -> int:
     """Say in one paragraph what went wrong; the exit code."""
     if isinstance(error, OutputClosed | BrokenPipeError):
         _forget(sys.stdout)

@@ -252,7 +252,8 @@ def _interaction(
     """Interaction of every cell, and whether it matters: its band leaves 0 out and it is at least `limit`."""
     source = panel.select(systems=[panel.systems[clean]]) if audit is None else audit
     k, m = len(panel.languages), len(panel.judges)
-    lacking = [*(set(panel.languages) - set(source.languages)), *(set(panel.judges) - set(source.judges))]
+    there = {*source.languages, *source.judges}
+    lacking = [x for x in (*panel.languages, *panel.judges) if x not in there]
     if lacking:
         raise PanelError(f"The audited panel has no {lacking[0]!r}. Probe the languages and judges that it has.")
     if k < 2 or m < 2:
