@@ -39,7 +39,7 @@ def alarms(result: Any) -> bool:
 @pytest.mark.statistical
 def test_a_change_of_three_points_is_found_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the size of DevAI, with fewer flips than the default."""
-    monkeypatch.setattr("polyjudge.questions.drift.drift.FLIPS", 999)
+    monkeypatch.setattr("polyjudge.estimate.flips.FLIPS", 999)
     found = false = 0
     for seed in range(40):
         old, new = runs(seed, 0.0)

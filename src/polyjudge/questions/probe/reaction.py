@@ -103,8 +103,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     wrong, wrong_se, _, skew = _over_tasks(shift, panel)
     t = float(stdtrit(df, (1 + level) / 2))
     moved = _moved(wrong, wrong_se, skew, df, 1 - ACCUSED / 2) & (np.abs(wrong) > limit / 2)
-    # every cell may err so little that all keep the level together: of many blind ones some would seem to react
-    half = float(stdtrit(df, 1 - (1 - level) / reaction.size)) * reaction_se
+    half = float(stdtrit(df, 1 - together(1 - level, reaction.size))) * reaction_se
     # The usual reaction is that of the cells that surely react, or of all if none does.
     sure = reaction - half > 0
     reacting = fall[:, sure if sure.any() else np.isfinite(fall).any(axis=0)]
@@ -244,6 +243,11 @@ def _verdict(sight: NDArray[np.object_]) -> NDArray[np.object_]:
     out[sees & (others_see >= (m - 1) / 2)] = "severity"
     out[sees & (others_blind > (m - 1) / 2)] = "competence"
     return out
+
+
+def together(alpha: float, cells: int) -> float:
+    """The error that each cell may have so that all have it together: of many blind ones some would seem to react."""
+    return alpha / cells
 
 
 def _interaction(
