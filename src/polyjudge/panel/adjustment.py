@@ -4,6 +4,7 @@ curve of each cell."""
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -30,16 +31,16 @@ class Fitted(Protocol):
     def adjustment_(self) -> Any: ...
 
 
-class Applied:
+class Applied(ABC):
     """What turns the scores of a table into others: `rows` in memory, `ibis` in the engine that holds them."""
 
+    @abstractmethod
     def rows(self, table: Any, columns: Columns, unseen: str) -> Array:
         """Adjusted scores of a table in memory. A missing score stays missing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ibis(self, table: Any, columns: Columns, column: str, unseen: str) -> Any:
         """An Ibis table with the adjusted score as a new column: an expression, nothing is read but unknown labels."""
-        raise NotImplementedError
 
     def table(self, table: Any, *, column: str = "calibrated", unseen: str = "error", **names: str | None) -> Any:
         """`table` (pandas, polars, pyarrow, Ibis or Spark) with the adjusted scores as a new column.
