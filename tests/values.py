@@ -26,15 +26,15 @@ import pandas as pd
 
 import polyjudge as pj
 from polyjudge.panel.say import Say, word
+from polyjudge.panel.say import _template as template
 from polyjudge.report import report_of
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Chart, Folded, Grid, Report, Table
 
 WORDING = {"title", "caption", "note", "folded", "most", "text", "noun", "calibrator", "digits", "words", "payload"}
 """Fields that are English or layout, and what is tested elsewhere."""
-TELLING = {"no", "not", "cannot", "never", "above", "below", "raises", "lowers", "wider", "more", "fewer", "less"}
-TELLING |= {"better", "worse", "surely", "perhaps", "may", "tied", "all", "any", "best", "worst", "calibrate", "leave"}
-"""Words that turn the meaning of a sentence."""
+SENTENCES: dict[str, str] = {}
+"""Those that were met: their code and sign -> their words without the values."""
 FEW = 6
 Line = tuple[str, list[Any]]
 
@@ -52,21 +52,35 @@ class Cases(dict[str, Callable[[], Any]]):
 
     def changed(self, name: str) -> list[tuple[str, str]]:
         """The lines that are not as they were."""
-        parts = self.kept.read_text(encoding="utf-8").split("# ")[1:]
-        old = {part.split("\n", 1)[0]: part.splitlines()[1:] for part in parts}[name]
+        old = self.read()[name]
         new = seen(self[name]())
         more = [(line, "") for line in old[len(new) :]] + [("", line) for line in new[len(old) :]]
         return [pair for pair in zip(old, new, strict=False) if not alike(*pair)] + more
 
+    def read(self) -> dict[str, list[str]]:
+        parts = f"\n{self.kept.read_text(encoding='utf-8')}".split("\n# ")[1:]
+        return {name: lines for name, *lines in map(str.splitlines, parts)}
+
     def write(self) -> None:
-        parts = ["\n".join([f"# {name}", *seen(make()), ""]) for name, make in self.items()]
-        self.kept.write_text("".join(parts), encoding="utf-8")
+        SENTENCES.clear()
+        parts = {name: seen(make()) for name, make in self.items()}
+        parts["sentences"] = [f"{code} {text}" for code, text in sorted(SENTENCES.items())]
+        text = "".join("\n".join([f"# {name}", *lines, ""]) for name, lines in parts.items())
+        self.kept.write_text(text, encoding="utf-8")
 
 
-def bones(text: str) -> list[str]:
-    """What a sentence says whatever its English: its numbers, and the words that turn its meaning."""
-    words = re.findall(r"[+-]?\$?\d[\d,.]*%?|[a-z]+", here(text).lower())
-    return [x for x in words if x in TELLING or not x.isalpha()]
+def sentence(value: Say) -> list[str]:
+    """A sentence by its code, the sign of its words and the numbers in them."""
+    made = template(value.code)
+    words = without_values(made(value.values)) if callable(made) else made
+    code = f"{value.code}~{zlib.crc32(words.encode()) % 0x10000:04x}"
+    SENTENCES[code] = words
+    return [code, *re.findall(r"[+-]?\$?\d[\d,.]*%?", here(word(value)))]
+
+
+def without_values(text: str) -> str:
+    """The words of a sentence without numbers and labels that its function put into them."""
+    return " ".join(re.sub(r"\d+(?:[.,]\d+)*", "0", here(text)).split())
 
 
 def here(text: str) -> str:
@@ -86,7 +100,7 @@ def lines(value: Any, path: str) -> Iterator[Line]:
         more = {
             k: v for k, v in vars(value).items() if k in ("severity", "matter", "unit") and v not in (None, "points")
         }
-        yield path, [value.code, *bones(word(value)), *single({**more, **value.values})]
+        yield path, [*sentence(value), *single({**more, **value.values})]
         yield from parts({k: v for k, v in value.values.items() if isinstance(v, Say)}, path)
     elif isinstance(value, Table | Grid | Chart):
         yield from block(value, path)
