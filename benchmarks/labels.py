@@ -1,6 +1,7 @@
 """What few labels buy on real annotators (RTP-LX, PARIKSHA): drawn by the design of `label make`, judged on the rest.
 
     python benchmarks/labels.py --draws 200
+    python benchmarks/labels.py --only "Violence 50 + --more"
 
 Columns: removed (share of the squared language error of the panel mean that goes on tasks without labels), stated (the
 median of what is stated), covered (stated intervals of it that hold the true one), shift, error and mean (intervals of
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,9 @@ from polyjudge.questions.anchor.raters import annotators
 from polyjudge.questions.label.draw import draw_items
 
 DATA = Path(os.environ.get("POLYJUDGE_SHARED") or Path(__file__).parents[2] / "shared") / "data"
+PARIKSHA = {"task": "task_quality", "ling": "linguistic"}
+DESIGNS = {"three natives": (1, 1.0), "+ --more": (2, 1.0), "dealt out": (1, 0.3)}
+"""Rounds of drawing, and share of items that all annotators label."""
 
 
 def rtplx(category: str) -> tuple[Panel, np.ndarray]:
@@ -55,14 +60,14 @@ def rtplx(category: str) -> tuple[Panel, np.ndarray]:
     return panel, out
 
 
-def pariksha() -> tuple[Panel, np.ndarray, list[str]]:
-    """The panel of answers and the labels (n, k, annotators of a language)."""
-    scores = pd.read_csv(DATA / "pariksha/judge_scores.csv.gz").query("criterion == 'task'")
-    panel = pj.read_panel(scores.drop(columns=["type", "criterion"]), range=(0, 2))
-    labels = pd.read_csv(DATA / "pariksha/human_labels.csv.gz")
-    labels = labels[["task", "system", "language", "annotator", "task_quality"]].rename(
-        columns={"task_quality": "score"}
-    )
+def pariksha(criterion: str = "task") -> tuple[Panel, np.ndarray, list[str]]:
+    """The panel of labelled answers and the labels (n, k, annotators of a language), for `task` or `ling`."""
+    key = ["task", "system", "language"]
+    labels = pd.read_csv(DATA / "pariksha/human_labels.csv.gz").rename(columns={PARIKSHA[criterion]: "score"})
+    labels = labels[[*key, "annotator", "score"]].dropna()
+    scores = pd.read_csv(DATA / "pariksha/judge_scores.csv.gz").query("criterion == @criterion")
+    scores = scores.drop(columns=["type", "criterion"]).merge(labels[key].drop_duplicates(), on=key)
+    panel = pj.read_panel(scores, range=(0, 2))
     units, table = by_answer(panel, labels)
     who = table.groupby("language")["annotator"].transform(lambda a: pd.factorize(a)[0])
     out = np.full((*units.shape[:2], int(who.max()) + 1), np.nan)
@@ -131,7 +136,9 @@ def consistent(panel: Panel) -> np.ndarray:
     return out
 
 
-def measure(panel: Panel, labels: np.ndarray, n: int, count: int, rounds: int, overlap: float) -> dict[str, float]:
+def measure(
+    panel: Panel, labels: np.ndarray, systems: list[str], n: int, count: int, rounds: int, overlap: float
+) -> dict[str, float]:
     """Means over draws of everything that the table shows."""
     truth = mean_there(labels, 2)
     f = panel.scores.mean(axis=2)
@@ -139,7 +146,7 @@ def measure(panel: Panel, labels: np.ndarray, n: int, count: int, rounds: int, o
     tasks = (~np.isnan(truth)).sum(axis=0).astype(float)
     best = correlations(panel, truth).argmax(axis=1)
     rows = []
-    for seed, drawn in draws(panel, labels, [], n, count, rounds):
+    for seed, drawn in draws(panel, labels, systems, n, count, rounds):
         rng = np.random.default_rng(seed)
         gold = gold_of(panel, deal(drawn.chosen, labels, rng, overlap), drawn.stratum)
         found = stratified_means((f - gold.values)[..., None], drawn.stratum, panel.weights)
@@ -183,13 +190,13 @@ def _chosen(panel: Panel, gold: Gold, stratum: np.ndarray) -> np.ndarray:
 
 
 def severe(panel: Panel, labels: np.ndarray, n: int, count: int, by: float) -> tuple[float, float]:
-    """Share of draws in which an annotator made harsher by so many points is called odd, and of others called so."""
+    """Share of draws in which an annotator made harsher by so much is called odd, and of others called so."""
     hit = wrong = 0.0
     for seed, drawn in draws(panel, labels, [], n, count, 1):
         rng = np.random.default_rng(seed)
         planted = labels.copy()
         i = int(rng.integers(panel.shape[1]))
-        planted[:, i, 0] = np.clip(planted[:, i, 0] - by, -by, 100)
+        planted[:, i, 0] -= by
         gold = gold_of(panel, deal(drawn.chosen, planted, rng, 0.5), drawn.stratum)
         found = annotators(panel, gold, guess_of(panel, gold), resamples=20)
         assert found is not None
@@ -199,35 +206,48 @@ def severe(panel: Panel, labels: np.ndarray, n: int, count: int, by: float) -> t
     return hit / count, wrong / count
 
 
+def by_annotators(panel: Panel, labels: np.ndarray, systems: list[str], n: int, count: int) -> tuple[float, float]:
+    """Median share that annotators may explain, and draws in which the first screen says that it may be most."""
+    said, shares = 0, []
+    for seed, drawn in draws(panel, labels, systems, n, count, 1):
+        gold = gold_of(panel, deal(drawn.chosen, labels, np.random.default_rng(seed), 1.0), drawn.stratum)
+        raters = annotators(panel, gold, guess_of(panel, gold), resamples=20)
+        found = language_error(panel, gold, raters)
+        said, shares = said + found.by_annotators, [*shares, found.explained[0]]
+    return float(np.nanmedian(shares)), said / count
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--labels", type=int, nargs="+", default=[10, 20, 50, 100])
+    parser.add_argument("--only", default="", help="rows whose title holds all of these words")
     options = parser.parse_args()
-    pd.set_option("display.width", 160)
-    for category in ("Violence", "IdentityAttack"):
-        panel, labels = rtplx(category)
+
+    def wanted(title: str) -> bool:
+        return all(word in title.split() for word in options.only.split())
+
+    sets = {c: (*rtplx(c), []) for c in ("Violence", "IdentityAttack")} | {
+        f"PARIKSHA-{c}": pariksha(c) for c in PARIKSHA
+    }
+    for name, (panel, labels, systems) in sets.items():
         truth = correlations(panel, mean_there(labels, 2)).argmax(axis=1)
-        free = float((consistent(panel).argmax(axis=1) == truth).mean())
-        print(f"\nRTP-LX {category}: best judge by chance 0.50, label-free (consistency) {free:.2f}")
+        if len(panel.judges) > 1 and wanted(f"{name} free"):
+            free = float((consistent(panel).argmax(axis=1) == truth).mean())
+            print(f"{name} best judge by chance 0.50, label-free (consistency) {free:.2f}", flush=True)
+        for n, (design, how) in product(options.labels, DESIGNS.items()):
+            if wanted(title := f"{name} {n} {design}"):
+                row = measure(panel, labels, systems, n, options.draws, *how)
+                print(f"{title:34s}", "  ".join(f"{k} {v:.3f}" for k, v in row.items()), flush=True)
+        if wanted(f"{name} harsh"):
+            hit, wrong = severe(panel, labels, 50, options.draws, np.ptp(panel.range) / 4)
+            print(
+                f"{name} an annotator 25 points harsher: named in {hit:.1%}; of the others {wrong:.2%} are", flush=True
+            )
         for n in options.labels:
-            for title, rounds, overlap in (("three natives", 1, 1.0), ("+ --more", 2, 1.0), ("dealt out", 1, 0.3)):
-                row = measure(panel, labels, n, options.draws, rounds, overlap)
-                print(f"{n:4d} {title:14s}", "  ".join(f"{k} {v:.3f}" for k, v in row.items()), flush=True)
-    hit, wrong = severe(panel, labels, 50, max(options.draws // 4, 10), 25)
-    print(f"\nAn annotator 25 points harsher: named in {hit:.0%} of draws; of the others {wrong:.1%} are named")
-    panel, labels, systems = pariksha()
-    said, shares = 0, []
-    for seed, drawn in draws(panel, labels, systems, 50, options.draws, 1):
-        chosen = drawn.chosen & ~np.isnan(labels).all(axis=2)
-        gold = gold_of(panel, deal(chosen, labels, np.random.default_rng(seed), 1.0), drawn.stratum)
-        raters = annotators(panel, gold, guess_of(panel, gold), resamples=20)
-        found = language_error(panel, gold, raters)
-        said, shares = said + found.by_annotators, [*shares, found.explained[0]]
-    print(
-        f"\nPARIKSHA, 50 a language: annotators may explain {np.nanmedian(shares):.0%} of the difference (median); the "
-        f"first screen says that it may be most of it in {said / options.draws:.0%} of draws"
-    )
+            if wanted(f"{name} {n} annotators"):
+                share, said = by_annotators(panel, labels, systems, n, options.draws)
+                print(f"{name} {n} annotators may explain {share:.0%} (median); said in {said:.1%}", flush=True)
 
 
 if __name__ == "__main__":
