@@ -4,10 +4,11 @@
     python benchmarks/labels.py --only "Violence 50 + --more"
 
 Columns: removed (share of the squared language error of the panel mean that goes on tasks without labels), stated (the
-median of what is stated), covered (stated intervals of it that hold the true one), shift, error and mean (intervals of
-languages' shifts, shrunken errors and means that hold), best (languages whose best judge is found), ratio (squared
-error of language means against plain means of as many labels, of all natives, drawn at random). "three natives": every
-item by all three; "dealt out": three items in ten by all, the others by one.
+median of what is stated), covered (stated intervals of it that hold the true one), calibrate, its and held (the same of
+a calibrator with the map that it chose), shift, error and mean (intervals of languages' shifts, shrunken errors and
+means that hold), best (languages whose best judge is found), ratio (squared error of language means against plain means
+of as many labels, of all natives, drawn at random). "three natives": every item by all three; "dealt out": three items
+in ten by all, the others by one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 import polyjudge as pj
+from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.estimate.few_labels import (
     fall_of_error,
     powered_means,
@@ -155,6 +157,10 @@ def measure(
         rest = np.nanmean(np.where(drawn.chosen, np.nan, f - truth), axis=0)
         left = rest - fit.estimate
         removed = 1 - np.var(left) / np.var(rest)
+        by = AnchoredCalibrator().fit(panel, gold)
+        after = np.where(drawn.chosen, np.nan, by.transform(panel).scores.mean(axis=2) - truth)
+        calibrated = 1 - np.var(np.nanmean(after, axis=0)) / np.var(rest)
+        says = (0.0, 0.0, 0.0) if by.fall_ is None else by.fall_.removed
         low, high = t_interval(found.mean[:, 0], np.sqrt(found.variance[:, 0]), found.df[:, 0])
         half = 1.96 * np.sqrt(fit.se**2 + found.shared[0])
         means = powered_means(gold.values, panel.scores, drawn.stratum, panel.weights)
@@ -164,7 +170,8 @@ def measure(
         rows.append(
             {
                 "removed": removed, "stated": fall[0],
-                "covered": fall[1] - 1e-9 <= max(removed, -1.0) <= fall[2] + 1e-9,
+                "covered": _within(removed, fall),
+                "calibrate": calibrated, "its": says[0], "held": _within(calibrated, says),
                 "shift": np.mean((low <= off) & (off <= high)),
                 "error": np.mean(np.abs(fit.estimate - off) <= half),
                 "mean": np.mean((ends[0] <= whole) & (whole <= ends[1])),
@@ -174,6 +181,10 @@ def measure(
         )  # fmt: skip
     out = pd.DataFrame(rows).astype(float).mean()
     return {**out.drop(["own", "random"]).to_dict(), "ratio": out["own"] / out["random"]}
+
+
+def _within(removed: float, stated: tuple[float, float, float]) -> bool:
+    return stated[1] - 1e-9 <= max(removed, -1.0) <= stated[2] + 1e-9
 
 
 def _plain(values: np.ndarray, n: int, rng: np.random.Generator) -> float:

@@ -165,6 +165,22 @@ def test_a_slope_is_taken_only_where_left_out_labels_gain() -> None:
         assert one == pytest.approx(71 * cal.slope_["judge3"] - cal.correction_.loc["language2", "judge3"])
 
 
+def test_the_stated_fall_begins_at_the_scores_as_they_were() -> None:
+    """Judges stretch the scale: the error of languages is mostly that, and the map takes it off."""
+    held = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        human = 50 + rng.normal(0, 8, 12) + 15 * rng.normal(size=(200, 12))
+        scores = (50 + 1.8 * (human - 50) + rng.normal(0, 3, 12))[..., None] + rng.normal(0, 6, (200, 12, 2))
+        panel = pj.Panel.from_array(scores)
+        cal = pj.AnchoredCalibrator(map="slope").fit(panel, gold_of(panel, human, 40))
+        raw, new = (np.std((p.scores.mean(axis=2) - human)[40:].mean(axis=0)) for p in (panel, cal.transform(panel)))
+        assert cal.fall_ is not None
+        assert cal.fall_.before[0] == pytest.approx(raw, rel=0.1)
+        held.append(cal.fall_.removed[1] <= 1 - new**2 / raw**2 <= cal.fall_.removed[2])
+    assert sum(held) >= 10
+
+
 def test_one_judge_can_be_anchored() -> None:
     rng = np.random.default_rng(5)
     truth = rng.normal(50, 10, (60, 3))

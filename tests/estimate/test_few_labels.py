@@ -148,7 +148,8 @@ def test_what_labels_say_of_the_noise_is_what_it_does() -> None:
         noise -= noise.mean()
         parts = found.influence - found.influence.mean(axis=1, keepdims=True)
         along, mean, square = _noise(e, parts)
-        rows.append(((noise**2).mean() - mean, square + found.loose.sum() / k**2, (e * noise).mean() / e.std(), along))
+        product, sd = (e * noise).mean() / e.std(), np.linalg.norm(along)
+        rows.append(((noise**2).mean() - mean, square + found.loose.sum() / k**2, product, sd))
     over, variance, product, along = np.array(rows).T
     assert abs(over.mean()) < 3 * over.std() / 20
     assert over.std() == pytest.approx(np.sqrt(variance.mean()), rel=0.15)

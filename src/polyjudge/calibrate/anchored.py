@@ -23,7 +23,7 @@ from polyjudge.estimate.few_labels import Fall, fall_of_error, shrink, steady_va
 from polyjudge.estimate.incomplete import sum_clusters
 from polyjudge.estimate.severity import gold_weights, strata_of, take_off_severity
 from polyjudge.panel.adjustment import Adjustment
-from polyjudge.panel.arrays import Array, mean_there
+from polyjudge.panel.arrays import Array, mean_there, ratio
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.gold import Gold, align_gold, by_answer
 from polyjudge.panel.labels import clean
@@ -206,7 +206,11 @@ class AnchoredCalibrator(ConsensusCalibrator):
         self.map_, self.span_, self.curve_ = self._chosen.kind, self._chosen.span, None
         self.slope_ = pd.Series(self._chosen.slope, index=pd.Index(panel.judges, name="judge"), name="slope")
         super().fit(panel)
-        self._fit_shift(self._chosen.panel(units), labels, stratum, severity)
+        mapped = self._chosen.panel(units)
+        off = np.where(stratum >= 0, (units.scores - mapped.scores).mean(axis=2), np.nan)
+        weight = np.where(np.isnan(off), 0.0, units.weights[:, None])
+        moved = ratio((weight * np.nan_to_num(off)).sum(axis=0), weight.sum(axis=0))
+        self._fit_shift(mapped, labels, stratum, severity, moved)
         if self._chosen.curve is not None:
             self.curve_ = self._chosen.cells(self.correction_.to_numpy(), units)
         return self
@@ -238,7 +242,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
         self.grand_mean_, self.shrunk_, self.memory_ = grand, 0.0, None
         self.counts_ = panel.matrix((~np.isnan(panel.scores)).sum(axis=0))
 
-    def _fit_shift(self, units: Panel, labels: Gold, stratum: NDArray[np.int64], severity: Array) -> None:
+    def _fit_shift(self, units: Panel, labels: Gold, stratum: NDArray[np.int64], severity: Array, moved: Array) -> None:
         index = self.interaction_.index
         self._estimate = estimate_shift(units, labels, fewest=1)
         difference = units.scores.mean(axis=2) - labels.values
@@ -264,7 +268,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
         self.fall_ = None
         if self.shift != "none" and len(index) > 1:
             tasks = (stratum >= 0).sum(axis=0).astype(float)
-            fall = fall_of_error(found, mean, tasks, 7)
+            fall = fall_of_error(found, mean, tasks, 7, moved)
             self.fall_ = fall if np.isfinite(fall.removed[0]) else None
 
     @property

@@ -230,7 +230,9 @@ class Fall:
     removed: tuple[float, float, float]
 
 
-def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, level: float = 0.95) -> Fall:
+def fall_of_error(
+    fit: Stratified, correction: Array, tasks: Array, seed: int, moved: Array | None = None, level: float = 0.95
+) -> Fall:
     """What subtracting `correction` (k,) does to the language error on the tasks without labels, by the first column.
 
     Observed differences are x = e + noise, about their means over languages. Two unknown numbers settle both errors:
@@ -239,36 +241,43 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
 
     tasks : (k,) tasks of each language: the fewer have no label, the more their own mean varies. Languages with less
         than a quarter of the usual number of labels are left out
+    moved : (k,) what a map took off the mean of each language, where `fit` is of mapped scores: the error before is
+        that of the scores as they were
     """
     known = np.isfinite(fit.mean[:, 0])
     known &= fit.labels >= np.median(fit.labels[known]) / 4 if known.any() else known  # few labels tell too little
     k, labels = int(known.sum()), fit.labels[known]
-    x, z = (a - a.mean() if k > 1 else 0 * a for a in (fit.mean[known, 0], correction[known]))
+    moved = np.zeros(len(known)) if moved is None else moved
+    x, z, d = (a - a.mean() if k > 1 else 0 * a for a in (fit.mean[known, 0], correction[known], moved[known]))
     if not (x @ x) > 0:
         return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
     # where most tasks are labelled: what it would do on as many new ones
     parts = fit.influence[:, known] * np.sqrt(1 + labels / np.maximum(tasks[known] - labels, labels))
     parts -= parts.mean(axis=1, keepdims=True)
     along, mean, square = _noise(x, parts)
+    by_map = parts @ d / k
     rng = np.random.default_rng([seed, k])
     shape = mean**2 / (square + float(fit.loose[known].sum()) / k**2)
     noise = rng.gamma(shape, mean / shape, DRAWS)
-    going = along * rng.standard_normal(DRAWS)
+    normal = rng.standard_normal((2, DRAWS))
+    going = float(np.sqrt(along @ along)) * normal[0]
+    joint = float(by_map @ along) / max(float(np.sqrt(along @ along)), 1e-300)
+    turn = joint * normal[0] + np.sqrt(max(float(by_map @ by_map) - joint**2, 0.0)) * normal[1]
     # mean x**2 = size**2 + 2 size going + noise
     size = np.maximum(np.sqrt(np.maximum(going**2 + float((x**2).mean()) - noise, 0.0)) - going, 0.0)
     together = going * size
     w = float(x @ z / (x @ x))
-    before = size**2
-    after = np.maximum((1 - w) ** 2 * before - 2 * w * (1 - w) * together + w**2 * noise, 0.0)
+    after = np.maximum((1 - w) ** 2 * size**2 - 2 * w * (1 - w) * together + w**2 * noise, 0.0)
+    before = np.maximum(size**2 + 2 * (float(x @ d) / k - turn) + float(d @ d) / k, 0.0)
     removed = np.maximum(1 - ratio(after, before, np.inf if w else 1.0), -1.0)
     tails = [0.5, (1 - level) / 2, (1 + level) / 2]
     triples = [tuple(float(q) for q in np.quantile(y, tails)) for y in (np.sqrt(before), np.sqrt(after), removed)]
     return Fall(before=triples[0], after=triples[1], removed=triples[2])  # type: ignore[arg-type]
 
 
-def _noise(x: Array, parts: Array) -> tuple[float, float, float]:
-    """Of the noise of centred means x (k,) by their influences (units, k): the sd of its mean product with errors of
-    size 1 that lie as x does, its mean square, and the variance of that.
+def _noise(x: Array, parts: Array) -> tuple[Array, float, float]:
+    """Of the noise of centred means x (k,) by their influences (units, k): what each unit adds to its mean product with
+    errors of size 1 that lie as x does, its mean square, and the variance of that.
 
     A language's squared noise and the estimate of its variance move together where labels are rarely off, but then
     far: their difference varies as for normal noise, so nothing is added for that.
@@ -278,7 +287,7 @@ def _noise(x: Array, parts: Array) -> tuple[float, float, float]:
     mean = float(np.trace(cov)) / k
     where = np.sign(x) * np.sqrt(np.maximum(x**2 - mean, 0.0))
     where = where if where.any() else x
-    along = float(np.sqrt((parts @ where) @ (parts @ where) / (where @ where) / k))
+    along = parts @ where / np.sqrt((where @ where) * k)
     # a unit with itself is left out: it would count the noise of the estimate as well
     square = float((cov**2).sum() - ((parts**2).sum(axis=1) ** 2).sum())
     return along, mean, 2 * max(square, (k * mean) ** 2 / (k - 1)) / k**2
