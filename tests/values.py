@@ -25,16 +25,14 @@ import numpy as np
 import pandas as pd
 
 import polyjudge as pj
+from polyjudge.panel import say
 from polyjudge.panel.say import Say, word
-from polyjudge.panel.say import _template as template
 from polyjudge.report import report_of
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Chart, Folded, Grid, Report, Table
 
 WORDING = {"title", "caption", "note", "folded", "most", "text", "noun", "calibrator", "digits", "words", "payload"}
 """Fields that are English or layout, and what is tested elsewhere."""
-SENTENCES: dict[str, str] = {}
-"""Those that were met: their code and sign -> their words without the values."""
 FEW = 6
 Line = tuple[str, list[Any]]
 
@@ -62,20 +60,40 @@ class Cases(dict[str, Callable[[], Any]]):
         return {name: lines for name, *lines in map(str.splitlines, parts)}
 
     def write(self) -> None:
-        SENTENCES.clear()
+        known, met = say._template, set[str]()
+        say._template = lambda code: noting(code, known(code), met)
         parts = {name: seen(make()) for name, make in self.items()}
-        parts["sentences"] = [f"{code} {text}" for code, text in sorted(SENTENCES.items())]
+        say._template = known
+        parts["sentences"] = sorted(met)
         text = "".join("\n".join([f"# {name}", *lines, ""]) for name, lines in parts.items())
         self.kept.write_text(text, encoding="utf-8")
 
 
 def sentence(value: Say) -> list[str]:
     """A sentence by its code, the sign of its words and the numbers in them."""
-    made = template(value.code)
-    words = without_values(made(value.values)) if callable(made) else made
-    code = f"{value.code}~{zlib.crc32(words.encode()) % 0x10000:04x}"
-    SENTENCES[code] = words
-    return [code, *re.findall(r"[+-]?\$?\d[\d,.]*%?", here(word(value)))]
+    return [signed(value.code, filled(value)).split()[0], *re.findall(r"[+-]?\$?\d[\d,.]*%?", here(word(value)))]
+
+
+def filled(value: Say) -> str:
+    made = say._template(value.code)
+    return made(value.values) if callable(made) else made
+
+
+def noting(code: str, words: say.Template, met: set[str]) -> say.Template:
+    """The words of a code; those that it takes are noted, with their sign."""
+
+    def made(values: say.Values) -> str:
+        text = words(values) if callable(words) else words
+        met.add(signed(code, text))
+        return text
+
+    return made
+
+
+def signed(code: str, text: str) -> str:
+    """A code with the sign of its words, and them."""
+    words = without_values(text)
+    return f"{code}~{zlib.crc32(words.encode()) % 0x10000:04x} {words}"
 
 
 def without_values(text: str) -> str:
@@ -189,7 +207,7 @@ def seen(result: Any) -> list[str]:
     out = [*lines(result, "")]
     report: Report | None = report_of(result) if isinstance(result, Result) else None
     if report is not None:
-        shown = ("title", "read", "verdict", "picture", "uses", "next", "findings", "sections", "unit", "judges")
+        shown = ("title", "read", "verdict", "picture", "beside", "uses", "next", "findings", "sections", "unit", "judges")
         parts = {name: getattr(report, name) for name in shown}
         out += lines(parts | {"sections": tuple(report.sections)}, "report")
     before: set[str] = set()
