@@ -15,6 +15,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -202,13 +203,20 @@ def check(value: Any) -> str:
     return f"crc{zlib.crc32(str(value).encode())}"
 
 
+class Said(tuple[Any, ...]):
+    """Results of which only the sentences are kept, each once."""
+
+
 def seen(result: Any) -> list[str]:
     """What a result holds and what its report shows, as lines of text; what was told before, by its head alone."""
+    if isinstance(result, Said):
+        every = (line.partition(" ")[2] for one in result for line in seen(one))
+        return [*dict.fromkeys(line for line in every if re.match(r"[\w.-]+~\w{4}( |$)", line))]
     out = [*lines(result, "")]
     report: Report | None = report_of(result) if isinstance(result, Result) else None
     if report is not None:
-        shown = ("title", "read", "verdict", "picture", "beside", "uses", "next", "findings", "sections", "unit", "judges")
-        parts = {name: getattr(report, name) for name in shown}
+        shown = "title read verdict picture beside uses next findings sections unit judges"
+        parts = {name: getattr(report, name) for name in shown.split()}
         out += lines(parts | {"sections": tuple(report.sections)}, "report")
     before: set[str] = set()
     texts = []
@@ -242,6 +250,15 @@ def _near(a: str, b: str) -> bool:
 
 
 # --- planted panels ---
+
+
+@contextmanager
+def bound(module: Any, **limits: int) -> Iterator[None]:
+    """With other bounds of time."""
+    before = {name: getattr(module, name) for name in limits}
+    vars(module).update(limits)
+    yield
+    vars(module).update(before)
 
 
 def simulated(*sizes: int, **options: Any) -> pj.Panel:

@@ -134,4 +134,10 @@ WORDS: dict[str, Template] = {
     "Give it in each language (criteria: {{English: ..., Turkish: ...}}).",
     "collect.retry": "Ask for them in another way:",
     "collect.prompt": lambda v: "Prompt in {language} ({task}" + (", {part})" if v["part"] else ")"),
+    "probe.made": "{rows} versions of {tasks} tasks in {languages} languages. {discarded} came out unchanged and were "
+    "left out.",
+    "probe.lost": "{language} lost {share:share} of its versions: its responses may be too short or too uniform.",
+    "probe.short": "Too short to damage, left out: {tasks}.",
+    "probe.ask": "Score them: add probes: {{path: {path:text}}} to the plan of the items. Then: polyjudge audit RUN "
+    "--probes RUN",
 }

@@ -66,4 +66,6 @@ WORDS: dict[str, Template] = {
     "information.part": "Measured on {chosen} of {units} units drawn at random.",
     "information.replicates": "Measured on {kept} of {replicates} replicates drawn at random.",
     "information.missing": "Some replicates are missing; those that are there are used.",
+    "held-out.one-sided": "dawid-skene says little here: it asks only whether a score is the top of the scale ({top}), "
+    "and {share:.2%} of the scores are.",
 }

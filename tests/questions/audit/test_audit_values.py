@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,19 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.estimate import levels
+from polyjudge.estimate.bands import uncertainty
+from polyjudge.panel import budget
 from polyjudge.panel.say import say
+from polyjudge.questions.audit import missing, pass_rates, robustness
+from polyjudge.questions.audit.advise import GOALS
 from polyjudge.questions.audit.by_criterion import audit_criteria
+from polyjudge.questions.audit.latent import bounded
 from polyjudge.questions.audit.missing import missingness
 from polyjudge.questions.audit.robustness import sensitivity
-from values import Cases, binary, holed, one_cell_off, probes, simulated, weighted
+from polyjudge.questions.audit.view import recovery_section
+from polyjudge.questions.compare.recovery import recovery
+from values import Cases, Said, binary, bound, holed, one_cell_off, probes, simulated, weighted
 
 CASES = Cases(__file__)
 
@@ -54,7 +63,9 @@ def audit_levels() -> Any:
 
 @CASES
 def audit_calm() -> Any:
-    return pj.audit(simulated(60, 3, 3, interaction=0.0, noise_sd=4, judge_sd=12, seed=6), resamples=100, matters=8.0)
+    return pj.audit(
+        simulated(60, 3, 3, interaction=0.0, noise_sd=4, judge_sd=12, seed=6), resamples=100, matters=8.0, threshold=50
+    )
 
 
 @CASES
@@ -167,6 +178,197 @@ def audit_position() -> Any:
     return pj.audit(pj.read_panel(frame), resamples=100)
 
 
+def audited(panel: pj.Panel, **options: Any) -> Said:
+    """What an audit says, and what follows for every use."""
+    found = pj.audit(panel, resamples=options.pop("resamples", 100), **options)
+    goals = [goal for goal in GOALS if goal != "gate" or "threshold" in options]
+    return Said((found, *(replace(found, goal=goal).advice.uses for goal in goals)))
+
+
+def cell(k: int, m: int, points: float, *others: tuple[int, int, float]) -> np.ndarray:
+    planted = np.zeros((k, m))
+    planted[0, 0] = points
+    for language, judge, more in others:
+        planted[language, judge] = more
+    return planted
+
+
+def probed(k: int, m: int, seed: int, sees: Any = 1.0, shift: Any = 0.0) -> Said:
+    """Of judges who see so much of damage and are so severe."""
+    rng = np.random.default_rng(seed)
+    step = np.array([0.0, 1, 2, 0])[:, None, None] * (np.ones((k, m)) * sees)
+    scores = 60 + rng.normal(0, 8, (20, 1, 1, 1)) - 9 * step + shift + rng.normal(0, 3, (20, 4, k, m))
+    known = {"declared_range": (0.0, 100.0)}
+    asked = pj.Panel.from_array(scores, systems=("clean", "damage-1", "damage-2", "placebo-1"), **known)
+    tasks = 60 + shift + rng.normal(0, 8, (20, 1, 1)) + rng.normal(0, 4, (20, k, m))
+    return audited(pj.Panel.from_array(tasks, **known), probes=asked)
+
+
+@CASES
+def says_ends() -> Any:
+    off = {"interaction": cell(2, 3, 30.0), "noise_sd": 0.5, "judge_sd": 0.0, "three_way_sd": 12.0, "missing": 0.2}
+    scale = {"scale": "fractions", "mean": 5.0, "task_sd": 3.0, "language_sd": 12.0, "steps": 5}
+    return audited(holed(simulated(20, 2, 3, seed=401, **off, **scale), (slice(10), 0, 0)), threshold=10.0)
+
+
+@CASES
+def says_levels() -> Any:
+    more = {"scale": "integer", "steps": 3, "judge_sd": 4.0, "noise_sd": 6.0, "task_sd": 3.0, "language_sd": 15.0}
+    return audited(simulated(30, 3, 3, seed=404, **more))
+
+
+@CASES
+def says_gone() -> Any:
+    off = {"interaction": cell(3, 3, 60.0), "noise_sd": 15.0, "judge_sd": 20.0, "task_judge_sd": 0.0, "mean": 95.0}
+    return audited(holed(simulated(6, 3, 3, 2, seed=78, **off), (slice(3), 0, 0)))
+
+
+@CASES
+def says_open() -> Any:
+    steps = {"scale": "fractions", "mean": 80.0, "steps": 2, "task_sd": 3.0, "judge_sd": 0.0, "noise_sd": 0.5}
+    panel = simulated(16, 3, 2, seed=522, interaction=0.0, three_way_sd=5.0, missing=0.05, **steps)
+    return audited(panel, threshold=75.0)
+
+
+@CASES
+def says_culprit_among_many() -> Any:
+    more = {"judge_sd": 20.0, "task_sd": 3.0, "three_way_sd": 5.0}
+    return audited(simulated(20, 3, 3, seed=926, interaction=cell(3, 3, 60.0, (2, 2, 20.0)), **more))
+
+
+@CASES
+def says_blind() -> Any:
+    return audited(simulated(30, 3, 4, systems=3, sees=0.0, task_system_sd=0.0, seed=43), threshold=50.0)
+
+
+@CASES
+def says_blind_to_tasks() -> Any:
+    return audited(simulated(30, 2, 3, task_sd=0.0, seed=43))
+
+
+@CASES
+def says_few() -> Any:
+    return audited(simulated(8, 2, 2, seed=120, interaction=cell(2, 2, -60.0), noise_sd=5.0))
+
+
+@CASES
+def says_holes_of_systems() -> Any:
+    return audited(simulated(12, 2, 3, systems=3, missing=0.1, seed=530))
+
+
+@CASES
+def says_group() -> Any:
+    more = {"noise_sd": 15.0, "judge_sd": 0.0, "three_way_sd": 12.0, "mean": 5.0, "language_sd": 0.0, "missing": 0.05}
+    return audited(simulated(20, 3, 4, systems=3, seed=815, interaction=cell(3, 4, 30.0), **more))
+
+
+@CASES
+def says_additive_cell() -> Any:
+    return audited(simulated(30, 2, 3, interaction=0.0, noise_sd=2, seed=6), cell=("language1", "judge1"))
+
+
+@CASES
+def says_task_effects() -> Any:
+    return audited(simulated(12, 2, 3, 3, three_way_sd=3.0, interaction=15.0, noise_sd=1.0, seed=1))
+
+
+@CASES
+def says_equal_replicates() -> Any:
+    return audited(simulated(8, 2, 2, 2, noise_sd=0.0, seed=2))
+
+
+@CASES
+def says_one_of_each() -> Any:
+    whole = simulated(12, 2, 2, systems=2, seed=1)
+    one = whole.select(languages=whole.languages[:1], judges=whole.judges[:1])
+    return audited(one, threshold=50.0)
+
+
+@CASES
+def says_at_both_ends() -> Any:
+    scores = np.random.default_rng(1).uniform(20, 80, (12, 3, 4))
+    scores[:8, 0, 0] = scores[:8, :, 1] = 0.0
+    scores[:8, 1, 2] = scores[:8, :, 3] = 100.0
+    return audited(pj.Panel.from_array(scores))
+
+
+@CASES
+def says_many_swaps() -> Any:
+    return audited(simulated(12, 2, 9, interaction=30.0, judge_sd=2.0, noise_sd=4.0, seed=3))
+
+
+@CASES
+def says_many_languages() -> Any:
+    return audited(simulated(30, 10, 3, interaction=20.0, noise_sd=4.0, seed=4))
+
+
+@CASES
+def says_wide() -> Any:
+    with bound(budget, MOST_COMPARED=1):
+        return audited(binary(2, 3, systems=2, tasks=12))
+
+
+@CASES
+def says_wide_without_systems() -> Any:
+    panel = simulated(12, 2, 3, seed=5)
+    with bound(budget, MOST_COMPARED=100):
+        made = audited(panel)
+    with bound(robustness, MOST_RANKED=0), bound(pass_rates, MOST_COMPARED=0):
+        return Said((*made, *audited(panel, resamples=120, threshold=50.0)))
+
+
+@CASES
+def says_part_of_the_answers() -> Any:
+    with bound(levels, MOST_TERMS=0, FEWEST=10):
+        found = bounded(binary(2, 2, tasks=24))
+    with bound(missing, WORK=0):
+        return Said((found, missingness(simulated(80, 2, 2, missing=0.3, seed=6))))
+
+
+@CASES
+def says_nothing_missing() -> Any:
+    return Said((missingness(simulated(6, 2, 2, seed=1)),))
+
+
+@CASES
+def says_one_order() -> Any:
+    rows = [(f"t{t}", f"l{x}", f"J{j}", "x", "y", "xy"[(t + j) % 2]) for t, x, j in np.ndindex(12, 2, 2)]
+    return audited(
+        pj.read_panel(pd.DataFrame(rows, columns=["task", "language", "judge", "model_a", "model_b", "winner"]))
+    )
+
+
+@CASES
+def says_probes() -> Any:
+    one = cell(2, 3, 1.0)
+    return Said((
+        *probed(2, 3, 1, sees=one),
+        *probed(2, 3, 2, sees=0.0),
+        *probed(2, 2, 3, shift=cell(2, 2, -20.0)),
+        *probed(2, 3, 4),
+        *probed(2, 3, 5, sees=1.0 - cell(2, 3, 0.0, (0, 1, 1.0), (0, 2, 1.0)), shift=cell(2, 3, -25.0)),
+        *probed(2, 3, 6, sees=0.1, shift=cell(2, 3, -12.0)),
+    ))  # fmt: skip
+
+
+@CASES
+def says_criteria() -> Any:
+    good = simulated(12, 2, 3, systems=2, interaction=0.0, system_sd=np.array([9.0, -9.0]), seed=6)
+    off = simulated(12, 2, 3, systems=2, interaction=cell(2, 3, -40.0), noise_sd=2.0, seed=7)
+    blind = simulated(12, 2, 3, systems=2, sees=0.0, task_system_sd=0.0, seed=8)
+    best = [simulated(12, 2, 2, systems=4, system_sd=np.roll([40.0, 0, 0, 0], n), seed=9) for n in range(4)]
+    every = ({"a": good, "b": good, "c": good}, {"a": off, "b": off, "c": blind}, dict(zip("abcd", best, strict=True)))
+    return Said(audit_criteria(panels, resamples=100) for panels in every)
+
+
+@CASES
+def says_recovery() -> Any:
+    panel, truth = pj.simulate_panel(12, 2, 3, seed=55)
+    bands = uncertainty(panel, resamples=100)
+    wrong = truth.interaction + np.array([[30.0, -30.0, 0.0], [-30.0, 30.0, 0.0]])
+    return Said(recovery_section(recovery(bands, planted)) for planted in (truth.interaction, wrong))
+
+
 @CASES
 def audit_more_resamples() -> Any:
     return sensitivity(simulated(24, 3, 3, seed=86), resamples=150)
@@ -203,7 +405,7 @@ def audit_sentences() -> Any:
         *(say("bounded.why", reason=x, binned=y, levels=5) for x in reasons for y in (True, False)),
         *(say(f"missing.{x}", **lack) for x in ("together", "margins", "one-holder", "even")),
         *(say("reversal-global", count=x, **swap | {"more": y}) for x in (0, 1, 12) for y in (True, False)),
-        *(say("reversal-unsure", count=x, sure=y) for x in (1, 12) for y in (0, 2)),
+        *(say("reversal-unsure", count=x, sure=y) for x in range(1, 12) for y in (0, 2)),
         *(say("gate.spread", chance=x, **spread) for x in (3.0, float("nan"))),
         *(say("gate.gain", reduction=x, low=x - 1, high=x + 1) for x in (-3.0, 0.5, 3.0)),
         *(say("order", top=["judge1", "judge2"][:x], tied=y) for x in (1, 2) for y in ([], ["language3"])),

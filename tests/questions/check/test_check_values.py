@@ -13,7 +13,7 @@ from polyjudge.panel.reading import Reading
 from polyjudge.panel.say import Say, say, word
 from polyjudge.questions.check.check import Formats, check_panel
 from refusals import lacks
-from values import Cases, holed, simulated
+from values import Cases, Said, holed, simulated
 
 CASES = Cases(__file__)
 
@@ -68,6 +68,12 @@ def check_summary() -> Any:
     frame = simulated(12, 2, 2, seed=84).to_long()
     mean = frame.groupby(["task", "language"], as_index=False)["score"].mean()
     return pj.check(pd.concat([frame, mean.assign(judge="average")]))
+
+
+@CASES
+def check_one_of_each() -> Any:
+    whole = simulated(12, 2, 2, seed=82)
+    return Said((pj.check(whole.select(languages=whole.languages[:1], judges=whole.judges[:1])),))
 
 
 @CASES

@@ -8,8 +8,9 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.estimate.bands import uncertainty
+from polyjudge.panel import budget
 from polyjudge.questions.compare.recovery import recovery
-from values import Cases, binary, human_scores, simulated
+from values import Cases, Said, binary, bound, holed, human_scores, simulated
 
 CASES = Cases(__file__)
 
@@ -34,6 +35,22 @@ def compare_binary() -> Any:
 def compare_recovered() -> Any:
     panel, truth = pj.simulate_panel(30, 3, 3, seed=55)
     return recovery(uncertainty(panel, resamples=100), truth.interaction)
+
+
+@CASES
+def compare_notes() -> Any:
+    """Tasks that are too few to gain or to be left out, methods that need all scores, none that has a gain."""
+    few, holes = simulated(2, 2, 2, seed=56), simulated(8, 2, 3, missing=0.1, seed=1)
+    with bound(budget, MOST_COMPARED=1):
+        wide = pj.compare(simulated(6, 2, 3, seed=58), ["raw", "cbc"], resamples=20)
+    return Said((
+        pj.compare(few, ["raw", "cbc"], resamples=20),
+        pj.compare(holed(simulated(3, 2, 2, seed=57), (0, 0, 0)), ["raw", "cbc"], resamples=40),
+        pj.compare(holes, "all", resamples=20),
+        pj.compare(simulated(4, 8, 8, interaction=0.0, noise_sd=15, seed=4), ["raw", "cbc"], resamples=20),
+        pj.compare(few, ["raw"], resamples=20),
+        wide,
+    ))  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.say import say
 from polyjudge.questions.drift.difference import difference
-from values import Cases, one_cell_off, simulated
+from values import Cases, Said, one_cell_off, simulated
 
 CASES = Cases(__file__)
 
@@ -125,6 +125,23 @@ def drift_reports_inside() -> Any:
     one = (whole.select(languages=[x]) for x in whole.languages)
     old, new = (pj.audit(pj.Panel.from_array(p.scores), resamples=100, level=0.8).to_dict() for p in one)
     return difference(old, new)
+
+
+@CASES
+def drift_stretched() -> Any:
+    def change(new: np.ndarray) -> None:
+        new[..., 1] += 0.8 * (new[..., 1].mean() - new[..., 1])
+
+    return Said((drifted(change),))
+
+
+@CASES
+def drift_of_one_judge() -> Any:
+    whole = simulated(30, 3, 2, seed=88)
+    one = whole.select(judges=whole.judges[:1])
+    cal = pj.ConsensusCalibrator().fit(one)
+    renamed = pj.Panel.from_array(one.scores, [f"x{t}" for t in one.tasks], one.languages, one.judges)
+    return Said((pj.drift(cal, one.with_scores(one.scores - 5)), pj.drift(cal, renamed)))
 
 
 @CASES

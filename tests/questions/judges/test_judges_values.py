@@ -9,7 +9,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.say import say
-from values import Cases, human_scores, simulated
+from values import Cases, Said, human_scores, simulated
 
 CASES = Cases(__file__)
 FAMILIES = ["gpt-4o", "gpt-4.1", "claude-opus", "gemini-pro"]
@@ -95,6 +95,11 @@ def judges_few_labels() -> Any:
 @CASES
 def judges_two_clusters() -> Any:
     return pj.judges(simulated(24, 2, 3, clusters=2, systems=2, seed=62), swap=("judge1", "judge2"))
+
+
+@CASES
+def judges_many() -> Any:
+    return Said((pj.judges(simulated(12, 1, 13, systems=2, seed=1), resamples=20),))
 
 
 @CASES

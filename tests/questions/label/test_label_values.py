@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from values import Cases, check, simulated
+from values import Cases, Said, check, simulated
 
 CASES = Cases(__file__)
 
@@ -44,6 +44,19 @@ def label_pairs() -> Any:
     with TemporaryDirectory() as folder:
         place = Path(folder) / "labels"
         return pj.label.make(panel, items, place, per_language=30, ask="pairs", annotators=3, link=True)
+
+
+@CASES
+def label_all() -> Any:
+    """Fewer items than were asked for; every answer is back, one of them twice."""
+    panel = pj.Panel.from_array(np.random.default_rng(71).integers(1, 6, (6, 2, 2)), declared_range=(1, 5))
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "labels"
+        made = pj.label.make(panel, output=folder, per_language=12, annotators=1)
+        for sheet in (folder / "sheets").glob("*.csv"):
+            table = pd.read_csv(sheet, dtype=str).assign(label="3")
+            pd.concat([table, table.iloc[:1].assign(label="4")]).to_csv(sheet, index=False)
+        return Said((made, pj.label.read(folder)))
 
 
 @CASES

@@ -14,7 +14,7 @@ from polyjudge.panel.say import say
 from polyjudge.questions.plan.label_plan import label_budget
 from polyjudge.questions.plan.separate import NOISE, _Pilot, separate
 from polyjudge.questions.plan.sequential import Sequential, forecast
-from values import Cases, human_scores, one_cell_off, simulated
+from values import Cases, Said, human_scores, one_cell_off, simulated
 
 CASES = Cases(__file__)
 
@@ -78,6 +78,12 @@ def plan_forecast() -> Any:
     parts = {"start": forecast(rule, scores, runs=3), "later": forecast(rule, scores, state, np.arange(12) // 2, 3)}
     parts["usual"] = forecast(rule, scores)
     return parts | {"table": rule.table(state), "planned": np.array(rule.looks)}
+
+
+@CASES
+def plan_notes() -> Any:
+    holes = simulated(12, 2, 3, missing=0.1, seed=64)
+    return Said((pj.plan(judges=3, languages=2, sigma=9.0, radius=3.0, draws=20), pj.plan(holes, radius=4.0, draws=20)))
 
 
 @CASES

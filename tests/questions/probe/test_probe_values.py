@@ -79,9 +79,6 @@ def probe_sentences() -> Any:
     moved = {"judge": "judge1", "value": 3.1, "low": 2.1, "high": 4.1}
     kinds = (("probe-plea", "plea-english"), ("probe-plea", "plea-1"), ("probe-padding", "padding-1"))
     return [
-        say("probe.lost", language="language2", share=0.31),
-        say("probe.short", tasks=["task3"]),
-        say("probe.made", rows=12, tasks=5, languages=2, discarded=3),
         *(say(code, kind=kind, languages=x, **moved) for code, kind in kinds for x in ([], ["language3"])),
         *(say("probe-false-reaction", languages=x, **moved) for x in ([], ["language3"])),
         *(say("probe.interaction", own=own) for own in (True, False)),

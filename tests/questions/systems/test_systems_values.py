@@ -12,7 +12,8 @@ import polyjudge as pj
 from polyjudge.panel.say import say
 from polyjudge.questions.position import position
 from polyjudge.questions.systems.leaderboard import _left_out
-from values import Cases, binary, simulated
+from polyjudge.questions.systems.view import sections
+from values import Cases, Said, binary, simulated
 
 CASES = Cases(__file__)
 FAMILIES = ["gpt-4o", "gpt-4.1", "claude-opus", "gemini-pro"]
@@ -97,6 +98,27 @@ def systems_swap() -> Any:
 @CASES
 def systems_binary() -> Any:
     return pj.systems(binary(2, 3, systems=3), resamples=100)
+
+
+@CASES
+def systems_notes() -> Any:
+    """Judges of one maker, one of them odd; a failed call; no system in every language; another language's tasks."""
+    sees = np.ones((2, 4))
+    sees[:, 3] = 0.0
+    made = {"judges": ["gpt-4o", "gpt-4.1", "gpt-5", "gpt-6"], "sees": sees, "task_system_sd": 14.0, "noise_sd": 5.0}
+    failed = np.array(simulated(30, 2, 3, systems=3, seed=1).system_scores)
+    failed[0, 0, :, 0] = 1000.0
+    rows = simulated(20, 3, 3, systems=3, seed=2).to_long()
+    language, task = rows["language"].str[-1].astype(int), rows["task"].str[-1].astype(int)
+    apart = pj.read_panel(rows[(rows["system"].str[-1].astype(int) != language) & (task % 3 == language - 1)])
+    mixed = np.array(simulated(40, 4, 3, systems=3, task_system_sd=15.0, noise_sd=4.0, seed=3).system_scores)
+    mixed[:, :, 2] = mixed[np.random.default_rng(0).permutation(40), :, 2]
+    panels = (
+        simulated(40, 2, systems=4, seed=2, **made), pj.Panel.from_array(failed, systems="abc"),
+        apart, pj.Panel.from_array(mixed, systems="abc"),
+    )  # fmt: skip
+    found = [pj.systems(panel, resamples=100) for panel in panels]
+    return Said((*found, sections(found[2], apart)))
 
 
 @CASES

@@ -283,8 +283,8 @@ def _split(a: Inside) -> bool:
 
 def _gate(a: Audit, state: State, fault: State) -> Say:
     g = a.gates
-    if g is None:
-        return say("use.gate.none")
+    if g is None:  # without a pass mark it is not shown
+        return a.left_out.get("gates", say("use.inside"))
     values: dict[str, Any] = {"flips": g.flips, "decisions": g.decisions, "share": g.flip_share, "low": g.flip_low}
     values |= {"high": g.flip_high, "narrows": bool(g.held_out_low > 0), "mark": g.threshold, "at_least": g.at_least}
     values |= {"levels": a.explanation.scale.kind in ("binary", "likert"), "sure": a.explanation.sure}

@@ -243,9 +243,8 @@ def _reversal_global(v: Values) -> str:
 
 
 def _missing(v: Values) -> str:
-    return (
-        "{missing} of {entries} scores ({rate:share}) are missing; they are left out, never counted as 0. "
-        + " ".join(note.replace("{", "{{").replace("}", "}}") for note in v["notes"])
+    return "{missing} of {entries} scores ({rate:share}) are missing; they are left out, never counted as 0. " + escape(
+        " ".join(v["notes"])
     )
 
 
@@ -271,7 +270,7 @@ def _order(v: Values) -> str:
         text = f"{names(v['top'])} are tied as the most lenient judges."
     if v["tied"]:
         text += f" In {names(v['tied'])} the top judges are tied."
-    return text.replace("{", "{{").replace("}", "}}")
+    return text
 
 
 def _end(end: str) -> Template:
@@ -283,10 +282,13 @@ def _end(end: str) -> Template:
     )
 
 
-AT_END = (
-    "{{judge}} puts {{share:share}} of its scores in {{language}} on the {}, against {{overall:share}} over all "
-    "languages: check the prompt and the parsing there."
-)
+def _at_end(end: str) -> str:
+    return (
+        f"{{judge}} puts {{share:share}} of its scores in {{language}} on the {end}, against {{overall:share}} over "
+        "all languages: check the prompt and the parsing there."
+    )
+
+
 SCALE = (
     "The conclusion depends on the scale: under {links} cells are ordered or signed differently. Speak of scores on "
     "this scale, not of judges."
@@ -341,8 +343,8 @@ WORDS: dict[str, Template] = {
     ),
     "near-floor": _end("floor"),
     "near-ceiling": _end("ceiling"),
-    "cell-at-floor": AT_END.format("floor"),
-    "cell-at-ceiling": AT_END.format("ceiling"),
+    "cell-at-floor": _at_end("floor"),
+    "cell-at-ceiling": _at_end("ceiling"),
     "missing-scores": _missing,
     "one-judge-drives": "Without {judge} the rest nearly agree: the largest deviation falls from {with_it:points} to "
     "{without:points} points, and {swaps} of {pairs} pairs swap places (with it {swaps_with_it}).",
@@ -541,7 +543,6 @@ WORDS: dict[str, Template] = {
     ),
     "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
     "judges than another.",
-    "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
     "use.gate.blind": lambda v: f"{_gate_use(v)}: not with this panel. Its judges do not agree about what passes.",
     "use.gate.calm": lambda v: (
         f"{_gate_use(v)}: use the scores as they are. Calibrating would turn {{flips}} of {{decisions}} decisions."

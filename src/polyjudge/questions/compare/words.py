@@ -31,8 +31,6 @@ WORDS: dict[str, Template] = {
     "held-out.wide": "Whether {languages:,} languages agree on the order of {judges:,} judges was not measured: there "
     "are too many to compare. Read fewer (--languages, --judges).",
     "held-out.all-tie": "All judges tie in every language: tau is undefined and counted as 0.",
-    "held-out.one-sided": "dawid-skene says little here: it asks only whether a score is the top of the scale ({top}), "
-    "and {share:.2%} of the scores are.",
     "held-out.title": "Methods on left-out tasks",
     "held-out.chart": lambda v: (
         ("" if v["method"] is None else "{method} agrees most on left-out tasks: {tau/low/high:.3f}. ")

@@ -40,12 +40,6 @@ WORDS: dict[str, Template] = {
     "probe.placebo": "What form alone does to each judge, all languages",
     "probe.scope": "Limits: on {tasks} tasks, damage shows whether a judge perceives surface quality, the order of "
     "versions and not their level. Steps are equal in the share of text edited, not in harm.",
-    "probe.made": "{rows} versions of {tasks} tasks in {languages} languages. {discarded} came out unchanged and were "
-    "left out.",
-    "probe.lost": "{language} lost {share:share} of its versions: its responses may be too short or too uniform.",
-    "probe.short": "Too short to damage, left out: {tasks}.",
-    "probe.ask": "Score them: add probes: {{path: {path:text}}} to the plan of the items. Then: polyjudge audit RUN "
-    "--probes RUN",
     "probe-no-reaction": "No judge surely notices damage. Do not use these scores.",
     "probe-blind": lambda v: f"Blind to damage: {places(v['cells'])}. Leave them out there.",
     "probe-competence": lambda v: (
