@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from polyjudge.estimate.flips import flip_critical, flip_tail, share_p
+from polyjudge.estimate.flips import FLIPS, flip_critical, flip_tail, share_p, sign_flips
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "whole", "sparse"])
@@ -49,3 +49,13 @@ def test_shares_are_compared_exactly() -> None:
             for side in ("greater", "less")
         ]
         assert found[0, i] == pytest.approx(min(1.0, 2 * min(one)), rel=1e-9)
+
+
+@pytest.mark.parametrize("block", [FLIPS, 100])
+def test_flips_do_not_depend_on_how_many_are_drawn_at_once(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(2).normal(0.1, 1.0, (700, 3, 4))
+    whole = sign_flips(np.zeros_like(values), values, 0.0, 0.05, 7)[2]
+    monkeypatch.setattr("polyjudge.estimate.flips.BLOCK", block)
+    parts = sign_flips(np.zeros_like(values), values, 0.0, 0.05, 7)[2]
+    np.testing.assert_array_equal(whole.p_cell, parts.p_cell)
+    np.testing.assert_allclose(whole.critical, parts.critical, rtol=1e-12)

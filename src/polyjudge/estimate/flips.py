@@ -18,6 +18,8 @@ from scipy.special import gammaln, log_ndtr, ndtr
 from polyjudge.panel.arrays import Array
 
 FLIPS = 4999
+BLOCK = 625
+"""Flips that are drawn at once: what they hold does not grow with their number."""
 TAIL = 25
 """With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
 STEPS = 32
@@ -147,8 +149,11 @@ def sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> 
     mean = d.mean(axis=0)
     observed = largest(mean)
     rng = np.random.default_rng([seed, 0])
-    flips = np.sign(rng.random((FLIPS, n)) - 0.5)
-    null = largest(flips @ d / n).max(axis=1)
+    null = np.empty(FLIPS)
+    for at in range(0, FLIPS, BLOCK):
+        flips = rng.random((len(null[at : at + BLOCK]), n))
+        flips -= 0.5
+        null[at : at + BLOCK] = largest(np.sign(flips, out=flips) @ d / n).max(axis=1)
     beyond = (null[:, None] >= observed).sum(axis=0)
     p_cell = (1 + beyond) / (1 + FLIPS)
     p_cell = np.where(beyond < TAIL, np.minimum(p_cell, adjusted_p(d)), p_cell)

@@ -127,6 +127,19 @@ def test_other_tasks_are_compared_as_two_samples() -> None:
     np.testing.assert_allclose(result.cells["change"].to_numpy().reshape(expected.shape), expected)
 
 
+def test_two_samples_are_drawn_alike_from_tasks_and_from_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = runs(4, 2.0)
+    renamed = pj.Panel.from_array(new.scores, [f"x{t}" for t in new.tasks], new.languages, new.judges)
+    cal = pj.ConsensusCalibrator().fit(old)
+    by_task = drift(cal, renamed).cells
+    monkeypatch.setattr("polyjudge.questions.drift.drift.DRAWN", 1)
+    by_cell = drift(cal, renamed).cells
+    half = [(x["band_high"] - x["band_low"]).to_numpy() for x in (by_task, by_cell)]
+    np.testing.assert_allclose(*half, rtol=0.02)
+    assert not np.array_equal(*half)  # other draws
+    np.testing.assert_allclose(by_task["p"], by_cell["p"], atol=0.015)
+
+
 @pytest.mark.statistical
 def test_two_samples_keep_the_level_and_see_a_large_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyjudge.questions.drift.drift.DRAWS", 1999)

@@ -35,6 +35,8 @@ from polyjudge.report.sections import Finding, Severity, find, ranked
 Both = tuple[Array, Array] | None
 """Values before and after."""
 DRAWS = 20_000
+DRAWN = 1000
+"""Of more tasks than this, not their values are drawn but cells with the same covariance."""
 BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed", "language": "language-changed"}
 """Finding of each kind of change that lies in a few places."""
 UNLIKE = 0.5
@@ -365,15 +367,14 @@ def _two_samples(
     centred = (estimate.influence - estimate.interaction).reshape(len(estimate.influence), -1)
     scale = np.sqrt((centred**2).sum(axis=0))
     centred = centred / np.where(scale > 0, scale, 1.0)
-    drawn = min(len(centred), 4000)
-    if len(centred) > drawn:  # a small matrix with the same cross product
+    if len(centred) > max(DRAWN, change.size):  # a small matrix with the same cross product
         values, vectors = np.linalg.eigh(centred.T @ centred)
         centred = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
     rng = np.random.default_rng([seed, 1])
     null = np.empty(DRAWS)
     for start in range(0, DRAWS, 1000):
         size = min(1000, DRAWS - start)
-        z = rng.standard_normal((size, drawn))[:, : len(centred)] @ centred
+        z = rng.standard_normal((size, len(centred))) @ centred
         null[start : start + size] = np.abs(z / np.sqrt(rng.chisquare(df, size) / df)[:, None]).max(axis=1)
     p_cell = (1 + (null[:, None] >= observed.ravel()).sum(axis=0)) / (1 + DRAWS)
     if alpha * DRAWS >= TAIL:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 from polyjudge.estimate.bands import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.estimate.components import (
@@ -24,7 +24,6 @@ from polyjudge.estimate.kernels import double_centre, pair_index
 from polyjudge.estimate.pairs import check_pairs
 from polyjudge.estimate.resample import (
     check_level,
-    false_discovery,
     jackknife,
     mean_and_se,
     task_interactions,
@@ -353,13 +352,18 @@ def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tup
     tiny = float(np.finfo(float).tiny)
     beta_t = np.abs(double_centre(estimate)) / np.maximum(cell_sd * wobble / math.sqrt(n), tiny)
     cells = (beta_t > world.wider * bonferroni_t(n, k * m, level)).sum(axis=(1, 2))
-    gap_t = _gaps(estimate) / np.maximum(gap_sd[:, None] * wobble[:, 0] / math.sqrt(n), tiny)
-    # The largest p of both sides, each over its best language: the p of the smaller of the two extremes.
-    extreme = np.maximum(-gap_t.max(axis=0), gap_t.min(axis=0))
-    near = extreme <= stdtrit(n - 1, (1 - level) / k) * (1 - 1e-6)  # a p above the level is never found: 1 will do
-    p = np.ones(extreme.shape)
-    p[near] = k * stdtr(n - 1, extreme[near])
-    found = (false_discovery(p) <= 1 - level).sum(axis=1)
+    # Judges, then draws, last: the gaps of a judge to all later ones are views, worked on while they are near at hand.
+    judged = np.ascontiguousarray(estimate.transpose(1, 2, 0))
+    extreme, at = np.empty((m * (m - 1) // 2, draws)), 0
+    for a in range(m - 1):
+        part = slice(at, at := at + m - 1 - a)
+        gap_t = judged[:, a, None] - judged[:, a + 1 :]
+        gap_t /= np.maximum(gap_sd[:, part, None] * wobble[:, 0, 0] / math.sqrt(n), tiny)
+        # The largest p of both sides, each over its best language: the p of the smaller of the two extremes.
+        np.maximum(-gap_t.max(axis=0), gap_t.min(axis=0), out=extreme[part])
+    # Benjamini and Hochberg: as many as the last of the sorted ones that is beyond the critical value of its place.
+    beyond = np.sort(extreme.T, axis=1) <= stdtrit(n - 1, (1 - level) * np.arange(1, at + 1) / (at * k))
+    found = np.where(beyond, np.arange(1, at + 1), 0).max(axis=1)
     d = _gaps(truth if world.means is None else truth[:1])
     true = ((d.max(axis=0) > 0) & (d.min(axis=0) < 0)).sum(axis=1)
     return cells.astype(float), found.astype(float), np.broadcast_to(true.astype(float), draws)
