@@ -113,6 +113,8 @@ def lines(value: Any, path: str) -> Iterator[Line]:
         value = value.to_dict()
     if isinstance(value, pd.DataFrame):
         named = value.reset_index() if value.index.name or isinstance(value.index, pd.MultiIndex) else value
+        if list(named.index) != list(range(len(named))):
+            yield f"{path}.index", digest(named.index.tolist())
         for name, column in named.items():
             yield f"{path}.{name}", digest(column.tolist())
     elif isinstance(value, Say):
@@ -179,7 +181,8 @@ def block(value: Table | Grid | Chart, path: str) -> Iterator[Line]:
     told = {name: getattr(value, name, None) for name in ("caption", "note", "alt")}
     yield from parts({k: v for k, v in told.items() if isinstance(v, Say)}, f"{path}.{value.name}")
     if isinstance(value, Chart):
-        held = [x for _, each in lines(value.data, "") for x in each if not isinstance(x, str)]
+        shown = (each for name, each in lines(value.data, "") if not name.endswith(".index"))
+        held = [x for each in shown for x in each if not isinstance(x, str)]
         yield f"{path}.{value.name}", [value.draw, *digest(held + [0] * FEW)]
         if value.instead is not None:
             yield from block(value.instead, f"{path}.instead")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +21,11 @@ from polyjudge.report.notebook import notebook
 from polyjudge.report.page.render import render_report
 from polyjudge.report.sections import Column, Report, Section, Table, find
 from polyjudge.report.tables import cells
+from polyjudge.rooms import QUESTIONS
+from values import Cases, without_values
 
 SOURCE = Path(pj.__file__).parent
+KEPT = Path(__file__).parents[1] / "questions"
 CODE = re.compile(r'(?<![.\w])(?:say|find|Say)\(\s*(?:"(?:info|notice|warning|serious)",\s*)?"([a-z][a-z0-9.-]*)"')
 
 
@@ -27,6 +33,51 @@ def test_every_code_in_the_source_has_words() -> None:
     used = {code for path in SOURCE.rglob("*.py") for code in CODE.findall(path.read_text(encoding="utf-8"))}
     assert len(used) > 150
     assert not used - codes() - {"code", "info", "notice", "warning", "serious"}  # the how-to in report/__init__.py
+
+
+def phrases(node: ast.AST) -> Iterator[str]:
+    """The texts that an expression may put into a sentence."""
+    if isinstance(node, ast.Constant):
+        yield from [node.value] * isinstance(node.value, str)
+    elif isinstance(node, ast.Subscript):  # not the name of a value
+        yield from phrases(node.value)
+    elif isinstance(node, ast.Dict):  # nor what a text is chosen by
+        yield from (text for value in node.values for text in phrases(value))
+    elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
+        yield from (text for value in node.args[1:] for text in phrases(value))
+    elif not isinstance(node, ast.Compare | ast.alias) and not _is_docstring(node):
+        yield from (text for child in ast.iter_child_nodes(node) for text in phrases(child))
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_sentence_of_a_question_is_said_by_a_result_and_kept_in_each_of_its_wordings(question: str) -> None:
+    """A code or a side of a choice that no panel reaches should go."""
+    words = import_module(f"polyjudge.questions.{question}.words")
+    kept = [line for file in KEPT.glob("*/values.txt") for line in Cases(str(file)).read()["sentences"]]
+    assert set(words.WORDS) - {line.split("~")[0] for line in kept} == set()
+    text = "\n".join(kept).lower()
+    tree = ast.parse(Path(str(words.__file__)).read_text(encoding="utf-8"))
+    assert [x for x in phrases(tree) if without_values(x).lower() not in text] == []
+    choices = [node for node in ast.walk(tree) if isinstance(node, ast.IfExp)]
+    ends = [(a, b) for x in choices for a, b in ((x.body, x.orelse), (x.orelse, x.body)) if _is_empty(b)]
+    said = [
+        without_values(longest).lower() for a, _ in ends if len(longest := max(phrases(a), key=len, default="")) > 1
+    ]
+    assert not [x for x in said if not _both(x, kept)]
+
+
+def _is_empty(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value in ("", ".")
+
+
+def _both(part: str, kept: list[str]) -> bool:
+    """Whether a sentence that can have a part is kept with it and without."""
+    codes = {line.split("~")[0] for line in kept if part in line.lower()}
+    return any(part not in line.lower() for line in kept if line.split("~")[0] in codes)
 
 
 def test_a_finding_says_the_same_everywhere() -> None:

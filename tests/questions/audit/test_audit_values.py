@@ -264,7 +264,9 @@ def says_group() -> Any:
 
 @CASES
 def says_additive_cell() -> Any:
-    return audited(simulated(30, 2, 3, interaction=0.0, noise_sd=2, seed=6), cell=("language1", "judge1"))
+    one = ("language1", "judge1")
+    spread = audited(simulated(30, 4, 4, interaction=9.0, noise_sd=4, seed=41), cell=one)
+    return Said((*audited(simulated(30, 2, 3, interaction=0.0, noise_sd=2, seed=6), cell=one), *spread))
 
 
 @CASES
@@ -274,7 +276,8 @@ def says_task_effects() -> Any:
 
 @CASES
 def says_equal_replicates() -> Any:
-    return audited(simulated(8, 2, 2, 2, noise_sd=0.0, seed=2))
+    even = pj.Panel.from_array(np.tile(np.array([40.0, 60.0]), (8, 2, 2, 1)))
+    return Said((*audited(simulated(8, 2, 2, 2, noise_sd=0.0, seed=2)), *audited(even)))
 
 
 @CASES
@@ -290,6 +293,15 @@ def says_at_both_ends() -> Any:
     scores[:8, 0, 0] = scores[:8, :, 1] = 0.0
     scores[:8, 1, 2] = scores[:8, :, 3] = 100.0
     return audited(pj.Panel.from_array(scores))
+
+
+@CASES
+def says_failed_call() -> Any:
+    scores = simulated(30, 2, 2, interaction=cell(2, 2, -40.0), noise_sd=2.0, seed=7).scores.copy()
+    scores[0, :, 0] = 2000.0
+    panel = pj.Panel.from_array(scores)
+    items = pd.DataFrame({"task": panel.tasks, "response": "so"})
+    return audited(panel, items=items, cell=("language1", "judge1"))
 
 
 @CASES
@@ -327,7 +339,9 @@ def says_part_of_the_answers() -> Any:
 
 @CASES
 def says_nothing_missing() -> Any:
-    return Said((missingness(simulated(6, 2, 2, seed=1)),))
+    scores = np.array(simulated(6, 2, 2, systems=2, seed=1).system_scores)
+    scores[0, 0, 0] = np.nan
+    return Said((missingness(simulated(6, 2, 2, seed=1)), missingness(pj.Panel.from_array(scores, systems="xy"))))
 
 
 @CASES
@@ -358,7 +372,10 @@ def says_criteria() -> Any:
     blind = simulated(12, 2, 3, systems=2, sees=0.0, task_system_sd=0.0, seed=8)
     best = [simulated(12, 2, 2, systems=4, system_sd=np.roll([40.0, 0, 0, 0], n), seed=9) for n in range(4)]
     every = ({"a": good, "b": good, "c": good}, {"a": off, "b": off, "c": blind}, dict(zip("abcd", best, strict=True)))
-    return Said(audit_criteria(panels, resamples=100) for panels in every)
+    narrow = pj.Panel.from_array(np.array(off.system_scores) / 100, systems=off.systems)
+    with bound(budget, MOST_COMPARED=1000):
+        wide = audit_criteria({"a": good, "b": good}, resamples=100)
+    return Said((*(audit_criteria(x, resamples=100) for x in (*every, {"a": narrow, "b": good})), wide))
 
 
 @CASES

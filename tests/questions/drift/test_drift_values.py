@@ -145,6 +145,12 @@ def drift_of_one_judge() -> Any:
 
 
 @CASES
+def drift_constant() -> Any:
+    then, now = (pj.Panel.from_array(np.full((12, 2, 2), 50.0), [f"{x}{i}" for i in range(12)]) for x in "ab")
+    return pj.drift(pj.ConsensusCalibrator().fit(then), now)
+
+
+@CASES
 def drift_sentences() -> Any:
     at = {"language": "language1", "judge": "judge2", "label": "judge3", "low": -5.0, "high": -3.0, "count": 2, "of": 6}
     at |= {"before": 0.5, "after": 0.4, "old": 1.0, "new": 2.0, "p": 0.01, "cells": 12, "system": "system1"}

@@ -9,6 +9,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.say import say
+from polyjudge.questions.judges.choose import _optimal
 from values import Cases, Said, human_scores, simulated
 
 CASES = Cases(__file__)
@@ -100,6 +101,17 @@ def judges_two_clusters() -> Any:
 @CASES
 def judges_many() -> Any:
     return Said((pj.judges(simulated(12, 1, 13, systems=2, seed=1), resamples=20),))
+
+
+@CASES
+def judges_noisy_language() -> Any:
+    """The error that matters is that over all languages, not that of the last."""
+    panel = noisy([[3, 3, 3], [20, 20, 20]], 40, 5)
+    return Said(pj.judges(panel, matters=points, resamples=40) for points in (6.0, 9.0, 12.0))
+
+
+def test_judges_who_share_nothing_weigh_alike() -> None:
+    assert _optimal(np.diag([1.0, 2.0, 4.0])).tolist() == [1 / 3] * 3
 
 
 @CASES

@@ -55,7 +55,8 @@ def label_all() -> Any:
         made = pj.label.make(panel, output=folder, per_language=12, annotators=1)
         for sheet in (folder / "sheets").glob("*.csv"):
             table = pd.read_csv(sheet, dtype=str).assign(label="3")
-            pd.concat([table, table.iloc[:1].assign(label="4")]).to_csv(sheet, index=False)
+            more = table.iloc[:2].assign(label=["4", "9"], item=[table["item"][0], "unknown"])
+            pd.concat([table, more]).to_csv(sheet, index=False)
         return Said((made, pj.label.read(folder)))
 
 

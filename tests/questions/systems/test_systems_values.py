@@ -117,6 +117,8 @@ def systems_notes() -> Any:
         simulated(40, 2, systems=4, seed=2, **made), pj.Panel.from_array(failed, systems="abc"),
         apart, pj.Panel.from_array(mixed, systems="abc"),
     )  # fmt: skip
+    own = {"judges": ["gpt-5", "claude-3", "gemini-2", "mistral-x", "llama-3"], "judge_system": 20.0 * np.eye(5)}
+    panels += (simulated(20, 2, systems=["gpt-4", "claude-2", "gemini-1", "mistral-y", "llama-2"], seed=4, **own),)
     found = [pj.systems(panel, resamples=100) for panel in panels]
     return Said((*found, sections(found[2], apart)))
 

@@ -74,9 +74,10 @@ def judged(cal: ConsensusCalibrator, panel: Panel, alarms: float, seed: int) -> 
     gone = tuple(x for x in memory.systems if x not in panel.systems)
     common = [x for x in memory.systems if x in panel.systems]
     pairs = None if not common else paired_systems(cal, panel, common)
-    if pairs is None or len(pairs[0]) < LEAST_PAIRED:
+    change = None if pairs is None else pairs[1] - pairs[0]
+    if change is None or len(change) < LEAST_PAIRED:
         return Judged(new, gone, unlike=bool(new or gone))
-    left, moved = set_aside(pairs[1] - pairs[0], alarms, seed)
+    left, moved = set_aside(change, alarms, seed)
     rows = [{"system": common[i], "language": [ALL, *panel.languages][x], **row} for i, x, row in moved]
     return Judged(new, gone, pd.DataFrame(rows, columns=list(COLUMNS)), tuple(common[i] for i in left))
 

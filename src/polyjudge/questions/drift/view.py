@@ -23,7 +23,7 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
     frame = frame_of("drift", result, panel)
     frame["read"] = (*frame.get("read", ()), how)
     cells = result.cells
-    clear = cells["change"].abs() / cells["se"].where(cells["se"] > 0, 1.0)
+    clear = cells["change"].abs() / cells["se"]
     change = table(
         "cells",
         say("drift.cells"),
