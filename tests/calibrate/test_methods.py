@@ -16,8 +16,8 @@ from polyjudge.calibrate.methods import REGISTRY, Method, find_methods, full_fit
 from polyjudge.estimate.kernels import draw_blocks, stream
 from polyjudge.panel.errors import CalibratorError, UsageError
 from polyjudge.paper.methods import ORDER
-from polyjudge.paper.methods.completion import soft_impute
 from polyjudge.paper.methods.dawid_skene import em
+from polyjudge.paper.methods.variants import soft_impute
 from polyjudge.questions.compare.held_out import apply, resample
 from polyjudge.read.writers import write_calibrated
 from refusals import refused

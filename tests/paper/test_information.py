@@ -127,7 +127,7 @@ def test_large_panels_are_sampled_and_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_many_replicates_are_sampled_only_when_too_few_tasks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     panel, _ = pj.simulate_panel(30, 2, 2, 12, 1)
-    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 20 * 2 * 24 * 4 * 19 - 1)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 20 * 2 * 24 * 11 * 19 - 1)
     result = information(panel, permutations=19)
     assert result.slice_size == 16
     assert any((n.values.get("kept"), n.values.get("replicates")) == (8, 12) for n in result.notes)

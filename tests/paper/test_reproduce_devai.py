@@ -24,10 +24,11 @@ from polyjudge import cli
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import UsageError
-from polyjudge.paper import Reproduction, devai_tables, published
+from polyjudge.paper import Reproduction, published
+from polyjudge.paper import devai as devai_part
 from polyjudge.paper import inputs as sources
 from polyjudge.paper.devai import Findings, analyse, answer, requirements_behind
-from polyjudge.paper.ledger import measured_scatter, settle
+from polyjudge.paper.ledger import settle
 from polyjudge.paper.printed import Table, latex_text, markdown_text, shown
 from polyjudge.paper.run import reproduce, write
 from refusals import lacks
@@ -61,7 +62,7 @@ def both(like: Callable[[str], Path]) -> tuple[Reproduction, Findings]:
         return kept[0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devai_tables, "analyse", keep)
+        patch.setattr(devai_part, "analyse", keep)
         result = reproduce(
             "devai",
             like("data/devai/run_level_scores.csv"),
@@ -163,7 +164,7 @@ def test_other_draws_agree_within_monte_carlo_error(devai_path: Path) -> None:
     assert result.ledger.counts["differs"] == 0
     own = result.ledger.rows.set_index("key")
     assert own.loc["held_out > methods > cbc > 0", "difference"] != 0
-    sd = measured_scatter()["held_out > methods > cbc > 0"]
+    sd = published.data("scatter")["sd"]["held_out > methods > cbc > 0"]
     assert 0.0005 < sd < 0.01
     assert own.loc["held_out > methods > cbc > 0", "tolerance"] == pytest.approx(0.0005 + 4 * 2**0.5 * sd)
     assert own.loc["fit > r2_full", "tolerance"] == 0.0005
@@ -173,7 +174,7 @@ def test_other_draws_agree_within_monte_carlo_error(devai_path: Path) -> None:
 def test_the_measured_scatter_is_that_of_draws(devai: pj.Panel) -> None:
     """Against three seeds of its own: of the order of the stored one, and only random numbers have any."""
     few = runpy.run_path(str(ROOT / "benchmarks/scatter.py"))["scatter"](devai, range(5, 8))
-    known = measured_scatter()
+    known = published.data("scatter")["sd"]
     assert not any(key.startswith(("fit", "bound", "beta_hat", "rank_reversal")) for key in known)
     ratio = np.array([few[k] / known[k] for k in known if k in few])
     assert 0.5 < np.median(ratio) < 1.5

@@ -20,9 +20,9 @@ from polyjudge.paper import inputs as sources
 from polyjudge.paper.fetch import LABELS_COMMIT, FetchError, fetch_labels
 from polyjudge.paper.follow_up import OWN, agrees, follow_up
 from polyjudge.paper.human_labels import check_labels, read_labels
+from polyjudge.paper.published import data
 from polyjudge.paper.requirements import (
     GROUPS,
-    MODELS,
     ablate_types,
     read_instances,
     read_judgments,
@@ -142,7 +142,8 @@ def test_ablation_by_type_from_verdicts(
         instances=shared_file("data/devai/instances.jsonl"),
         judgments=tmp_path / "verdicts.csv",
     )
-    assert result.ledger.value("requirement_types", "semantic", "cbc") == tau["semantic"]["cbc"]
+    rows = result.ledger.rows.set_index("key")["computed"]
+    assert rows["requirement_types > semantic > cbc"] == tau["semantic"]["cbc"]
     # Made verdicts are not the published ones, and the ledger says so.
     assert "requirement_types > operational > raw" in set(result.ledger.differs["key"])
 
@@ -157,7 +158,7 @@ def test_the_authors_folder_of_verdicts_is_read(
     assert 0 < requirement_dawid_skene(read_judgments(tmp_path / "all.csv", known, panel), panel) <= 1
     panel = panel.select(languages=panel.languages[:2])  # a quarter of the files
     verdicts = made_verdicts(panel, instances, labels)
-    folders = {judge: model for model, judge in MODELS.items()}
+    folders = {judge: model for model, judge in data("requirements")["folders"].items()}
     for (judge, language, framework, task), rows in verdicts.groupby(["backbone", "language", "framework", "task"]):
         place = tmp_path / "judgments" / folders[judge] / language / framework / "gray_box"
         place.mkdir(parents=True, exist_ok=True)

@@ -40,20 +40,20 @@ def test_every_published_value_has_its_place_in_the_paper(benchmark: published.B
 
 
 def test_verdicts() -> None:
-    assert Answer("x", 1.004).verdict(1.0, 0.005) == "reproduced"
-    assert Answer("x", 1.006).verdict(1.0, 0.005) == "differs"
-    assert Answer("x", 1.006, "identity").verdict(1.0, 0.005) == "differs"
-    assert Answer("x", 1.0, "artefact").verdict(1.0, 0.0) == "artefact"
-    assert Answer("x", None, "artefact").verdict(1.0, 0.0) == "needs data"
-    assert Answer("x", math.nan).verdict(1.0, 1.0) == "differs"
-    assert Answer("x", "Gemini").verdict("Gemini", 0.0) == "reproduced"
-    assert Answer("x", "Qwen", "label").verdict("Gemini", 0.0) == "differs"
-    assert Answer("x", "none").verdict(None, 0.0) == "reproduced"
-    assert Answer("x", "English").verdict(None, 0.0) == "differs"
+    assert Answer(1.004).verdict(1.0, 0.005) == "reproduced"
+    assert Answer(1.006).verdict(1.0, 0.005) == "differs"
+    assert Answer(1.006, kind="identity").verdict(1.0, 0.005) == "differs"
+    assert Answer(1.0, kind="artefact").verdict(1.0, 0.0) == "artefact"
+    assert Answer(None, kind="artefact").verdict(1.0, 0.0) == "needs data"
+    assert Answer(math.nan).verdict(1.0, 1.0) == "differs"
+    assert Answer("Gemini").verdict("Gemini", 0.0) == "reproduced"
+    assert Answer("Qwen", kind="label").verdict("Gemini", 0.0) == "differs"
+    assert Answer("none").verdict(None, 0.0) == "reproduced"
+    assert Answer("English").verdict(None, 0.0) == "differs"
     # With own draws: half a unit, and the measured scatter of two runs.
     reach = REACH * math.sqrt(2) * 0.01
-    assert Answer("x", 1.004 + reach, scatter=0.01).verdict(1.0, 0.005) == "reproduced"
-    assert Answer("x", 1.006 + reach, scatter=0.01).verdict(1.0, 0.005) == "differs"
+    assert Answer(1.004 + reach, scatter=0.01).verdict(1.0, 0.005) == "reproduced"
+    assert Answer(1.006 + reach, scatter=0.01).verdict(1.0, 0.005) == "differs"
 
 
 def test_half_a_unit_of_the_last_digit() -> None:
@@ -66,8 +66,8 @@ def test_half_a_unit_of_the_last_digit() -> None:
         (("decisions", "raw", "regret"), 3.226045, 3.23, 0.005),
     ):
         assert published.printed("devai", path, value) == pytest.approx((shown, half))
-    assert Answer("x", 0.00185).verdict(0.0019, 5e-5) == "reproduced"
-    assert Answer("x", 0.00184).verdict(0.0019, 5e-5) == "differs"
+    assert Answer(0.00185).verdict(0.0019, 5e-5) == "reproduced"
+    assert Answer(0.00184).verdict(0.0019, 5e-5) == "differs"
 
 
 def test_what_the_paper_does_not_contain_is_not_ascribed_to_it() -> None:
@@ -85,7 +85,7 @@ def test_what_the_paper_does_not_contain_is_not_ascribed_to_it() -> None:
 
 def test_a_forgotten_number_is_an_error() -> None:
     values = dict(published.leaves(published.load("devai")))
-    answers = {path: Answer("x", None) for path in values}
+    answers = {path: Answer(None) for path in values}
     assert settle("devai", answers).counts["needs data"] == len(values)
     answers.pop(("fit", "r2_full"))
     with pytest.raises(AssertionError, match="fit > r2_full"):

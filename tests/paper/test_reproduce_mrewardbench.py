@@ -14,8 +14,7 @@ from conftest import shared_file
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.paper import inputs as sources
 from polyjudge.paper import published
-from polyjudge.paper.anchor_check import HumanAnchor, draw_sample, human_anchor
-from polyjudge.paper.mrewardbench import missing_behind, reproduce_mrewardbench
+from polyjudge.paper.mrewardbench import HumanAnchor, draw_sample, human_anchor, missing_behind, reproduce_mrewardbench
 from polyjudge.paper.view import build
 from polyjudge.report import terminal
 

@@ -78,7 +78,6 @@ def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: Audit) -> None:
     helped = audit.uncertainty.cells.assign(verdict="helped", gain=1.0, labels=3)
     more = [
         charts.lines.ranks_before_after(audit.ranks.table),
-        charts.lines.few_shot_curve(few, "judge", 0.5),
         charts.lines.curves(few, "shots", "tau", "low", "Title", x_title="x", y_title="y", at=0.1),
         charts.lines.frontier(costs, costs.assign(error_low=1.0, error_high=4.0), "b"),
         charts.grids.helped_grid(helped, 0.95),

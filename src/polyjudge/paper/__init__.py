@@ -15,7 +15,7 @@ _PUBLIC = {
     "reproduce": "run",
     "Reproduction": "ledger",
     "Ledger": "ledger",
-    "human_anchor": "anchor_check",
+    "human_anchor": "mrewardbench",
     "paper_report": "any_panel",
 }
 _OF_PANELS = {

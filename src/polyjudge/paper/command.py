@@ -168,13 +168,13 @@ def prepare(
     tell(f"wrote {', '.join(p.name for p in written)} to {output}")
 
 
-def _formats(text: str) -> list[str]:
-    from polyjudge.paper.run import check_formats
+def _formats(text: str) -> tuple[str, ...]:
+    from polyjudge.report.export import parse_formats
 
-    return check_formats([] if text == "none" else [part.strip() for part in text.split(",") if part.strip()])
+    return () if text == "none" else parse_formats(text)
 
 
-def _emit(ctx: Context, result: Any, name: str, output: Path | None, formats: list[str], full: bool) -> None:
+def _emit(ctx: Context, result: Any, name: str, output: Path | None, formats: tuple[str, ...], full: bool) -> None:
     """Show a result, and write it with its tables and figures."""
     from polyjudge.panel.files import new_folder
     from polyjudge.paper.run import write

@@ -1,8 +1,11 @@
-"""The DevAI part of the paper: every analysis run again on the released scores, every number answered."""
+"""The DevAI part of the paper: every analysis run again on the released scores, every number answered, its tables."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,18 +16,21 @@ from polyjudge.estimate.bands import Uncertainty, gaussian_radius, uncertainty
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.numbers import p_words
 from polyjudge.panel.panel import Panel
-from polyjudge.paper import published
+from polyjudge.panel.say import say
+from polyjudge.paper import draws, figures, ledger, published
 from polyjudge.paper.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
-from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
-from polyjudge.paper.exact import Tau, bare_comparison, published_information
-from polyjudge.paper.ledger import Answers, measured_scatter, scattered, value, worded
+from polyjudge.paper.follow_up import follow_up
+from polyjudge.paper.human_labels import CAVEAT, LabelCheck, check_labels
+from polyjudge.paper.ledger import Answer, Answers, Correction, Kind, Reproduction, answers_of, correction
+from polyjudge.paper.printed import Table, table
 from polyjudge.paper.requirements import GROUPS, Requirements
 from polyjudge.paper.score_information import Information, information
 from polyjudge.paper.top_judge import TARGET, Decisions, decisions
 from polyjudge.paper.unseen import unseen_language
 from polyjudge.questions.audit.orders import RankReversals, rank_reversals
 from polyjudge.questions.audit.variation import Variance, variance
-from polyjudge.questions.compare.held_out import Comparison, compare
+from polyjudge.questions.compare.held_out import GAIN_SCOPE, Comparison, compare
+from polyjudge.report.build import fields
 
 FULL_FIT = "1 by identity I3: after subtracting its own interaction every language ranks alike. Not evidence."
 SEVERITY = "The order of mean scores: how lenient a judge is, not how good."
@@ -36,7 +42,7 @@ NEED_JUDGMENTS = (
 TYPE_MAP = 'By category, and for "Other" as the released code assigns them; the map stands in docs/paper.md.'
 ADDED = ("Japanese", "Spanish", "Swahili")
 """Languages that the paper adds."""
-MARKED = (("raw", 0), ("cbc", 0), ("cbc", 2))
+MARKED = {"raw": (0,), "cbc": (0, 2)}
 MANY = 10_000
 """Resamples of the run that shows what of an interval belongs to its draws."""
 
@@ -63,7 +69,7 @@ class Findings:
     held_out: Comparison
     many: Comparison
     """Raw and CBC with `MANY` resamples of other draws."""
-    bare: dict[str, Tau]
+    bare: dict[str, draws.Tau]
     """Methods whose published values hang on bare comparisons of floating-point numbers, or on the shuffles."""
     nats: dict[str, float]
     """The information with the published permutations."""
@@ -101,13 +107,13 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
         return int(book[part]["seed"]) if seed is None else seed
 
     resamples, spec = book["held_out"]["replicates"], book["information"]
-    drawn, orders = held_out_draws(n, k, m, resamples, seed_of("held_out"))
+    drawn, orders = draws.held_out_draws(n, k, m, resamples, seed_of("held_out"))
     sizes, few = book["ablation_judges"]["m"], book["ablation_judges"]["replicates_per_subset"]
     base = 7 if seed is None else seed
-    judges = [ablate_judges(panel, [s], few, base + s, draws=plain_draws(n, few, base + s)).table for s in sizes]
+    judges = [ablate_judges(panel, [s], few, base + s, draws=draws.plain_draws(n, few, base + s)).table for s in sizes]
     repeats, counts = book["ablation_tasks"]["repeats"], book["ablation_tasks"]["n"]
     stream = np.random.default_rng(seed_of("ablation_tasks"))
-    subsets = {s: subset_draws(n, s, repeats, stream) for s in counts}
+    subsets = {s: draws.subset_draws(n, s, repeats, stream) for s in counts}
     return Findings(
         panel=panel,
         uncertainty=uncertainty(panel),
@@ -116,11 +122,11 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
         information=information(panel, seed=seed_of("information"), permutations=spec["permutations"]),
         held_out=compare(panel, list(book["held_out"]["methods"]), resamples, seed_of("held_out"), draws=drawn),
         many=compare(panel, ["raw", "cbc"], MANY, seed_of("held_out") + 1),
-        bare=bare_comparison(panel, drawn, orders, seed_of("held_out")),
-        nats=published_information(panel, spec["q"], spec["permutations"], seed_of("information")),
+        bare=draws.bare_comparison(panel, drawn, orders, seed_of("held_out")),
+        nats=draws.published_information(panel, spec["q"], spec["permutations"], seed_of("information")),
         unseen=_unseen(panel, resamples, seed_of("unseen_language")),
         decisions=decisions(
-            panel, resamples, seed_of("decisions"), draws=plain_draws(n, resamples, seed_of("decisions"))
+            panel, resamples, seed_of("decisions"), draws=draws.plain_draws(n, resamples, seed_of("decisions"))
         ),
         judges=pd.concat(judges, ignore_index=True),
         tasks=ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets),
@@ -148,8 +154,8 @@ def _unseen(panel: Panel, resamples: int, seed: int) -> pd.DataFrame:
     stream = np.random.default_rng(seed)
     parts = []
     for language in panel.languages:
-        draws = plain_draws(len(panel.tasks), resamples, stream)
-        parts.append(unseen_language(panel, (0,), resamples, seed, languages=[language], draws=draws).table)
+        drawn = draws.plain_draws(len(panel.tasks), resamples, stream)
+        parts.append(unseen_language(panel, (0,), resamples, seed, languages=[language], draws=drawn).table)
     table = pd.concat(parts).set_index("language")[["raw", "zero_shot"]]
     return pd.concat([table.mean().to_frame("overall").T.rename_axis("language"), table])
 
@@ -159,68 +165,90 @@ def _unseen(panel: Panel, resamples: int, seed: int) -> pd.DataFrame:
 
 def answer(found: Findings, types: Types | None = None) -> Answers:
     """What is known about every published DevAI number; with the requirements and their ablation if they are known."""
-    book = published.load("devai")
-    given: Answers = {("fit", name): value(getattr(found.variance, name)) for name in book["fit"]}
-    given |= _panel(found) | _bound(found) | _information(found) | _requirement_types(book, types or Types())
-    for answers_to in (_reversals, _held_out, _protocols, _costs):
-        given |= answers_to(book, found)
     pairs = found.reversals.pairs
     words = {
         "rank_reversal": [f"{a} / {b}" for a, b in zip(pairs["judge_i"], pairs["judge_j"], strict=True)],
         "ablation_judges": [str(int(x)) for x in found.judges["judges"]],
         "ablation_tasks": [str(int(x)) for x in found.tasks.table["tasks"]],
-        "cost": [column.replace("_", " ") for column in book["cost"]["columns"]],
+        "cost": [column.replace("_", " ") for column in published.load("devai")["cost"]["columns"]],
         "target": str(TARGET),
         "judges_identity": str(JUDGES_IDENTITY),
     }
-    answers = worded("devai", given, words)
-    return answers if found.seed is None else scattered(answers, measured_scatter())
+    answers = ledger.worded("devai", answers_of(_computed(found, types or Types())), words)
+    return answers if found.seed is None else ledger.scattered(answers, published.data("scatter")["sd"])
 
 
-def _panel(found: Findings) -> Answers:
-    panel = found.panel
-    out: Answers = {("panel", "tasks"): value(len(panel.tasks)), ("panel", "runs"): value(panel.n_scores)}
-    for word in ("languages", "judges", "replicates"):
-        out |= {("panel", word, str(i)): value(name) for i, name in enumerate(getattr(panel, word))}
+def _computed(found: Findings, types: Types) -> dict[str, Any]:
+    """The computed values, nested as the published ones."""
+    book = published.load("devai")
+    panel, info, nats = found.panel, found.information, found.nats
+    sizes = {"tasks": len(panel.tasks), "runs": panel.n_scores}
+    tie_rule = f"{info.with_tolerance:.3f} with the tie rule (and other permutations)"
+    return {
+        "panel": sizes | {word: list(getattr(panel, word)) for word in ("languages", "judges", "replicates")},
+        "beta_hat": _cells(found),
+        "rank_reversal": _reversals(book["rank_reversal"], found),
+        "bound": _bound(found),
+        "fit": {name: getattr(found.variance, name) for name in book["fit"]},
+        "held_out": _held_out(book["held_out"], found),
+        "unseen_language": found.unseen.to_dict(),
+        "decisions": _decisions(found),
+        "ablation_judges": found.judges[["tau", "sd"]].to_dict("list"),
+        "ablation_tasks": _ablation_tasks(found.tasks.table),
+        "information": {
+            **fields(info, "slices", "slice_size", "observed"),
+            "null_mean": nats["null_mean"],
+            "debiased": Answer(nats["debiased"], tie_rule),
+            "interval": [nats["low"], nats["high"]],
+            "p": "< 0.002" if nats["p"] < 0.002 else f"{nats['p']:.3g}",
+        },
+        "requirement_types": _requirement_types(book["requirement_types"], types),
+        "cost": _costs(book["cost"], found),
+    }
+
+
+def _cells(found: Findings) -> dict[str, dict[str, Answer]]:
     said = {"clear": "clear of zero", "pointwise": "clear of zero only on its own", "unclear": "not clear of zero"}
+    out: dict[str, dict[str, Answer]] = {}
     for cell in found.uncertainty.cells.to_dict("records"):
         band = f"95% band over all cells [{cell['band_low']:.2f}, {cell['band_high']:.2f}]: {said[cell['verdict']]}"
-        out["beta_hat", cell["language"], cell["judge"]] = value(cell["interaction"], band)
+        out.setdefault(cell["language"], {})[cell["judge"]] = Answer(cell["interaction"], band)
     return out
 
 
-def _reversals(book: dict[str, Any], found: Findings) -> Answers:
-    result, head = found.reversals, "rank_reversal"
+def _reversals(book: dict[str, Any], found: Findings) -> dict[str, Any]:
+    result, rows = found.reversals, []
     pairs = result.pairs
     held = f"{result.count_selected} of {len(pairs)} hold when the choice of the languages is allowed for"
     chance = f"{held}; by chance, without interaction, as many: {p_words(result.p_global, result.p_floor)}"
-    out: Answers = {(head, "reversing_pairs"): value(result.count, chance), (head, "pairs"): value(len(pairs))}
-    for i, row in enumerate(pairs.to_dict("records")):
+    for row in pairs.to_dict("records"):
+        languages: list[Any] = [row["language_a"], row["language_b"]]
         verdict = "holds, with another p" if row["reverses"] else "does not hold at 5%"
-        test = value(row["p_published"], f"{verdict}: p = {row['p_selected']:.2g}")
-        languages = [value(row["language_a"]), value(row["language_b"])]
+        kind: Kind = "reproduced" if row["reverses"] else "artefact"
+        test = Answer(row["p_published"], f"{verdict}: p = {row['p_selected']:.2g}", kind)
         if row["delta"] <= 0:
-            test = value(row["p_published"], reading="1 by definition where nothing reverses.")
-            languages = [value("none", kind="label", basis="label")] * 2
-        elif not row["reverses"]:
-            test = replace(test, kind="artefact")
-        cells = [value(row["judge_i"]), value(row["judge_j"]), value(row["delta"]), test, *languages]
-        out |= {(head, "rows", str(i), str(j)): cell for j, cell in enumerate(cells)}
+            test = Answer(row["p_published"], reading="1 by definition where nothing reverses.")
+            languages = [Answer("none", kind="label", basis="label")] * 2
+        rows.append([row["judge_i"], row["judge_j"], row["delta"], test, *languages])
+    gaps: dict[str, dict[str, float]] = {}
     named = pairs.set_index(pairs["judge_i"] + "/" + pairs["judge_j"])
-    for pair, gaps in book[head]["witness_gaps"].items():
+    for pair, wanted in book["witness_gaps"].items():
         row = named.loc[pair]
         have = {row["language_a"]: row["gap_a"], row["language_b"]: row["gap_b"]}
-        out |= {(head, "witness_gaps", pair, x): value(float(have.get(x, np.nan))) for x in gaps}
+        gaps[pair] = {language: float(have.get(language, np.nan)) for language in wanted}
     best = found.panel.matrix(found.panel.cell_means).idxmax(axis=1)
     top = result.top.set_index("language")["probability"]
-    for judge, languages_of in book[head]["top_judge"].items():
-        for i, language in enumerate(languages_of):
-            name = language if best[language] == judge else f"{language}: {best[language]}"
-            out[head, "top_judge", judge, str(i)] = value(name, f"on top in {top[language]:.0%} of resampled task sets")
-    return out
+
+    def on_top(judge: str, language: Any) -> Answer:
+        name = language if best[language] == judge else f"{language}: {best[language]}"
+        return Answer(name, f"on top in {top[language]:.0%} of resampled task sets")
+
+    tops = {judge: [on_top(judge, language) for language in theirs] for judge, theirs in book["top_judge"].items()}
+    counts = {"reversing_pairs": Answer(result.count, chance), "pairs": len(pairs)}
+    return {**counts, "rows": rows, "witness_gaps": gaps, "top_judge": tops}
 
 
-def _bound(found: Findings) -> Answers:
+def _bound(found: Findings) -> dict[str, Answer]:
     u = found.uncertainty
     all_scores, noise, half = u.sigma_scores, u.sigma_noise, found.largest / 2
     band = (u.cells["band_high"] - u.cells["band_low"]) / 2
@@ -230,9 +258,9 @@ def _bound(found: Findings) -> Answers:
     )
     tasks = f"{found.tasks_for(noise, half)} if the noise is known to have sd {noise:.2f}"
     return {
-        ("bound", "sigma_all_scores"): value(all_scores, f"{noise:.2f} (noise left by double centring)"),
-        ("bound", "radius"): value(found.radius(all_scores), radius),
-        ("bound", "tasks_for_half_of_max_beta"): value(found.tasks_for(all_scores, half), tasks),
+        "sigma_all_scores": Answer(all_scores, f"{noise:.2f} (noise left by double centring)"),
+        "radius": Answer(found.radius(all_scores), radius),
+        "tasks_for_half_of_max_beta": Answer(found.tasks_for(all_scores, half), tasks),
     }
 
 
@@ -245,89 +273,67 @@ def gain_text(found: Findings) -> str:
     )
 
 
-def _held_out(book: dict[str, Any], found: Findings) -> Answers:
-    table = found.held_out.table.set_index("method")
-    out: Answers = {}
-    for name in book["held_out"]["methods"]:
-        ours = tuple(float(table.loc[name, c]) for c in ("tau", "low", "high", "full_fit"))
-        corrected = [_with_many(found, name) if (name, i) in MARKED else "" for i in range(4)]
+def _held_out(book: dict[str, Any], found: Findings) -> dict[str, Any]:
+    table, many = (result.table.set_index("method") for result in (found.held_out, found.many))
+    methods: dict[str, list[Answer]] = {}
+    for name in book["methods"]:
+        ours = [float(table.loc[name, c]) for c in book["columns"]]
+        corrected = [f"{x:.3f} with the tie rule" if name in ("ensemble", "dawid-skene") else "" for x in ours]
+        for at in MARKED.get(name, ()):
+            tau, low, high = many.loc[name, ["tau", "low", "high"]]
+            corrected[at] = f"{tau:.3f} [{low:.3f}, {high:.3f}] with {MANY:,} resamples of other draws"
         if name == "cbc":
             corrected[0] += f"; {gain_text(found)}"
-        if name in ("ensemble", "dawid-skene"):
-            corrected = [f"{x:.3f} with the tie rule" for x in ours]
-        for i, computed in enumerate(found.bare.get(name, ours)):
-            out["held_out", "methods", name, str(i)] = value(computed, corrected[i])
+        methods[name] = [Answer(*both) for both in zip(found.bare.get(name, ours), corrected, strict=True)]
     taus = found.held_out.resample_tau
     better = int((taus["cbc"] > taus["combat-eb"]).sum())
-    all_of_them = better == len(taus) == 1000
     p = 2 * (1 + len(taus) - better) / (1 + len(taus))
-    out["held_out", "cbc_minus_combat"] = value(
-        "positive in all 1000 replicates" if all_of_them else f"positive in {better} of {len(taus)}"
-    )
-    out["held_out", "cbc_minus_combat_p"] = value("< 0.002" if p < 0.002 else f"{p:.2g}")
     order = np.argsort(-found.panel.cell_means.mean(axis=0), kind="stable")
-    return out | {("held_out", "calibrated_order", str(i)): value(found.panel.judges[b]) for i, b in enumerate(order)}
+    return {
+        "methods": methods,
+        "cbc_minus_combat": "positive in all 1000 replicates"
+        if better == len(taus) == 1000
+        else f"positive in {better} of {len(taus)}",
+        "cbc_minus_combat_p": "< 0.002" if p < 0.002 else f"{p:.2g}",
+        "calibrated_order": [found.panel.judges[b] for b in order],
+    }
 
 
-def _with_many(found: Findings, method: str) -> str:
-    tau, low, high = found.many.table.set_index("method").loc[method, ["tau", "low", "high"]]
-    return f"{tau:.3f} [{low:.3f}, {high:.3f}] with {MANY:,} resamples of other draws"
-
-
-def with_binomial(decisions: Decisions) -> pd.DataFrame:
-    """The table with the published interval of the accuracy: exact binomial over all decisions, as if independent."""
-    hits = (decisions.table["accuracy"] * decisions.decisions).round().astype(int)
-    exact = [binomtest(int(x), decisions.decisions).proportion_ci(0.95, method="exact") for x in hits]
-    return decisions.table.assign(accuracy_low=[e.low for e in exact], accuracy_high=[e.high for e in exact])
-
-
-def _protocols(book: dict[str, Any], found: Findings) -> Answers:
-    """Unseen languages, decisions, ablations."""
-    out: Answers = {}
-    for name in ("raw", "zero_shot"):
-        for language in book["unseen_language"][name]:
-            out["unseen_language", name, language] = value(float(found.unseen.loc[language, name]))
-    for row in with_binomial(found.decisions).to_dict("records"):
-        here = ("decisions", str(row["method"]))
-        for part in ("accuracy", "regret"):
-            corrected = gain_text(found) if (row["method"], part) == ("cbc", "accuracy") else ""
-            out[(*here, part)] = value(row[part], corrected)
-            out[(*here, f"{part}_interval", "0")] = value(row[f"{part}_low"])
-            out[(*here, f"{part}_interval", "1")] = value(row[f"{part}_high"])
-    for name, table in (("judges", found.judges), ("tasks", found.tasks.table)):
-        for i, row in enumerate(table.to_dict("records")):
-            out |= {(f"ablation_{name}", part, str(i)): value(row[part]) for part in ("tau", "sd")}
-            if name == "tasks":
-                bound = f"bound {row['bound']:.2f} with the noise's sigma, {row['bound_all_scores']:.2f} as published"
-                out["ablation_tasks", "mean_abs_beta_error", str(i)] = value(row["error"], bound)
+def _decisions(found: Findings) -> dict[str, Any]:
+    """With the published interval of the accuracy: exact binomial over all decisions, as if they were independent."""
+    out, decided = {}, found.decisions.decisions
+    for row in found.decisions.table.to_dict("records"):
+        exact = binomtest(round(row["accuracy"] * decided), decided).proportion_ci(0.95, method="exact")
+        out[str(row["method"])] = {
+            "accuracy": Answer(row["accuracy"], gain_text(found) if row["method"] == "cbc" else ""),
+            "accuracy_interval": [exact.low, exact.high],
+            "regret": row["regret"],
+            "regret_interval": [row["regret_low"], row["regret_high"]],
+        }
     return out
 
 
-def _information(found: Findings) -> Answers:
-    info, nats, head = found.information, found.nats, "information"
-    with_ties = f"{info.with_tolerance:.3f} with the tie rule (and other permutations)"
-    out: Answers = {(head, name): value(getattr(info, name)) for name in ("slices", "slice_size", "observed")}
-    out |= {(head, "null_mean"): value(nats["null_mean"]), (head, "debiased"): value(nats["debiased"], with_ties)}
-    out |= {(head, "interval", str(i)): value(nats[end]) for i, end in enumerate(("low", "high"))}
-    return out | {(head, "p"): value("< 0.002" if nats["p"] < 0.002 else f"{nats['p']:.3g}")}
+def _ablation_tasks(table: pd.DataFrame) -> dict[str, Any]:
+    bounds = "bound {bound:.2f} with the noise's sigma, {bound_all_scores:.2f} as published"
+    errors = [Answer(row["error"], bounds.format_map(row)) for _, row in table.iterrows()]
+    return {"tau": list(table["tau"]), "sd": list(table["sd"]), "mean_abs_beta_error": errors}
 
 
-def _requirement_types(book: dict[str, Any], types: Types) -> Answers:
+def _requirement_types(book: dict[str, Any], types: Types) -> dict[str, dict[str, Answer]]:
     known = types.requirements
-    out: Answers = {}
-    for group, row in book["requirement_types"].items():
-        names = GROUPS[group]
-        counts = {} if known is None else {n.lower().replace(" ", "_"): known.count(n) for n in names}
+    out: dict[str, dict[str, Answer]] = {}
+    for group, row in book.items():
+        counts: dict[str, int] = {}
         if known is not None:
-            counts |= {"requirements": known.count(*names), "tasks": known.tasks(*names)}
-        for name in row:
-            if name in ("raw", "cbc"):
-                tau, reading = types.tau[group][name] if types.tau else None, "" if types.tau else NEED_JUDGMENTS
-                out["requirement_types", group, name] = value(tau, basis="verdicts given", reading=reading)
-            else:
-                reading = TYPE_MAP if known else NEED_INSTANCES
-                asked = value(counts.get(name), basis="benchmark's requirements", reading=reading)
-                out["requirement_types", group, name] = asked
+            counts = {name.lower().replace(" ", "_"): known.count(name) for name in GROUPS[group]}
+            counts |= {"requirements": known.count(*GROUPS[group]), "tasks": known.tasks(*GROUPS[group])}
+        reading, lacking = TYPE_MAP if known else NEED_INSTANCES, "" if types.tau else NEED_JUDGMENTS
+        out[group] = {
+            name: Answer((types.tau or {}).get(group, {}).get(name), basis="verdicts given", reading=lacking)
+            if name in ("raw", "cbc")
+            else Answer(counts.get(name), basis="benchmark's requirements", reading=reading)
+            for name in row
+        }
     return out
 
 
@@ -340,14 +346,146 @@ def calls(found: Findings) -> dict[str, int]:
     }
 
 
-def _costs(book: dict[str, Any], found: Findings) -> Answers:
-    others = range(1, len(book["cost"]["columns"]))
-    out: Answers = {("cost", name, str(i)): value(None) for name in calls(found) for i in others}
-    first, second = (("cost", name, "0") for name in calls(found))
-    panel = found.panel
-    out[first] = value(
-        calls(found)[first[1]],
-        reading=f"One call for each of {found.requirements} requirements (the fewest that give the released scores), "
-        f"{len(panel.judges)} judges, {len(panel.replicates)} replicates and {len(ADDED)} added languages.",
+def _costs(book: dict[str, Any], found: Findings) -> dict[str, Any]:
+    panel, (first, second) = found.panel, calls(found).items()
+    reading = (
+        f"One call for each of {found.requirements} requirements (the fewest that give the released scores), "
+        f"{len(panel.judges)} judges, {len(panel.replicates)} replicates and {len(ADDED)} added languages."
     )
-    return out | {second: value(calls(found)[second[1]], basis="published sizes")}
+    others = [None] * (len(book["columns"]) - 1)
+    return {
+        first[0]: [Answer(first[1], reading=reading), *others],
+        second[0]: [Answer(second[1], basis="published sizes"), *others],
+    }
+
+
+# --- tables and figures ---
+
+
+def reproduce_devai(
+    panel: Panel,
+    labels: pd.DataFrame | None,
+    types: Types,
+    replication: str | Path | None,
+    seed: int | None,
+    more: tuple[str, ...],
+) -> Reproduction:
+    """The DevAI part of the paper from its panel, human verdicts, requirements by type and repeat calls; with `more`
+    notes."""
+    found = analyse(panel, seed)
+    check = None if labels is None else check_labels(panel, labels)
+    errors = published.load("devai")["ablation_tasks"]["mean_abs_beta_error"]
+    return Reproduction(
+        ledger=ledger.settle("devai", answer(found, types)),
+        corrections=(*_corrections(found, types), *_seen(check)),
+        tables=tuple(_tables(found, replication, check)),
+        figures={
+            "interaction_heatmap": lambda: figures.heatmap(found.uncertainty),
+            "ranks_before_after": lambda: figures.ranks_of(panel),
+            "reversal_strength": lambda: figures.reversal_strength(found.reversals.pairs, found.reversals.alpha),
+            "convergence": lambda: figures.convergence(found.tasks.table.assign(published_error=errors)),
+        },
+        inputs={"scores": panel.fingerprint},
+        notes=(*ledger.notes(seed), *more, *(() if check is None else (CAVEAT,))),
+        labels=check,
+    )
+
+
+def _tables(found: Findings, replication: str | Path | None, check: LabelCheck | None) -> Iterator[Table]:
+    book, mine = published.load("devai"), _computed(found, Types())
+    made = partial(table, "devai")
+    yield made("rank_reversal", _reversal_table(book["rank_reversal"]["rows"], found.reversals.pairs))
+    yield made("calibration", _calibration(book["held_out"], mine["held_out"], found.held_out.table), scope=GAIN_SCOPE)
+    ends = [f"{x}{end}" for x in ("agreement", "regret") for end in ("", "_low", "_high")]
+    decided = [
+        (name, source, *(a.value for a in answers_of(part["decisions"][name]).values()))
+        for name in ("raw", "cbc")
+        for source, part in (("published", book), ("computed", mine))
+    ]
+    yield made("decisions", pd.DataFrame(decided, columns=["method", "source", *ends]), target=TARGET)
+    old = pd.DataFrame(book["unseen_language"]).loc[found.unseen.index]
+    yield made("unseen_language", _beside(old, found.unseen, "raw", "zero_shot").reset_index())
+    judges = [found.judges[["judges", "subsets"]].astype(int), _beside(book["ablation_judges"], found.judges)]
+    yield made("ablation_judges", pd.concat(judges, axis=1), identity=JUDGES_IDENTITY)
+    new, theirs = found.tasks.table, book["ablation_tasks"]
+    beside = _beside({**theirs, "error": theirs["mean_abs_beta_error"]}, new, "tau", "sd", "error")
+    bounds = {"bound_as_published": new["bound_all_scores"], "bound_noise": new["bound"]}
+    yield made("ablation_tasks", pd.concat([new["tasks"].astype(int), beside, pd.DataFrame(bounds)], axis=1))
+    rows = [(name.replace("_", " "), *book["cost"][name], n) for name, n in calls(found).items()]
+    yield made("cost", pd.DataFrame(rows, columns=["component", *book["cost"]["columns"], "calls_computed"]))
+    yield made("follow_up", follow_up(found.panel, found.reversals, replication))
+    if check is not None:
+        yield made("human_labels", check.cells, answers=check.answers)
+
+
+def _reversal_table(theirs: list[list[Any]], pairs: pd.DataFrame) -> pd.DataFrame:
+    languages = pairs["language_a"] + " / " + pairs["language_b"]
+    return pd.DataFrame(
+        {
+            "pair": pairs["judge_i"] + " / " + pairs["judge_j"],
+            "delta_published": [row[2] for row in theirs],
+            "delta": pairs["delta"],
+            "languages": languages.where(pairs["delta"] > 0, None),
+            "p_published": [row[3] for row in theirs],
+            "p_as_published": pairs["p_published"],
+            "p_selected": pairs["p_selected"],
+            "holds": pairs["reverses"].map({True: "yes", False: "no"}),
+        }
+    )
+
+
+def _calibration(book: dict[str, Any], mine: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
+    table, gain, rows = table.set_index("method"), ["gain", "gain_low", "gain_high"], []
+    for name, old in book["methods"].items():
+        new, code = [a.value for a in mine["methods"][name]], table.loc[name, "identity"]
+        rows.append((name, *old, *new, *table.loc[name, gain], str(say(f"identity.{code}")) if code else ""))
+    both = [f"{x}_{w}" for w in ("published", "computed") for x in book["columns"]]
+    return pd.DataFrame(rows, columns=["method", *both, *gain, "identity"])
+
+
+def _beside(old: Mapping[str, Any] | pd.DataFrame, new: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Columns (tau and sd where none are named) as published and as computed."""
+    out = pd.DataFrame(index=new.index)
+    for name in names or ("tau", "sd"):
+        out[f"{name}_published"], out[f"{name}_computed"] = old[name], new[name]
+    return out
+
+
+# --- corrections: what in the paper does not hold or is arithmetic, and what can be said instead. Their texts are in
+# data/corrections.json, with what the paper concedes and what its authors say later, in their words.
+
+
+def _corrections(found: Findings, types: Types) -> tuple[Correction, ...]:
+    """Of the DevAI part, without labels."""
+    u, rev = found.uncertainty, found.reversals
+    lost = rev.pairs[(rev.pairs["p_published"] <= rev.alpha) & ~rev.pairs["reverses"]]
+    turned = rev.pairs[rev.pairs["delta"] > 0]
+    gemini = (turned["judge_i"] == "Gemini") | (turned["judge_j"] == "Gemini")
+    sizes = {"pairs": len(rev.pairs), "p": p_words(rev.p_global, rev.p_floor)}
+    tasks = found.tasks_for(u.sigma_noise, found.largest / 2)
+    given = types.dawid_skene
+    asked = "" if given is None else f"; on single requirements, as the text has it, Dawid-Skene has tau {given:.3f}"
+    return (
+        correction("reversals", rev=rev, lost=_pairs(lost) or "none", **sizes),
+        correction("uncertainty", u=u, radius=found.radius(u.sigma_noise), tasks=tasks, cells=len(u.cells)),
+        correction("upper-end", high=float(found.many.table.set_index("method")["high"]["cbc"]), many=MANY),
+        correction("dawid-skene", asked=asked),
+        correction("agree", full_fit=FULL_FIT),
+        correction("right-judge", target=str(TARGET)),
+        correction("consistency", gain=gain_text(found), scope=GAIN_SCOPE),
+        correction("more-judges", identity=str(JUDGES_IDENTITY)),
+        correction("order", severity=SEVERITY),
+        correction("which-pairs", seven=_pairs(turned), gemini=int(gemini.sum())),
+        correction("zeros"),
+    )
+
+
+def _pairs(table: pd.DataFrame) -> str:
+    return "; ".join(f"{a} / {b}" for a, b in zip(table["judge_i"], table["judge_j"], strict=True))
+
+
+def _seen(check: LabelCheck | None) -> tuple[Correction, ...]:
+    """What the panel knows about the work, with labels."""
+    if check is None:
+        return ()
+    return correction("measured", s=check.signal, r=check.panel, check=check), correction("helped", check=check)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
@@ -17,10 +14,6 @@ from polyjudge.report.charts.grids import interaction_heatmap
 from polyjudge.report.charts.lines import rank_lines
 from polyjudge.report.charts.theme import LIGHT, finish
 from polyjudge.report.charts.vega import Picture, bands, layer, of, plot, stacked
-from polyjudge.report.export import save_chart
-
-SHARPNESS = 3
-"""Pixels of the PNG per unit of the chart: about 290 dots per inch."""
 
 
 def heatmap(result: Uncertainty) -> Picture:
@@ -131,14 +124,6 @@ def convergence(table: pd.DataFrame) -> Picture:
     chart = layer(*layers).properties(width=290, height=210)
     note = ["The bounds cover all cells at once with 95% confidence;", "the error is a mean over cells."]
     return finish(chart, "Error of the interaction by number of tasks", note)
-
-
-def write(chart: Picture, folder: Path, name: str, formats: Iterable[str]) -> list[Path]:
-    """Write a chart in each format. The files are complete or not there."""
-    paths = [folder / f"{name}.{ending}" for ending in formats]
-    for path in paths:
-        save_chart(chart, path, SHARPNESS)
-    return paths
 
 
 def _axis_titles(chart: Picture, x: str | None = None, y: str | None = None) -> Picture:

@@ -119,8 +119,7 @@ def _correlations(panel: Panel, array: Array, truth: Array, resamples: int, seed
         a, b, aa, bb, ab = (moments @ times.T) / (size * times.sum(axis=1))
         spread = np.sqrt(np.maximum((aa - a * a) * (bb - b * b), 0.0))
         # A cell that gives every task the same score has no correlation.
-        out: Array = np.divide(ab - a * b, spread, out=np.full_like(ab, np.nan), where=spread > 1e-6)
-        return out
+        return np.divide(ab - a * b, spread, out=np.full_like(ab, np.nan), where=spread > 1e-6)
 
     drawn = np.concatenate([r(times.astype(float)) for times in draw_blocks(n, resamples, seed)], axis=1)
     low, high = np.nanquantile(drawn, [0.025, 0.975], axis=1)

@@ -44,18 +44,18 @@ REACH = 4.0
 class Answer:
     """What is known about one published value.
 
-    `value` is the number computed again (None: it cannot be); `kind` the verdict if it prints as published; `basis`
-    what it was computed from; `corrected` the value that should stand there, `reading` how to read it; `scatter` the
-    standard deviation of the value over independent draws, 0 where the published draws or none are used.
+    `value` is the number computed again (None: it cannot be), `corrected` what should stand there; `kind` the verdict
+    if it prints as published; `basis` what it was computed from; `reading` how to read it; `scatter` the standard
+    deviation of the value over independent draws, 0 where the published draws or none are used; `number` its name.
     """
 
-    number: str
     value: float | str | None
+    corrected: str = ""
     kind: Kind = "reproduced"
     basis: str = "released scores"
-    corrected: str = ""
     reading: str = ""
     scatter: float = 0.0
+    number: str = ""
 
     def verdict(self, expected: float | str | None, half_unit: float) -> Verdict:
         """How `value` stands against the printed value, whose last digit has this half unit."""
@@ -76,9 +76,9 @@ class Answer:
 Answers = dict[Path, Answer]
 
 
-def value(computed: float | str | None, corrected: str = "", **more: Any) -> Answer:
-    """A computed value, worded by its path."""
-    return Answer("", computed, corrected=corrected, **more)
+def answers_of(computed: Mapping[str, Any], basis: str = "released scores") -> Answers:
+    """Computed values, nested as the published ones, by their paths; an `Answer` where there is more to say of one."""
+    return {path: v if isinstance(v, Answer) else Answer(v, basis=basis) for path, v in published.leaves(computed)}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -98,12 +98,6 @@ class Ledger(Result):
     def differs(self) -> pd.DataFrame:
         """The rows that do not agree."""
         return self.rows[self.rows["verdict"] == "differs"]
-
-    def value(self, *path: str) -> float | str | None:
-        """The computed value of one row."""
-        row = self.rows.loc[self.rows["key"] == published.key(path)]
-        out: float | str | None = row["computed"].iloc[0]
-        return out
 
 
 def settle(benchmark: Benchmark, answers: Mapping[Path, Answer]) -> Ledger:
@@ -148,16 +142,6 @@ def scattered(answers: Answers, scatter: Mapping[str, float]) -> Answers:
     }
 
 
-def within(width: float) -> float:
-    """The scatter under which a value may lie this far from the printed one."""
-    return width / (REACH * math.sqrt(2))
-
-
-def measured_scatter() -> dict[str, float]:
-    """Standard deviation of every random DevAI value over independent draws, as `benchmarks/scatter.py` found it."""
-    return dict(published.data("scatter")["sd"])
-
-
 def worded(benchmark: Benchmark, given: Mapping[Path, Answer], words: Mapping[str, str | Sequence[str]]) -> Answers:
     """The answers with the wording of `data/answers.json`: number, kind and reading where they say none themselves.
 
@@ -173,7 +157,7 @@ def worded(benchmark: Benchmark, given: Mapping[Path, Answer], words: Mapping[st
         if answer is None:
             if kind != "setting":
                 continue
-            answer = Answer("", taken[path], "setting", "setting")
+            answer = Answer(taken[path], kind="setting", basis="setting")
         last = match.groups()[-1] if match.groups() else ""
         known = {n: w if isinstance(w, str) else "" for n, w in words.items()}
         known["place"] = str(int(path[-1]) + 1) if path[-1].isdigit() else ""
@@ -188,7 +172,7 @@ def worded(benchmark: Benchmark, given: Mapping[Path, Answer], words: Mapping[st
             answer,
             number=answer.number or number.format(*groups, **known),
             kind=answer.kind if answer.kind != "reproduced" or not kind else kind,
-            basis="label" if kind == "label" and answer.basis == "released scores" else answer.basis,
+            basis="label" if kind == "label" else answer.basis,
             reading=answer.reading or reading.format(**known),
         )
     return out

@@ -7,20 +7,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau
 from polyjudge.panel.arrays import Array, tie_gap
+from polyjudge.panel.gold import proportional
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import track
 from polyjudge.paper import figures, ledger, published
-from polyjudge.paper.anchor_check import MARGIN_RANGE, HumanAnchor, draw_sample, human_anchor
-from polyjudge.paper.draws import item_draws, of_draws, summary
-from polyjudge.paper.ledger import Answer, Answers, Correction, Reproduction, correction, notes, value, within
+from polyjudge.paper.draws import item_draws, of_draws, strata_draws, summary
+from polyjudge.paper.ledger import REACH, Answer, Answers, Correction, Reproduction, answers_of, correction, notes
 from polyjudge.paper.methods.btl import fit_btl, pair_counts
 from polyjudge.paper.printed import Table, table
+from polyjudge.report.result import Result
 
 MATRIX = "published matrix"
 PANEL = "released panel"
+DRAWN, RELEASED = "sample drawn from the panel", "released sample"
+MARGIN_RANGE = (-4.0, 4.0)
+"""Smallest and largest margin of two scores from 1 to 5."""
 GAP = tie_gap(*MARGIN_RANGE)
 NEED_PANEL = "Needs the full panel: give it with --data, or let it be fetched."
 NEED_SAMPLE = "Needs the human-anchor sample (give it with --anchor) or the full panel, from which it can be drawn."
@@ -62,17 +67,22 @@ def reproduce_mrewardbench(
     if sample is not None:
         draws = spec["seed"] if seed is None else seed
         anchor = human_anchor(sample, book["panel"]["languages"], spec["bootstrap"], draws)
-    given: Answers = {
-        **_panel(book, panel),
-        **_matrices(external, means),
-        **_held_out(external),
-        **_full_fit(book, external, means),
-        **({} if anchor is None else _anchor(book["human_anchor"], anchor, drawn)),
+    basis = PANEL if external else MATRIX
+    computed = {"panel": _panel(book, panel), **_matrices(external, means), **_full_fit(book, external, means)}
+    if external:
+        taus: dict[str, list[Any]] = {name: list(summary(tau)) for name, tau in external.tau.items()}
+        taus["cbc"][0] = Answer(taus["cbc"][0], _gain_text(external), basis=basis)
+        computed["held_out"] = taus
+    given = answers_of(computed, basis)
+    if anchor:
+        given |= answers_of({"human_anchor": _anchor(spec, anchor, drawn)}, DRAWN if drawn else RELEASED)
+    lacking = {
+        path: Answer(None, reading=NEED_SAMPLE if path[0] == "human_anchor" else NEED_PANEL)
+        for path, _ in published.leaves(book)
+        if (anchor if path[0] == "human_anchor" else external) is None
     }
-    sources = {"held_out": external, "human_anchor": anchor}
-    lacking = {path for path, _ in published.leaves(book) if sources.get(path[0]) is None} - given.keys()
-    names = [row["language"] for row in book["human_anchor"]["by_language"]]
-    answers = ledger.worded("mrewardbench", given | {path: _needed(path) for path in lacking}, {"human_anchor": names})
+    names = [row["language"] for row in spec["by_language"]]
+    answers = ledger.worded("mrewardbench", lacking | given, {"human_anchor": names})
     if seed is not None:
         answers = ledger.scattered(answers, _scatter(external, anchor))
     note = "" if external else "From the published matrix of mean margins, not from the panel."
@@ -110,8 +120,7 @@ def available_means(panel: Panel, weights: Array) -> Array:
     there = ~np.isnan(panel.scores)
     total = weights @ np.where(there, panel.scores, 0.0).reshape(n, k * m)
     count = weights @ there.reshape(n, k * m).astype(float)
-    out: Array = (total / count).reshape(-1, k, m)
-    return out
+    return (total / count).reshape(-1, k, m)
 
 
 def held_out(panel: Panel, resamples: int, seed: int) -> External:
@@ -147,13 +156,6 @@ def _matrix(book: dict[str, Any], name: str) -> pd.DataFrame:
     return pd.DataFrame(book[name]).T
 
 
-def _needed(path: tuple[str, ...]) -> Answer:
-    """A value that what is at hand does not give."""
-    if path[0] != "human_anchor":
-        return value(None, reading=NEED_PANEL)
-    return Answer("human anchor: " + " ".join(path[1:]).replace("_", " "), None, reading=NEED_SAMPLE)
-
-
 def missing_behind(means: pd.DataFrame, items: int) -> int:
     """How many margins are missing, read off the means: whole margins add up to a whole number over those present.
 
@@ -165,117 +167,98 @@ def missing_behind(means: pd.DataFrame, items: int) -> int:
     return int(whole.argmax(axis=-1).sum())
 
 
-def _panel(book: dict[str, Any], panel: Panel | None) -> Answers:
-    matrix = _matrix(book, "raw_mean_margin")
-    languages, judges = (matrix.index, matrix.columns) if panel is None else (panel.languages, panel.judges)
-    out: Answers = {}
-    for word, names in (("languages", languages), ("judges", judges)):
-        out |= {("panel", word, str(i)): value(name) for i, name in enumerate(names)}
+def _panel(book: dict[str, Any], panel: Panel | None) -> dict[str, Any]:
     if panel is None:
-        missing = missing_behind(matrix, book["panel"]["items_per_language"])
+        matrix = _matrix(book, "raw_mean_margin")
         why = "Fewest gaps under which each published mean is a whole sum of margins over the rest."
-        return out | {("panel", "missing_margins"): value(missing, basis=MATRIX, reading=why)}
+        missing = Answer(missing_behind(matrix, book["panel"]["items_per_language"]), basis=MATRIX, reading=why)
+        return {"languages": list(matrix.index), "judges": list(matrix.columns), "missing_margins": missing}
     n, k, m = panel.shape
-    sizes: dict[tuple[str, ...], int]
-    sizes = {("items_per_language",): n, ("language_item_instances",): n * k, ("judged_pairs",): n * k * m}
-    sizes |= {("subsets", name): len(panel.slice(name).tasks) for name in book["panel"]["subsets"]}
-    sizes |= {("missing_margins",): int(np.isnan(panel.scores).sum())}
-    return out | {("panel", *path): value(size, basis=PANEL) for path, size in sizes.items()}
-
-
-def _matrices(external: External | None, means: pd.DataFrame) -> Answers:
-    tables = {"beta_hat": pd.DataFrame(double_centre(means.to_numpy()), means.index, means.columns)}
-    why = "Double centring of the published means, against the published matrix: two releases that agree."
-    more = {"basis": MATRIX, "reading": why}
-    if external is not None:
-        tables |= {"raw_mean_margin": external.means, "judge_aware_btl": external.btl}
-        more = {"basis": PANEL}
     return {
-        (name, str(language), str(judge)): value(cell, **more)
-        for name, table in tables.items()
-        for language, row in table.iterrows()
-        for judge, cell in row.items()
+        "languages": list(panel.languages),
+        "judges": list(panel.judges),
+        "items_per_language": n,
+        "language_item_instances": n * k,
+        "judged_pairs": n * k * m,
+        "subsets": {name: len(panel.slice(name).tasks) for name in book["panel"]["subsets"]},
+        "missing_margins": int(np.isnan(panel.scores).sum()),
     }
 
 
-def _held_out(external: External | None) -> Answers:
-    out: Answers = {}
-    for name, tau in external.tau.items() if external else ():
-        out |= {("held_out", name, str(i)): value(x, basis=PANEL) for i, x in enumerate(summary(tau))}
-    if external:
-        best = ("held_out", "cbc", "0")
-        out[best] = replace(out[best], corrected=_gain_text(external))
-    return out
+def _matrices(external: External | None, means: pd.DataFrame) -> dict[str, Any]:
+    beta = pd.DataFrame(double_centre(means.to_numpy()), means.index, means.columns)
+    if external is not None:
+        tables = {"beta_hat": beta, "raw_mean_margin": external.means, "judge_aware_btl": external.btl}
+        return {name: table.T.to_dict() for name, table in tables.items()}
+    why = "Double centring of the published means, against the published matrix: two releases that agree."
+    return {"beta_hat": beta.map(lambda cell: Answer(cell, basis=MATRIX, reading=why)).T.to_dict()}
 
 
-def _full_fit(book: dict[str, Any], external: External | None, means: pd.DataFrame) -> Answers:
+def _full_fit(book: dict[str, Any], external: External | None, means: pd.DataFrame) -> dict[str, Any]:
     matrix, basis, note = means.to_numpy(), PANEL if external else MATRIX, "" if external else FROM_MATRIX
     btl = external.btl if external else _matrix(book, "judge_aware_btl")
     of_btl = "" if external else "Computed from the published matrix of BTL strengths, not from the panel."
-    out: Answers = {}
-    for name, cells, reading in (
-        ("raw", matrix, note),
-        ("judge_aware_btl", btl.to_numpy(), of_btl),
-        ("cbc", matrix - double_centre(matrix), FULL_FIT),
-    ):
-        out["full_fit", name] = value(float(mean_tau(cells[None], GAP)[0]), basis=basis, reading=reading)
-    reading = f"{SEVERITY} {note}".strip()
-    order = means.columns[np.argsort(-matrix.mean(axis=0), kind="stable")]
-    return out | {
-        ("calibrated_order", str(i)): value(str(b), basis=basis, reading=reading) for i, b in enumerate(order)
+    fits = {
+        name: Answer(float(mean_tau(cells[None], GAP)[0]), basis=basis, reading=reading)
+        for name, cells, reading in (
+            ("raw", matrix, note),
+            ("judge_aware_btl", btl.to_numpy(), of_btl),
+            ("cbc", matrix - double_centre(matrix), FULL_FIT),
+        )
     }
+    order = means.columns[np.argsort(-matrix.mean(axis=0), kind="stable")]
+    reading = f"{SEVERITY} {note}".strip()
+    return {"full_fit": fits, "calibrated_order": [Answer(str(b), basis=basis, reading=reading) for b in order]}
 
 
-def _anchor(spec: dict[str, Any], anchor: HumanAnchor, drawn: bool) -> Answers:
+def _anchor(spec: dict[str, Any], anchor: HumanAnchor, drawn: bool) -> dict[str, Any]:
     """`drawn`: the sample comes from the panel. Which of its ties rounding tips then depends on the order of sums."""
-    head = "human_anchor"
     table: dict[str, dict[str, int]] = anchor.by_language.set_index("language").to_dict("index")  # type: ignore[assignment]
-    total = table["all"]
-    rows, languages = total["rows"], len(table) - 1
-    basis = "sample drawn from the panel" if drawn else "released sample"
-    out: Answers = {(head, "sample_per_language"): value(rows / languages, basis=basis)}
-    for name in spec["strata"]:
-        out[head, "strata", name] = value(anchor.strata[name] / languages, basis=basis)
+    total, basis = table.pop("all"), DRAWN if drawn else RELEASED
+    rows = total["rows"]
     why = (
         f"{total['counted']} ties became about 1e-17 by rounding and were counted as agreement; with a tie tolerance "
         f"agreement is {total['raw']} before and {total['calibrated']} of {rows} after. Retracted by the authors "
         f"(docs/RELEASE_AUDIT.md)."
     )
     change = f"{anchor.interval('gain')[0]:.1%} ({total['changed']} of {rows} decisions changed)"
-    scatter = within(total["ties"] / rows) if drawn else 0.0
+    artefact = Answer(None, kind="artefact", basis=basis, reading=why, scatter=_tips(total) if drawn else 0.0)
+    overall: dict[str, Answer] = {}
     for name, key, instead in (
         ("raw", "raw_published", ""),
         ("cbc", "calibrated_published", _rate(anchor, "calibrated")),
         ("gain", "gain_published", change),
     ):
         ends = (name if name == "gain" else f"{name}_agreement", f"{name}_ci_low", f"{name}_ci_high")
-        more = {} if name == "raw" else {"kind": "artefact", "reading": why, "scatter": scatter}
-        for end, share in zip(ends, anchor.interval(key), strict=True):
-            out[head, "overall", end] = value(share, instead, basis=basis, **more)
-    return out | _anchor_languages(spec, table, basis, drawn)
-
-
-def _anchor_languages(spec: dict[str, Any], table: dict[str, dict[str, int]], basis: str, drawn: bool) -> Answers:
-    """The anchor's agreement in each language, before and after calibrating."""
-    out: Answers = {}
-    languages = sorted(set(table) - {"all"})
-    for i, row in enumerate(spec["by_language"]):
-        here = ("human_anchor", "by_language", str(i))
+        more = Answer(None, basis=basis) if name == "raw" else replace(artefact, corrected=instead)
+        overall |= {end: replace(more, value=x) for end, x in zip(ends, anchor.interval(key), strict=True)}
+    by_language = []
+    for language, row in zip(sorted(table), spec["by_language"], strict=True):
         mine = table[row["language"]]
         n = mine["rows"]
-        out[(*here, "language")] = value(languages[i])
-        out[(*here, "raw_agreement")] = value(mine["raw_published"] / n, basis=basis)
         same = mine["calibrated_published"] == mine["calibrated"]
         ties = f" ({mine['counted']} of {n} were ties)" if mine["counted"] else ""
-        out[(*here, "cbc_agreement")] = value(
+        calibrated = Answer(
             mine["calibrated_published"] / n,
             f"{mine['calibrated'] / n:.0%}{ties}",
             kind="identity" if same else "artefact",
             basis=basis,
             reading="Equal to the raw agreement by identity I1." if same else "Rounding turned ties into agreement.",
-            scatter=within(mine["ties"] / n) if drawn else 0.0,
+            scatter=_tips(mine) if drawn else 0.0,
         )
-    return out
+        share = mine["raw_published"] / n
+        by_language.append({"language": language, "raw_agreement": share, "cbc_agreement": calibrated})
+    return {
+        "sample_per_language": rows / len(table),
+        "strata": {name: anchor.strata[name] / len(table) for name in spec["strata"]},
+        "overall": overall,
+        "by_language": by_language,
+    }
+
+
+def _tips(row: dict[str, int]) -> float:
+    """The scatter under which all ties may lie on the other side."""
+    return row["ties"] / row["rows"] / (REACH * 2**0.5)
 
 
 def _scatter(external: External | None, anchor: HumanAnchor | None) -> dict[str, float]:
@@ -327,3 +310,117 @@ def _external_table(book: dict[str, Any], external: External | None, answers: An
     columns = ["method", *(f"{x}_{w}" for w in ("published", "computed") for x in ("tau", "low", "high", "full_fit"))]
     more = "" if external else " Computed values need the panel."
     return table("mrewardbench", "external_validation", pd.DataFrame(rows, columns=columns), more=more)
+
+
+# --- the human-anchor check, end to end: a gain of 55 decisions that rounding made (docs/methods.md, section 12) ---
+
+PROOF = (
+    "Identity I1: the interaction sums to zero over judges, so the mean over judges of S - beta is the mean over "
+    "judges of S, for every item and language. The panel-mean decision cannot change; where it seems to, rounding "
+    "decided a tie."
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class HumanAnchor(Result):
+    """Agreement of the panel-mean decision with the human preference, as published and with a tie tolerance.
+
+    `by_language` ends with the row "all": rows, agreement counts as published (raw_published, calibrated_published) and
+    with the tolerance (raw, calibrated), `ties` (exact ties of the raw margin), `rounding` (ties that rounding gave a
+    sign: a margin of 0 became about 1e-17), `counted` (those of them that were then counted as agreement), `shifted`
+    (margins that moved by more than the tolerance: items that lack a judge's score, so that I1 does not bind),
+    `changed` (decisions that changed by more than the tolerance).
+    `intervals` has rate, low and high of each agreement and gain: bootstrap over items inside language and subset.
+    """
+
+    by_language: pd.DataFrame
+    intervals: pd.DataFrame
+    strata: dict[str, int]
+    """Sampled items of each subset, over all languages."""
+    tolerance: float
+    resamples: int
+    seed: int
+    published_draws: dict[str, Array]
+    """Agreement as published in every resample: raw, cbc, gain."""
+    proof: str = PROOF
+
+    def interval(self, name: str) -> tuple[float, float, float]:
+        """Rate, low and high of one row of `intervals`."""
+        row = self.intervals.loc[self.intervals["quantity"] == name, ["rate", "low", "high"]].to_numpy(float)[0]
+        return float(row[0]), float(row[1]), float(row[2])
+
+
+def draw_sample(panel: Panel, per_language: int = 100, seed: int = 107) -> pd.DataFrame:
+    """The sampled items of the check, drawn from the panel as published, with the panel-mean margin before and after.
+
+    In each language every subset gives its share of items (largest remainder), without replacement. The columns are
+    those of `sources.anchor_sample`.
+    """
+    assert panel.grouping is not None
+    assert panel.grouping.task is not None
+    rng = np.random.default_rng(seed)
+    by_name = np.argsort(np.array(panel.tasks), kind="stable")
+    subset = panel.grouping.task[by_name]
+    size = proportional(np.bincount(subset, minlength=len(panel.grouping.labels)), per_language)
+    beta = double_centre(np.nanmean(panel.scores, axis=0))
+    parts = []
+    for language in sorted(panel.languages):
+        l = panel.languages.index(language)  # noqa: E741
+        for s in np.argsort(panel.grouping.labels):
+            members = by_name[subset == s]
+            chosen = members[rng.choice(len(members), size[s], replace=False)]
+            margins = panel.scores[chosen, l]
+            part = pd.DataFrame({"item": [panel.tasks[i] for i in chosen], "subset": panel.grouping.labels[s]})
+            part["language"] = language
+            part["raw_margin"] = np.nanmean(margins, axis=1)
+            part["cbc_margin"] = np.nanmean(margins - beta[l], axis=1)
+            parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def human_anchor(sample: pd.DataFrame, languages: list[str], resamples: int = 1000, seed: int = 107) -> HumanAnchor:
+    """The check on the authors' sample (columns of `sources.anchor_sample`)."""
+    raw, calibrated = (sample[name].to_numpy(float) for name in ("raw_margin", "cbc_margin"))
+    decision, after = (np.where(np.abs(x) <= GAP, 0, np.sign(x)) for x in (raw, calibrated))
+    facts = pd.DataFrame(
+        {
+            "language": sample["language"].to_numpy(),
+            "rows": 1,
+            # As published: the bare sign of a floating-point mean.
+            "raw_published": raw > 0,
+            "calibrated_published": calibrated > 0,
+            "raw": decision > 0,
+            "calibrated": after > 0,
+            "ties": decision == 0,
+            "rounding": (np.sign(raw) != np.sign(calibrated)) & (decision == after),
+            "counted": (raw <= 0) & (calibrated > 0) & (decision == after),
+            "shifted": np.abs(calibrated - raw) > GAP,
+            "changed": decision != after,
+        }
+    )
+    table = facts.groupby("language").sum().loc[languages]
+    table.loc["all"] = table.sum()
+    table = table.astype(np.int64).reset_index()
+    strata = np.asarray(sample.groupby(["language", "subset"]).ngroup(), dtype=np.int64)
+    intervals, draws = _intervals(facts, strata, resamples, seed)
+    return HumanAnchor(
+        by_language=table,
+        intervals=intervals,
+        strata={str(k): int(v) for k, v in sample["subset"].value_counts().items()},
+        tolerance=GAP,
+        resamples=resamples,
+        seed=seed,
+        published_draws={"raw": draws[:, 0], "cbc": draws[:, 1], "gain": draws[:, 1] - draws[:, 0]},
+    )
+
+
+def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], resamples: int, seed: int) -> tuple[pd.DataFrame, Array]:
+    """Percentile intervals, and the draws: items with replacement inside each language and subset, as sampled."""
+    names = ["raw_published", "calibrated_published", "raw", "calibrated"]
+    flags = facts[names].to_numpy(float)
+    draws = strata_draws(strata, resamples, seed) @ flags / len(flags)
+    rates: Array = flags.mean(axis=0)
+    rows = [(name, rates[i], *np.percentile(draws[:, i], [2.5, 97.5])) for i, name in enumerate(names)]
+    for name, a, b in (("gain_published", 0, 1), ("gain", 2, 3)):
+        rows.append((name, rates[b] - rates[a], *np.percentile(draws[:, b] - draws[:, a], [2.5, 97.5])))
+    return pd.DataFrame(rows, columns=["quantity", "rate", "low", "high"]), draws

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Mapping
@@ -13,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.panel.files import spreadsheet_safe, write_texts
-from polyjudge.panel.labels import clean, visible
+from polyjudge.panel.files import safe_csv, write_texts
+from polyjudge.panel.labels import clean
 from polyjudge.paper.published import data
 
 _NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
@@ -37,12 +35,7 @@ class Table:
     note: str = ""
 
     def csv(self) -> str:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.frame.columns)
-        for row in self.frame.itertuples(index=False):
-            writer.writerow([_full(v) for v in row])
-        return out.getvalue()
+        return safe_csv(self.frame.astype(object).where(self.frame.notna(), None), to_be_seen=True)
 
     def markdown(self) -> str:
         return f"**{markdown_text(self.title)}**\n\n{markdown_table(self.frame, self.digits)}" + (
@@ -67,7 +60,6 @@ class Table:
         return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the three forms into a folder."""
         forms = {"csv": self.csv(), "md": self.markdown(), "tex": self.latex()}
         return write_texts(folder, {f"{self.name}.{ending}": text for ending, text in forms.items()})
 
@@ -126,13 +118,3 @@ def _title(column: object) -> str:
 
 def _is_text(column: pd.Series[Any]) -> bool:
     return any(isinstance(v, str) for v in column)
-
-
-def _full(value: Any) -> Any:
-    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    return visible(spreadsheet_safe(value)) if isinstance(value, str) else value

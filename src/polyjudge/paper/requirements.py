@@ -1,8 +1,9 @@
 """Requirements by type: the paper's fourth ablation, from verdicts on single requirements.
 
-The benchmark gives every requirement a category. The paper groups requirements by type; its released code takes
-the type from the category, and for "Other" from words of the criterion. What it assigns so stands below, by task and
-requirement: with it the paper's counts come out.
+The benchmark gives every requirement a category (one is misspelt there). The paper groups requirements by type; its
+released code takes the type from the category, and for "Other" from words of the criterion. What it assigns so stands
+in data/requirements.json, by task and requirement: with it the paper's counts come out. Other categories belong to
+neither group.
 """
 
 from __future__ import annotations
@@ -21,39 +22,13 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.paper.draws import held_out_draws, plain_draws
 from polyjudge.paper.inputs import array_of, table_of
+from polyjudge.paper.published import data
 from polyjudge.questions.compare.held_out import compare
 
-TYPES = {
-    "Dataset or Environment": "Data Loading",
-    "Save Trained Model": "Training",
-    "Machine Learning Method": "Model Construction",
-    "Performance Metrics": "Evaluation Metrics",
-    "Performence Metrics": "Evaluation Metrics",
-}
-"""Category of the benchmark (one is misspelt there) -> type of the paper. Other categories belong to neither group."""
-OTHERS: dict[str, dict[int, tuple[int, ...]]] = {
-    "Data Loading": {55: (1, 3, 7)},
-    "Training": {4: (2, 4), 8: (3,), 15: (3,), 28: (4,), 36: (4,), 53: (2,)},
-    "Model Construction": {9: (4,), 17: (7,)},
-    "Evaluation Metrics": {28: (6,), 29: (4,), 35: (4,), 38: (4, 7), 40: (3,), 41: (4,), 44: (3,), 45: (3,), 46: (4,),
-                           47: (4,), 48: (3, 4), 50: (5, 7)},
-}  # fmt: skip
-"""Type -> task number -> requirements of category "Other" or none that the released code counts to it."""
 GROUPS = {"operational": ("Data Loading", "Training"), "semantic": ("Model Construction", "Evaluation Metrics")}
 RESAMPLES, SEED = 200, 9
 """Of the published ablation."""
 JUDGMENT_COLUMNS = ["task", "framework", "language", "backbone", "requirement_id", "satisfied"]
-
-
-MODELS = {
-    "gpt-4o": "GPT-4o",
-    "gpt-5.4": "GPT-5.4",
-    "claude-sonnet-4.6": "Sonnet",
-    "gemini-3-flash-preview": "Gemini",
-    "deepseek-v3.2": "DeepSeek",
-    "qwen3.5-9b": "Qwen",
-}
-"""Folder of a judge in the authors' repository -> its name in the released scores."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +67,15 @@ def read_instances(path: str | Path) -> list[dict[str, Any]]:
 
 def typed(instances: list[dict[str, Any]]) -> Requirements:
     """The requirements of the instances with their types."""
-    chosen = {(n, r): kind for kind, tasks in OTHERS.items() for n, ids in tasks.items() for r in ids}
+    known = data("requirements")
+    chosen = {(n, r): kind for kind, tasks in known["others"].items() for n, ids in tasks.items() for r in ids}
     rows = []
     for one in instances:
-        number = str(one["task"]).split("_")[0]
+        number = str(one["task"]).split("_")[0].lstrip("0")
         for r in one["requirements"]:
-            at = (int(number) if number.isdigit() else -1, int(r["requirement_id"]))
-            kind = TYPES.get(r.get("category") or "", chosen.get(at, ""))
-            rows.append((one["task"], at[1], r.get("category") or "", kind))
+            category, id_ = r.get("category") or "", int(r["requirement_id"])
+            kind = known["categories"].get(category, chosen.get((number, id_), ""))
+            rows.append((one["task"], id_, category, kind))
     return Requirements(pd.DataFrame(rows, columns=["task", "requirement_id", "category", "type"]))
 
 
@@ -129,7 +105,8 @@ def read_judgments(path: str | Path, requirements: Requirements, panel: Panel) -
 def _folder(folder: Path, panel: Panel) -> pd.DataFrame:
     """The verdicts of a folder of runs; its shares of satisfied requirements must be the released scores."""
     rows = []
-    for model, judge in MODELS.items():
+    models = data("requirements")["folders"]
+    for model, judge in models.items():
         for language in panel.languages:
             for framework in panel.replicates:
                 for path in sorted((folder / model / language / framework / "gray_box").glob("*.json")):
@@ -142,7 +119,7 @@ def _folder(folder: Path, panel: Panel) -> pd.DataFrame:
     axes = [panel.tasks, panel.languages, panel.judges, panel.replicates]
     known = [table[name].isin(axis).all() for name, axis in zip(keys, axes, strict=True)]
     if len(share) != panel.n_scores or not all(known):
-        first = "/".join([*MODELS][:1]) + f"/{panel.languages[0]}/{panel.replicates[0]}/gray_box"
+        first = f"{next(iter(models))}/{panel.languages[0]}/{panel.replicates[0]}/gray_box"
         raise PanelError(
             f"{where} has {len(share)} runs of the released {panel.n_scores}. It should hold {first}/TASK.json and so "
             "on: data/internal_benchmark/judgments of the authors' repository."

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import write_texts
-from polyjudge.panel.labels import clean
 from polyjudge.panel.progress import track
-from polyjudge.paper import figures
 from polyjudge.paper import inputs as sources
 from polyjudge.paper.any_panel import PaperReport
 from polyjudge.paper.fetch import FetchError, cached, cached_labels, fetch, fetch_labels
 from polyjudge.paper.ledger import Reproduction
 from polyjudge.paper.printed import Table
 from polyjudge.paper.published import Benchmark
-from polyjudge.report.export import FORMATS
+from polyjudge.report.export import FORMATS, parse_formats, save_chart
 from polyjudge.report.schema import to_json
 
 Source = str | Path | None
+SHARPNESS = 3
+"""Pixels of a PNG per unit of its chart: about 290 dots per inch."""
 NO_LABELS = (
     "The benchmark's human labels were not at hand, so nothing is said about whom calibration helps. They are fetched "
     "with the scores when --data is not given; --labels and --instances name files."
@@ -50,14 +50,15 @@ def reproduce(
     offline : never use the network. M-RewardBench then falls back to the published matrices
     seed : own random draws; by default the published seeds are used
     """
+    files = {"labels": labels, "instances": instances, "judgments": judgments, "replication": replication}
     if benchmark == "devai":
         if anchor is not None:
             raise UsageError(
                 "The human anchor belongs to M-RewardBench: polyjudge paper reproduce mrewardbench --anchor FILE"
             )
-        return _devai(data, labels, instances, judgments, replication, offline, seed)
+        return _devai(data, files, offline, seed)
     if benchmark == "mrewardbench":
-        if labels or instances or judgments or replication:
+        if any(files.values()):
             raise UsageError(
                 "Labels, instances, judgments and replication belong to DevAI: polyjudge paper reproduce devai."
             )
@@ -65,20 +66,12 @@ def reproduce(
     raise UsageError(f"The paper has the benchmarks devai and mrewardbench, not {benchmark!r}.")
 
 
-def _devai(
-    data: Source,
-    labels: Source,
-    instances: Source,
-    judgments: Source,
-    replication: Source,
-    offline: bool,
-    seed: int | None,
-) -> Reproduction:
+def _devai(data: Source, files: dict[str, Source], offline: bool, seed: int | None) -> Reproduction:
     from polyjudge.paper import requirements as r
-    from polyjudge.paper.devai import Types
-    from polyjudge.paper.devai_tables import reproduce_devai
+    from polyjudge.paper.devai import Types, reproduce_devai
     from polyjudge.paper.human_labels import read_labels
 
+    labels, instances, judgments = files["labels"], files["instances"], files["judgments"]
     fetching = data is None and not offline
     if offline and data is None and (data := cached("devai")) is None:
         raise FetchError("The DevAI scores are not in the cache, and --offline forbids to fetch them: use --data FILE.")
@@ -94,14 +87,8 @@ def _devai(
         verdicts = r.read_judgments(judgments, types.requirements, panel)
         by_requirement = r.requirement_dawid_skene(verdicts, panel)
         types = Types(types.requirements, r.ablate_types(verdicts, panel, seed), by_requirement)
-    return reproduce_devai(
-        panel,
-        labels=read_labels(labels, panel) if labels else None,
-        types=types,
-        replication=replication,
-        seed=seed,
-        more=() if labels else (NO_LABELS,),
-    )
+    verdicts_of = read_labels(labels, panel) if labels else None
+    return reproduce_devai(panel, verdicts_of, types, files["replication"], seed, () if labels else (NO_LABELS,))
 
 
 def _mrewardbench(data: Source, anchor: Source, offline: bool, seed: int | None) -> Reproduction:
@@ -130,14 +117,13 @@ def devai_instances(path: Source) -> list[dict[str, Any]]:
     return read_instances(path)
 
 
-def write(result: Reproduction | PaperReport, folder: str | Path, formats: Iterable[str] = FORMATS) -> list[Path]:
+def write(result: Reproduction | PaperReport, folder: str | Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write the report as a page, as Markdown and JSON, the tables and the figures; returns the paths."""
     from polyjudge.report import report_of
     from polyjudge.report.markdown import markdown
     from polyjudge.report.page.render import command_line, render_report
 
-    folder = Path(folder)
-    formats = check_formats(formats)
+    folder, formats = Path(folder), parse_formats(",".join(formats)) if formats else ()
     report = report_of(result)
     assert report is not None
     texts = {
@@ -151,14 +137,8 @@ def write(result: Reproduction | PaperReport, folder: str | Path, formats: Itera
     for table in result.tables:
         paths += table.write(folder / "tables")
     for name, draw in track(result.figures.items(), len(result.figures), "drawing figures") if formats else ():
-        paths += figures.write(draw(), folder / "figures", name, formats)
+        chart = draw()
+        for ending in formats:
+            paths.append(folder / "figures" / f"{name}.{ending}")
+            save_chart(chart, paths[-1], SHARPNESS)
     return paths
-
-
-def check_formats(formats: Iterable[str]) -> list[str]:
-    """The formats as a list, or an error that names the possible ones."""
-    formats = list(formats)
-    unknown = [f for f in formats if f not in FORMATS]
-    if unknown:
-        raise UsageError(f"Figures can be {', '.join(FORMATS)} or none, not {clean(unknown[0])!r}.")
-    return formats

@@ -2,9 +2,7 @@
 
 The nearest-neighbour estimator needs, for each point, the number of other points as near as its q-th nearest one of
 the same label. That number grows with the distance. So a table of it for every pair of points of a slice, made once,
-answers every permutation of the labels with a gather and a small sort, for all slices at once. Scores lie on a line, so
-of many points of a label only the q next ones on either side can be the q-th nearest: with points numbered by their
-order, the cost of a permutation is linear in them.
+answers every permutation of the labels with a gather and a small sort, for all slices at once.
 """
 
 from __future__ import annotations
@@ -86,7 +84,7 @@ def information(
         raise UsageError("information needs q >= 1 and at least 19 permutations.")
     single = _single_scores(panel)
     n, k, m = panel.shape
-    chosen, kept = _sample(panel, permutations, q, seed)
+    chosen, kept = _sample(panel, permutations, seed)
     rows = single[chosen][..., kept].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
     labels = np.repeat(np.arange(k), len(kept))
     slices = Slices(rows, labels, q, (panel.tie_gap,) if tolerance else (0.0, panel.tie_gap))
@@ -172,7 +170,7 @@ def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: fl
     return notes
 
 
-def _sample(panel: Panel, permutations: int, q: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sample(panel: Panel, permutations: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Positions of the tasks and of the replicates that are measured: all of them where they fit the limits."""
     n, k, m = panel.shape
     rng = np.random.default_rng([seed, 0])
@@ -180,7 +178,7 @@ def _sample(panel: Panel, permutations: int, q: int, seed: int) -> tuple[NDArray
     def fit(replicates: int) -> int:
         """Tasks that fit the limits."""
         points = k * replicates
-        steps = m * points * min(max(replicates - 1, 1), 2 * q) * permutations
+        steps = m * points * max(replicates - 1, 1) * permutations
         return min(MOST_STEPS // steps, MOST_ENTRIES // (m * points**2))
 
     replicates = len(panel.replicates)
@@ -222,12 +220,8 @@ class Slices:
         count = self.points.sum(axis=1)
         # A label with a single point says nothing about its spread; such points are left out of the slice.
         self.values = np.where(self.points, values, np.nan)
-        self.rank = np.argsort(np.argsort(self.values, axis=1, kind="stable"), axis=1) if width > 2 * q else None
-        """Where labels have many points: place of each among its slice's values, the missing last."""
-        numbered = self.values if self.rank is None else np.sort(self.values, axis=1)
-        self.nearer = np.stack([digamma(_counts_within(numbered, gap)).ravel() for gap in gaps])
+        self.nearer = np.stack([digamma(_counts_within(self.values, gap)).ravel() for gap in gaps])
         self.uniform = bool(self.points.all())
-        self.q = q
         held = np.maximum(count, 1)
         constant = np.where(self.points, digamma(np.maximum(self.reach, 1)) - digamma(np.maximum(of_class + 1, 1)), 0.0)
         self.constant = digamma(held) + constant.sum(axis=1) / held
@@ -243,42 +237,17 @@ class Slices:
             order = np.broadcast_to(np.arange(size), (1, slices, size))
             return self.value(order)[:, 0]
         base = (np.arange(slices) * size * size)[:, None]
-        if self.rank is not None:
-            terms = [self._from_neighbours(order, flat, base) for flat in self.nearer]
-        elif self.uniform:
-            own = base + order * size
-            at = [own + order[..., self.mates[:, j]] for j in range(self.mates.shape[1])]
-            terms = [_smallest([flat[i] for i in at], int(self.reach[0, 0])) for flat in self.nearer]
-        else:
-            places = (base + order * size)[..., None] + order[..., self.mates]
-            terms = [self._of_there(flat[places]) for flat in self.nearer]
-        return np.stack([self.constant - term.sum(axis=-1) / self.count for term in terms])
-
-    def _of_there(self, near: Array) -> Array:
-        """What each point adds, from the values (p, s, size, mates) of its mates; some of them are missing."""
-        near = np.where(self.points[:, self.mates], near, np.inf)
-        near.sort(axis=-1)
-        pick = np.broadcast_to(np.maximum(self.reach - 1, 0)[None, ..., None], (*near.shape[:-1], 1))
-        return np.where(self.points, np.take_along_axis(near, pick, axis=-1)[..., 0], 0.0)
-
-    def _from_neighbours(self, order: NDArray[np.int64], flat: Array, base: NDArray[np.int64]) -> Array:
-        """What each point adds, from the `q` points of its label next to it on either side."""
-        draws, slices, size = order.shape
-        assert self.rank is not None
-        most = len(self.mates[0]) + 1
-        held = np.take_along_axis(np.broadcast_to(self.rank, order.shape), order, 2).reshape(draws, slices, -1, most)
-        held.sort(axis=-1)
-        there = held < self.points.sum(axis=1)[:, None, None]
-        own = base[..., None] + held * size
-        near = np.full((2 * self.q, *held.shape), np.inf)
-        for step in range(1, self.q + 1):
-            left, right = held[..., :-step], held[..., step:]
-            near[2 * step - 2, ..., :-step] = np.where(there[..., step:], flat[own[..., :-step] + right], np.inf)
-            near[2 * step - 1, ..., step:] = flat[own[..., step:] + left]
-        near.sort(axis=0)
-        pick = np.maximum(self.reach.reshape(slices, -1, most).max(axis=-1) - 1, 0)[None, None, ..., None]
-        chosen = np.take_along_axis(near, np.broadcast_to(pick, (1, *held.shape)), axis=0)[0]
-        return np.where(there, chosen, 0.0).reshape(order.shape)
+        own = base + order * size
+        places = own[..., None] + order[..., self.mates]
+        pick = np.broadcast_to(np.maximum(self.reach - 1, 0)[..., None], (*own.shape, 1))
+        out = []
+        for flat in self.nearer:
+            near = np.where(self.points[:, self.mates], flat[places], np.inf)
+            near.sort(axis=-1)
+            term = np.zeros_like(own, dtype=float)
+            np.copyto(term, np.take_along_axis(near, pick, axis=-1)[..., 0], where=self.points)
+            out.append(self.constant - term.sum(axis=-1) / self.count)
+        return np.stack(out)
 
     def permuted(self, permutations: int, seed: int) -> Array:
         """Estimates under permuted labels: (g, permutations, s)."""
@@ -298,22 +267,9 @@ class Slices:
                 shuffled = np.take_along_axis(np.broadcast_to(taken, key.shape), key.argsort(axis=2), 2)
                 order = np.empty((width, slices, size), np.int64)
                 np.put_along_axis(order, np.broadcast_to(taken, order.shape), shuffled, 2)
-            at_once = max(1, AT_ONCE // (slices * size))
+            at_once = max(1, AT_ONCE // (self.mates.size * slices))
             out += [self.value(order[at : at + at_once]) for at in range(0, width, at_once)]
         return np.concatenate(out, axis=1)
-
-
-def _smallest(parts: list[Array], rank: int) -> Array:
-    """The rank-th smallest of several arrays, entry by entry."""
-    if rank == len(parts):
-        out = parts[0]
-        for part in parts[1:]:
-            out = np.maximum(out, part)
-        return out
-    stacked = np.stack(parts)
-    stacked.partition(rank - 1, axis=0)
-    chosen: Array = stacked[rank - 1]
-    return chosen
 
 
 def _counts_within(values: Array, gap: float) -> Array:

@@ -46,8 +46,6 @@ class Unseen(Result):
     curve: pd.DataFrame
     """shots (scored tasks of the newcomer), tau, low, high, share (of the gain of all tasks over none); for judges also
     consistency"""
-    curves: pd.DataFrame
-    """The same for every newcomer"""
     enough: int | None
     """Smallest number of tasks tried that reaches 95% of the gain of all drawn tasks over none; None without a gain"""
     full: float
@@ -143,44 +141,43 @@ def _unseen(
     means = tau.mean(axis=(1, 2))
     gain = means[-1] - zero.mean()
     share = (means - zero.mean()) / gain if gain > 0 else np.full(len(means), np.nan)
-    rows_shown, lines = [], []
-    for i, q in enumerate(tried):
-        if q in wanted:
-            row = {"shots": q, **_mean_and_interval("tau", tau[i]), "share": share[i]}
-            if what == "judge":
-                row |= _mean_and_interval("consistency", after[i, 1])
-            rows_shown.append(row)
-            lines.append(pd.DataFrame({what: labels, "shots": q, **_columns("tau", tau[i])}))
+    shown = []
+    for q in wanted:
+        i = tried.index(q)
+        row = {"shots": q, **_mean_and_interval("tau", tau[i]), "share": share[i]}
+        shown.append(row | (_mean_and_interval("consistency", after[i, 1]) if what == "judge" else {}))
+    enough = next((q for q, s in zip(tried, share, strict=False) if q > 0 and s >= ENOUGH), None)
+    reached = [] if enough is None else [say("unseen.enough", enough=enough, full=float(means[-1]))]
     total = resamples if draws is None else len(draws)
     skipped = total - before.shape[1]
     return Unseen(
         what=what,
         table=pd.DataFrame({what: labels, **_columns("raw", before[0]), **_columns("zero_shot", zero)}),
         overall={**_mean_and_interval("raw", before[0]), **_mean_and_interval("zero_shot", zero)},
-        curve=pd.DataFrame(rows_shown).rename(columns={"tau_low": "low", "tau_high": "high"}),
-        curves=pd.concat(lines, ignore_index=True).rename(columns={"tau_low": "low", "tau_high": "high"}),
-        enough=next((q for q, s in zip(tried, share, strict=False) if q > 0 and s >= ENOUGH), None),
+        curve=pd.DataFrame(shown).rename(columns={"tau_low": "low", "tau_high": "high"}),
+        enough=enough,
         full=float(means[-1]),
         resamples=total,
         skipped=skipped,
         seed=seed,
         identity=IDENTITY,
-        notes=_notes(panel, what, asked, total, skipped, float(gain)),
+        notes=(*reached, *_notes(len(panel.tasks), what, asked, total, skipped, float(gain))),
     )
 
 
-def _notes(panel: Panel, what: str, asked: list[int], total: int, skipped: int, gain: float) -> tuple[Say, ...]:
-    n = len(panel.tasks)
-    notes = [say("unseen.skipped", skipped=skipped, resamples=total)] if skipped else []
+def _notes(n: int, what: str, asked: list[int], total: int, skipped: int, gain: float) -> Iterator[Say]:
+    if what == "judge":
+        yield say("unseen.judge")
+    if skipped:
+        yield say("unseen.skipped", skipped=skipped, resamples=total)
     if gain <= 0:
-        notes.append(say("unseen.no-gain", what=what))
+        yield say("unseen.no-gain", what=what)
     beyond = [q for q in asked if q > n]
     if beyond:
-        notes.append(say("unseen.beyond", shots=[str(x) for x in beyond], tasks=n))
+        yield say("unseen.beyond", shots=[str(x) for x in beyond], tasks=n)
     different = n * (1 - (1 - 1 / n) ** n)
     if max(q for q in asked if q <= n) > different:
-        notes.append(say("unseen.use-all", tasks=round(float(different))))
-    return tuple(notes)
+        yield say("unseen.use-all", tasks=round(float(different)))
 
 
 def _agreement(block: Block, newcomers: list[int], new_rows: Array, calibrated: bool, what: str) -> Array:

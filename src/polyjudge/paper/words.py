@@ -26,13 +26,9 @@ WORDS: dict[str, Template] = {
     "interaction could show at all.",
     "metadata.cause": "What goes with the interaction need not be its cause.",
     "unseen.title": "A new {what}",
-    "unseen.verdict": "With no task of it scored, a new {what} agrees with the others at tau "
-    "{zero/zero_low/zero_high:.3f} after calibrating them; raw {raw/raw_low/raw_high:.3f}.",
     "unseen.enough": "{enough} scored tasks bring 95% of what all tasks would (tau {full:.3f}).",
     "unseen.identity": "Mean imputation equals zero-shot by arithmetic: the mean of the seen rows of the interaction "
     "is 0.",
-    "unseen.curve-chart": "From {first:.3f} with {few} tasks to {last:.3f} with {many}. The dashed line is what all "
-    "drawn tasks give; the band holds 95% of the resamples.",
     "unseen.judge": "tau compares how two judges order the languages; consistency is the agreement of the languages on "
     "the order of all judges, the new one among them.",
     "unseen.skipped": "{skipped} of {resamples} resamples could not be evaluated and were skipped.",
@@ -40,20 +36,13 @@ WORDS: dict[str, Template] = {
     "unseen.beyond": "Left out: {shots} shots; the panel has only {tasks} tasks.",
     "unseen.use-all": "A resample draws about {tasks} different tasks; more shots than that use them all.",
     "decisions.title": "Picking the top judge",
-    "decisions.verdict": "Picking each language's top judge by {method} meets the target in "
-    "{accuracy/low/high:share} of the languages of left-out tasks.",
     "decisions.target": "The target is the top judge after removing the left-out tasks' own interaction: the additive "
     "model's answer, not a human one. The top judge is the most lenient one, not the best.",
-    "decisions.chart": "How often each way of picking meets the target; {method} does in {accuracy/low/high:share}.",
-    "decisions.interval": "Intervals are percentiles over resamples of the tasks: more resamples do not narrow them.",
     "ablation.title": lambda v: {
         "judges": "Fewer judges",
         "tasks": "Fewer tasks",
         "groups": "Each group on its own",
     }[v["by"]],
-    "ablation.verdict": "With {what} {size} the languages agree on left-out tasks at tau {tau/low/high:.3f} after "
-    "calibrating; squared error falls by {gain/gain_low/gain_high:points}.",
-    "ablation.chart": "Agreement of the languages after calibrating, by {what}; intervals are over resamples.",
     "ablation.judges-identity": "On the same draws and without ties the mean tau over all subsets of a size is that of "
     "all judges by arithmetic. Only the spread (sd, low, high) says something about the number of judges.",
     "ablation.drawn": "{drawn} of the {all} subsets of {size} judges were drawn at random.",

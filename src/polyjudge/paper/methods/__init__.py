@@ -3,7 +3,7 @@
 from polyjudge.calibrate.methods import REGISTRY
 
 # Each registers its methods.
-from polyjudge.paper.methods import btl, combat, completion, dawid_skene, normalise, slopes, variants  # noqa: F401
+from polyjudge.paper.methods import btl, dawid_skene, normalise, variants  # noqa: F401
 
 ORDER = (
     "raw", "per-language norm", "judge-only norm", "z-score", "quantile norm", "ensemble", "combat-eb", "dawid-skene",

@@ -145,8 +145,7 @@ def log_likelihood(strength: Array, sharpness: Array, wins: Array, total: Array)
     """Log likelihood of strengths (..., m) and log discriminations (..., s) for counts (..., s, pairs): -> (...)."""
     i, j = pair_index(strength.shape[-1])
     eta = np.exp(sharpness)[..., None] * (strength[..., i] - strength[..., j])[..., None, :]
-    out: Array = (wins * eta - total * np.logaddexp(0.0, eta)).sum(axis=(-1, -2))
-    return out
+    return (wins * eta - total * np.logaddexp(0.0, eta)).sum(axis=(-1, -2))
 
 
 def _scoring_step(strength: Array, sharpness: Array, wins: Array, total: Array, common: bool) -> tuple[Array, Array]:
@@ -174,8 +173,7 @@ def _scoring_step(strength: Array, sharpness: Array, wins: Array, total: Array, 
 @lru_cache(maxsize=64)
 def _free(size: int) -> Array:
     """(size, size - 1): coordinates of numbers that add up to 0."""
-    out: Array = helmert(size).T
-    return out
+    return helmert(size).T
 
 
 @lru_cache(maxsize=64)

@@ -344,27 +344,6 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Picture:
     return finish(chart, "Gate spread by threshold")
 
 
-def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) -> Picture:
-    """Agreement of a newcomer with the others against the number of its tasks that were scored."""
-    data = curve[["shots", "tau", "low", "high"]].copy()
-    data["interval"] = [f"[{a:.3f}, {b:.3f}]" for a, b in zip(data["low"], data["high"], strict=True)]
-    base = plot(data).encode(x=of("shots:Q", title=f"scored tasks of the new {what}"))
-    axis = of("tau:Q", title="mean tau with the others", scale=dict(zero=False))
-    layers = [
-        base.mark("area", opacity=0.18, tooltip=None).encode(
-            y=of("low:Q"), y2=of("high"), color=constant(colour("mark"))
-        ),
-        base.mark("line", tooltip=None).encode(y=axis),
-        base.mark("point", filled=True, size=50, opacity=1).encode(
-            y=axis, tooltip=[of("shots:Q"), of("tau:Q", format=".3f"), of("interval:N")]
-        ),
-    ]
-    if full is not None:
-        layers.append(broken_line("y", full))
-    chart = layer(*layers).properties(width=WIDE - 40, height=200)
-    return finish(chart, f"Agreement of a new {what} with the others")
-
-
 def curves(
     frame: pd.DataFrame, x: str, y: str, by: str, title: str, *, x_title: str, y_title: str, at: float | None = None
 ) -> Picture:
