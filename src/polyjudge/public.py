@@ -28,11 +28,11 @@ INSIDE = ("anchor", "audit", "drift", "judges", "probe", "replay", "systems")
 """They compare inside a language, so that one language or judge, or languages without common tasks, are a panel too."""
 
 
-def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., Any]:
+def public(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as users see it.
 
     Where it takes a panel, it also takes what `read_panel` takes (a data frame, a path, an Ibis table) with the same
-    names of columns, and leaves out (`settle`), with a note, languages and judges that missing scores leave unknown.
+    names of columns, and leaves out, with a note, languages and judges that missing scores leave unknown.
     Labels may be a table or a path. Of an adaptive collection it uses the level that the looks left.
     """
     signature = inspect.signature(function)
@@ -50,7 +50,7 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
             panel = _read(values.get("panel"), reading, name)
             # Labels that were laid out for this very panel would no longer fit a part of it.
             laid_out = any(isinstance(value, Gold) for value in values.values())
-            values["panel"] = settle_incomplete(panel, name in INSIDE) if settle and not laid_out else panel
+            values["panel"] = panel if laid_out else settle_incomplete(panel, name in INSIDE)
         if values.get("probes") is not None:
             values["probes"] = _read(values["probes"], {}, "probe")
         check_kinds(name, values, function)

@@ -77,7 +77,6 @@ def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: Audit) -> None:
     costs = pd.DataFrame({"judges": ["a", "b"], "cost": [1, 2], "error": [3.0, 2.0], "reliability": [0.1, 0.2]})
     helped = audit.uncertainty.cells.assign(verdict="helped", gain=1.0, labels=3)
     more = [
-        charts.lines.ranks_before_after(audit.ranks.table),
         charts.lines.curves(few, "shots", "tau", "low", "Title", x_title="x", y_title="y", at=0.1),
         charts.lines.frontier(costs, costs.assign(error_low=1.0, error_high=4.0), "b"),
         charts.grids.helped_grid(helped, 0.95),
@@ -127,7 +126,6 @@ def test_names_are_values_and_never_fields() -> None:
     audit = pj.audit(panel, resamples=100)
     for chart in (
         charts.grids.interaction_heatmap(audit.uncertainty.cells, 0.95),
-        charts.lines.ranks_before_after(audit.ranks.table),
         charts.lines.rank_probabilities(audit.reversals.rank_probabilities),
     ):
         spec = chart.to_dict()

@@ -15,7 +15,7 @@ from polyjudge.calibrate.base import Calibrator, as_panel, read_numbers
 from polyjudge.calibrate.history import Memory
 from polyjudge.calibrate.robust import LOCATIONS, Location, odd_cells
 from polyjudge.calibrate.robust import location as robust_interaction
-from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink, shrinkage
+from polyjudge.calibrate.shrinkage import Shrink, shrink, shrinkage
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.adjustment import Adjustment
@@ -69,7 +69,9 @@ class ConsensusCalibrator(Calibrator):
     def __init__(self, weights: Weights = "uniform", shrinkage: Shrink = "none", location: Location = "mean") -> None:
         if weights not in ("uniform", "variance"):
             raise UsageError(f"weights must be 'uniform' or 'variance', not {weights!r}.")
-        check_amount(shrinkage)
+        share = isinstance(shrinkage, (int, float)) and not isinstance(shrinkage, bool) and 0 <= shrinkage <= 1
+        if shrinkage not in ("none", "auto") and not share:
+            raise UsageError(f"shrinkage must be 'none', 'auto' or a share from 0 to 1, not {shrinkage!r}.")
         if location not in LOCATIONS:
             raise UsageError(f"location must be one of {', '.join(LOCATIONS)}, not {location!r}.")
         self.weights: Weights = weights

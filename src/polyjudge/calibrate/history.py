@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polyjudge.panel.arrays import Array, row_blocks
+from polyjudge.panel.arrays import Array, mean_there, row_blocks
 from polyjudge.panel.fill import fill_systems
 from polyjudge.panel.panel import Panel
 
@@ -104,7 +104,8 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array, Array]:
     The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
     """
     values = panel.singles
-    each = np.concatenate([_share_up_to(values[part], low + panel.tie_gap) for part in row_blocks(values)])
+    parts = (values[part] for part in row_blocks(values))
+    each = np.concatenate([mean_there(np.where(np.isnan(x), x, x <= low + panel.tie_gap), -1) for x in parts])
     there = ~np.isnan(each)
     n = np.maximum(there.sum(axis=0), 1)
     share = each.sum(axis=0, where=there) / n
@@ -113,10 +114,3 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array, Array]:
     spread = np.sqrt(apart.sum(axis=0, where=there) / np.maximum(n - 1, 1) / n)
     guess = (share * n + 0.5) / (n + 1)
     return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n)), each
-
-
-def _share_up_to(values: Array, limit: float) -> Array:
-    """Share of what is there along the last axis that is at most `limit`; NaN where nothing is."""
-    there = ~np.isnan(values)
-    count = there.sum(axis=-1)
-    return np.where(count > 0, (there & (values <= limit)).sum(axis=-1) / np.maximum(count, 1), np.nan)

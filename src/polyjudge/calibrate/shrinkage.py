@@ -17,7 +17,6 @@ from polyjudge.estimate.designs import basis
 from polyjudge.estimate.incomplete import InteractionEstimate, by_cluster, estimate_interaction
 from polyjudge.estimate.resample import in_groups
 from polyjudge.panel.arrays import Array
-from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 
@@ -67,14 +66,6 @@ def shrink(
     spread = Spread.of(estimate, units, plain)
     kept = spread.kept(amount)
     return spread.cells(kept @ spread.centre), spread.cell_error(kept), spread.off(kept)
-
-
-def check_amount(amount: object) -> None:
-    """Raise a UsageError unless `amount` is a way to shrink."""
-    if amount in ("none", "auto"):
-        return
-    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= amount <= 1:
-        raise UsageError(f"shrinkage must be 'none', 'auto' or a share from 0 to 1, not {amount!r}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,8 +42,8 @@ class Ways:
 
     limits: tuple[float, float] | None
     duplicates: Duplicates
-    languages: list[str] | None
-    judges: list[str] | None
+    chosen: Mapping[str, list[str]]
+    """Axis -> the labels that were asked for, in their order."""
     incomplete: str
     max_units: int | None
     alike: str | None
@@ -59,10 +59,6 @@ class _Work:
     ways: Ways
     notes: list[Words]
     reading: Reading
-
-    @property
-    def where(self) -> str:
-        return self.engine.where
 
     def ask(self, question: Say) -> NoReturn:
         """Stop with a question."""
@@ -181,7 +177,7 @@ def _check_rows(work: _Work, cells: Cells) -> None:
     names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(work.columns, a)]
     if int(cells["unlabelled"].sum()) or any(None in cells[name] for name in names):
         raise PanelError(
-            f"{work.where} has rows without a task, {', '.join(names[:-1])} or {names[-1]}: "
+            f"{work.engine.where} has rows without a task, {', '.join(names[:-1])} or {names[-1]}: "
             f"{', '.join(f.place for f in work.engine.find('unlabelled'))}. Fill the label in, or remove the row."
         )
     check_scores(work.engine, cells, work.columns)
@@ -221,16 +217,13 @@ def check_scores(engine: Engine, cells: Cells, columns: Columns) -> None:
 
 
 def _choose_labels(work: _Work, cells: Cells) -> tuple[Labels, Cells]:
-    chosen = {"language": work.ways.languages, "judge": work.ways.judges}
-    order: dict[str, Any] = {}
-    for axis, wanted in chosen.items():
-        if wanted is None:
-            continue
+    where, order = work.engine.where, dict[str, Any]()
+    for axis, wanted in work.ways.chosen.items():
         there = set(cells[axis])
         unknown = [w for w in wanted if w not in there]
         if unknown or len(set(wanted)) < len(wanted):
             what = f"no {axis} {clean(unknown[0])!r}" if unknown else f"a {axis} is named twice in the order given"
-            raise PanelError(f"{work.where}: {what}; it has {', '.join(clean(x) for x in sorted(there)[:12])}.")
+            raise PanelError(f"{where}: {what}; it has {', '.join(clean(x) for x in sorted(there)[:12])}.")
         left = len(there) - len(wanted)
         if left:
             work.notes.append(say("panel.chosen", count=left, all=len(there), axis=axis))
@@ -244,7 +237,7 @@ def _choose_labels(work: _Work, cells: Cells) -> tuple[Labels, Cells]:
         names = order.setdefault(axis, _in_order(cells, axis))
         if len(names) > MOST_LABELS:
             raise PanelError(
-                f"{work.where} has {len(names)} different {axis}s. Check that the {axis} column is the right one "
+                f"{where} has {len(names)} different {axis}s. Check that the {axis} column is the right one "
                 f"(--{axis} NAME)."
             )
     return Labels(**order), cells
@@ -269,9 +262,8 @@ SUMMARIES = {
 
 def _clear_labels(work: _Work, cells: Cells) -> Cells:
     """The cells once labels that may be one, or that sum up others, are settled; those that were chosen are clear."""
-    chosen = {"language": work.ways.languages, "judge": work.ways.judges}
     for axis in ("language", "judge", "system"):
-        if axis not in cells or chosen.get(axis) is not None:
+        if axis not in cells or axis in work.ways.chosen:
             continue
         if twins := _twins(_in_order(cells, axis), axis) or _versions(cells, axis, work.ways.alike):
             _settle_twins(work, axis, twins)

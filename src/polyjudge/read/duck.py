@@ -427,6 +427,9 @@ def check_names(columns: list[str], where: str, more: str = "") -> None:
         raise PanelError(f"{where} has two columns named {clean(twice[0])!r}. Rename one of them.{more}")
 
 
+NUMBER = re.compile(r"\s*[-+]?[0-9]+([.,][0-9]+)?\s*")
+
+
 def _delimiter(line: str) -> str:
     """What divides the fields of a line: most frequent outside quotes."""
     return max(",\t;|", key=re.sub(r'"[^"]*("|$)', "", line).count)
@@ -438,7 +441,7 @@ def _above_header(lines: list[str]) -> int:
         after = next((later for later in lines[at + 1 :] if later.strip()), "")
         fields, below = line.split(_delimiter(line)), after.split(_delimiter(after))
         if line.startswith("#"):
-            is_header = len(fields) > 2 and len(fields) == len(below) and any(map(_is_number, below))
+            is_header = len(fields) > 2 and len(fields) == len(below) and any(map(NUMBER.fullmatch, below))
         elif not line.strip() or re.fullmatch("sep=.", line.strip()):
             is_header = False
         else:
@@ -447,10 +450,6 @@ def _above_header(lines: list[str]) -> int:
         if is_header:
             return at
     return 0
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"\s*[-+]?[0-9]+([.,][0-9]+)?\s*", text) is not None
 
 
 def _csv_relation(path: Path, head: Head) -> str:

@@ -17,19 +17,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
-from polyjudge.read.engine import (
-    ODD,
-    Cells,
-    Codes,
-    Duplicates,
-    Entries,
-    Found,
-    Labels,
-    Units,
-    cells_of,
-    coded,
-    hashed_units,
-)  # fmt: skip
+from polyjudge.read.engine import ODD, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
 
 if TYPE_CHECKING:
     from polyjudge.panel.shown import Shown
@@ -207,7 +195,7 @@ class DuckEngine:
             )
         units = self._arrays("SELECT raw_u, w, mark FROM units ORDER BY u")
         places, mark = units["raw_u"].astype(np.int64), units["mark"].view(np.int64)
-        return hashed_units(places, units["w"].astype(float), mark, each, labels, self.clustered)
+        return Units.by_hash(places, units["w"].astype(float), mark, each, labels, self.clustered)
 
     def _enumerate(self, labels: Labels) -> None:
         for axis in labels.used():

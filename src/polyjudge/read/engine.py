@@ -77,6 +77,15 @@ class Units:
     clusters: tuple[str, ...] = ()
     cluster: Codes | None = None
 
+    @staticmethod
+    def by_hash(places: Codes, weights: Array, mark: Codes, each: int, labels: Labels, clustered: bool) -> Units:
+        """Units by the place their hash gave them, `each` in a group. A cluster may lie in units of several groups."""
+        used, cluster = np.unique(places % each, return_inverse=True) if clustered else ((), None)
+        clusters = tuple(f"cluster{i + 1}" for i in range(len(used)))
+        names = tuple(f"unit{i + 1}" for i in range(len(places)))
+        group = places // each if labels.by_task else None
+        return Units(len(places), True, names, weights, group, mark, clusters, cluster)
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -111,18 +120,6 @@ def coded(values: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
     """The different values in the order of their first appearance, and the place of each value among them."""
     place = {value: i for i, value in enumerate(dict.fromkeys(values))}
     return tuple(place), np.array([place[value] for value in values], np.int64)
-
-
-def hashed_units(places: Codes, weights: Array, mark: Codes, each: int, labels: Labels, clustered: bool) -> Units:
-    """Units by the place their hash gave them, `each` in a group. A cluster may lie in units of several groups."""
-    clusters: tuple[str, ...] = ()
-    cluster = None
-    if clustered:
-        used, cluster = np.unique(places % each, return_inverse=True)
-        clusters = tuple(f"cluster{i + 1}" for i in range(len(used)))
-    names = tuple(f"unit{i + 1}" for i in range(len(places)))
-    group = places // each if labels.by_task else None
-    return Units(len(places), True, names, weights, group, mark, clusters, cluster)
 
 
 class Engine(Protocol):

@@ -12,19 +12,7 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, foreign_errors
 from polyjudge.panel.labels import clean
-from polyjudge.read.engine import (
-    ODD,
-    Cells,
-    Codes,
-    Duplicates,
-    Entries,
-    Found,
-    Labels,
-    Units,
-    cells_of,
-    coded,
-    hashed_units,
-)
+from polyjudge.read.engine import ODD, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -208,7 +196,7 @@ class IbisEngine:
         found = self._frame(t.group_by("unit").agg(w=t.count(), mark=t.mark.sum())).sort_values("unit")
         self._places = found["unit"].to_numpy(np.int64)
         mark = found["mark"].map(int).to_numpy(np.int64)
-        return hashed_units(self._places, found["w"].to_numpy(float), mark, self._each, labels, self.clustered)
+        return Units.by_hash(self._places, found["w"].to_numpy(float), mark, self._each, labels, self.clustered)
 
     def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
         axes = labels.entry_axes()

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from polyjudge.read.formats.excel import read_excel
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "polyjudge-labels", 1
-ANSWERS = "polyjudge-answers"
 LARGEST = 200_000_000
 """Bytes of a file that may hold answers."""
 
@@ -49,7 +48,7 @@ class LabelFolder:
     labels: pd.DataFrame
     skipped: pd.DataFrame
     files: tuple[str, ...]
-    odd: tuple[str, ...] = field(default=())
+    odd: tuple[str, ...] = ()
     replaced: int = 0
     """Answers that a later answer to the same item replaced."""
 

@@ -9,7 +9,6 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -56,23 +55,15 @@ CHILD_LEAST = 1 << 30
 """A reader in a process of its own gets at least this much: its libraries alone take a good part."""
 
 
-@dataclass(frozen=True)
-class Weight:
-    """What a text file holds, unpacked: its bytes, and the values of JSON it could hold."""
-
-    size: int
-    values: int
-
-
-def weigh(path: Path) -> Weight:
-    """One pass over a text file. Refuses a packed one that expands beyond all measure, and CSV whose first or last line
-    is no row."""
+def weigh(path: Path) -> tuple[int, int]:
+    """One pass over a text file: its bytes, unpacked, and the values of JSON it could hold. Refuses a packed one that
+    expands beyond all measure, and CSV whose first or last line is no row."""
     stat = path.stat()
     return _weighed(str(path), stat.st_size, stat.st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
-def _weighed(name: str, size: int, changed: int) -> Weight:
+def _weighed(name: str, size: int, changed: int) -> tuple[int, int]:
     path, shown = Path(name), clean(name, 200)
     is_json = named(path, "json")
     start, end, total, values = b"", bytearray(), 0, 0
@@ -99,7 +90,7 @@ def _weighed(name: str, size: int, changed: int) -> Weight:
         raise PanelError(f"{shown} cannot be read, or is no whole gzip file: {clean(error, 80)}.") from None
     if not is_json:
         _check_lines(start, end, shown)
-    return Weight(total, values)
+    return total, values
 
 
 def _check_lines(start: bytes, end: bytearray, shown: str) -> None:
@@ -116,8 +107,8 @@ def _check_lines(start: bytes, end: bytearray, shown: str) -> None:
 
 def require_json(path: Path) -> None:
     """An error when JSON that is read as a whole would take more memory than the budget."""
-    weight = weigh(path)
-    require(weight.size * PER_BYTE + weight.values * PER_VALUE, f"Reading {clean(path, 200)}")
+    size, values = weigh(path)
+    require(size * PER_BYTE + values * PER_VALUE, f"Reading {clean(path, 200)}")
 
 
 def unpacked(file: BinaryIO, shown: str) -> Iterator[bytes]:

@@ -135,8 +135,7 @@ def _assembled(found: Understood, said: Mapping[str, Any]) -> Panel:
     ways = Ways(
         limits=said["range"] or found.limits,
         duplicates="mean" if averaged else said["duplicates"],
-        languages=None if said["languages"] is None else [*map(str, said["languages"])],
-        judges=None if said["judges"] is None else [*map(str, said["judges"])],
+        chosen={axis: [*map(str, said[f"{axis}s"])] for axis in ("language", "judge") if said[f"{axis}s"] is not None},
         **{way: said[way] for way in ("incomplete", "max_units", "alike", "rescale")},
     )
     how = replace(how, options={**how.options, **_flags(said)})

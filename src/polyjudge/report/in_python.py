@@ -42,20 +42,13 @@ def in_python(command: str) -> str:
         if word.startswith("-") and word not in READING and word != "-":
             given[word] = words[i + 1] if i + 1 < len(words) else ""
     if name == "calibrate":
-        return _calibrate(given)
+        method = METHODS.get(given.pop("--method", ""))
+        done = {"--save": "fit(panel).save", "-o": "fit_transform(panel).to_frame().to_csv"}.get("".join(given))
+        return f"pj.{method}Calibrator().{done}({given.popitem()[1]!r})" if method and done else ""
     if name not in ANSWERS or not set(given) <= set(ARGUMENTS):
         return ""
     values = "".join(f", {ARGUMENTS[flag]}={_value(text)}" for flag, text in given.items())
     return f"pj.{name}(panel{values})"
-
-
-def _calibrate(given: dict[str, str]) -> str:
-    method = METHODS.get(given.pop("--method", ""))
-    if method is None or len(given) != 1:
-        return ""
-    if "--save" in given:
-        return f"pj.{method}Calibrator().fit(panel).save({given['--save']!r})"
-    return f"pj.{method}Calibrator().fit_transform(panel).to_frame().to_csv({given['-o']!r})" if "-o" in given else ""
 
 
 def _value(text: str) -> str:

@@ -111,12 +111,6 @@ class Format:
     finish: Callable[[pd.DataFrame], ToolScores] = lambda frame: ToolScores(frame=tidy(frame))
     """What is settled over all files together."""
 
-    def all_rows(self, paths: Sequence[Path]) -> Iterable[tuple[Path, dict[str, Any]]]:
-        """The rows of all files, each with its file."""
-        if self.several is not None:
-            return self.several(paths)
-        return ((path, row) for path in paths for row in self.rows(path))
-
 
 def open_text(path: Path) -> Any:
     """A text file in UTF-8, unpacked where it is packed and does not expand beyond all measure."""
@@ -254,7 +248,8 @@ def read_tool(tool: Format, paths: Sequence[Path]) -> ToolScores:
         check_pages([peek.record for peek in peeks if not peek.in_lines], clean(paths[0], 200))
         for peek in peeks:
             require_json(peek.path)  # its rows are held, whatever they were in
-        rows = [{FILE: str(path), **row} for path, row in tool.all_rows(paths)]
+        found = tool.several(paths) if tool.several else ((path, row) for path in paths for row in tool.rows(path))
+        rows = [{FILE: str(path), **row} for path, row in found]
         if not rows:
             raise PanelError(f"The {tool.title} hold no score.")
         return tool.finish(pd.DataFrame(rows))

@@ -86,12 +86,6 @@ def compile_pattern(pattern: str, fields: Sequence[str] = FIELDS, path: bool = F
     return re.compile(out)
 
 
-def spread_by(pattern: str, names: Iterable[str]) -> Spread:
-    """The columns that a pattern of the user's matches."""
-    rule = compile_pattern(pattern)
-    return Spread(pattern, {n: dict(m.groupdict()) for n in names if (m := rule.fullmatch(n))})
-
-
 def tokens(name: str) -> list[str]:
     """Words and the separators between them, alternating."""
     return re.split(r"([_\-./:| ]+)", name)

@@ -16,7 +16,7 @@ from polyjudge.read import duck
 from polyjudge.read.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.read.engine import Engine
 from polyjudge.read.formats import values as v
-from polyjudge.read.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens, words
+from polyjudge.read.formats.names import SCORE_WORDS, Spread, compile_pattern, guess_spread, tokens, words
 from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, find_roles
 from polyjudge.read.formats.table import Place, Table, as_number
 
@@ -140,13 +140,14 @@ def _ragas_metrics(draft: _Draft) -> list[str]:
 def _find_shape(draft: _Draft, metrics: list[str]) -> None:
     table, roles, asked = draft.table, draft.roles, draft.asked
     if asked.wide is not None:
-        free = _scorable(draft)
-        draft.spread = spread_by(asked.wide, free)
-        if len(draft.spread.labels) < 2:
+        free, rule = _scorable(draft), compile_pattern(asked.wide)
+        found = {n: m.groupdict() for n in free if (m := rule.fullmatch(n))}
+        if len(found) < 2:
             raise PanelError(
-                f"--wide {clean(asked.wide)!r} fits {len(draft.spread.labels)} of the columns of {table.source.where}: "
+                f"--wide {clean(asked.wide)!r} fits {len(found)} of the columns of {table.source.where}: "
                 f"{listed(free)}."
             )
+        draft.spread = Spread(asked.wide, found)
         for role in ("score", *draft.spread.roles):
             roles.found.pop(role, None)
             roles.several.pop(role, None)

@@ -99,7 +99,7 @@ class Table:
     def texts(self, text: str) -> list[str]:
         """The same as text."""
         if text not in self._texts:
-            self._texts[text] = [v if type(v) is str else _as_text(v) for v in self.values(text)]
+            self._texts[text] = [str(v).lower() if isinstance(v, bool) else text_of(v) for v in self.values(text)]
         return self._texts[text]
 
     def distinct(self, text: str) -> list[str]:
@@ -167,10 +167,6 @@ def as_number(text: str) -> float | None:
         return None if "_" in text else float(text)
     except ValueError:
         return None
-
-
-def _as_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else text_of(value)
 
 
 def _is_object(value: Any) -> bool:

@@ -74,48 +74,40 @@ def _reads(table: Table, winner: Place, first: Place | None, second: Place | Non
     return all(t.strip().casefold() in known for t in table.distinct(winner.text))
 
 
-@dataclass(frozen=True)
-class Winners:
-    """SQL of the margin that a winner stands for, read as the name of a system and as a position; NULL for neither."""
-
-    text: str
-    by_name: str
-    by_position: str
-
-    @staticmethod
-    def of(pair: Pair, types: Mapping[str, str]) -> Winners:
-        won = f"trim({pair.winner.sql(types)})"
-        cases = "".join(
-            f" WHEN lower({won}) IN ({', '.join(quote(w) for w in words)}) THEN '{margin:g}'"
-            for margin, words in WORDS.items()
-        )
-        if pair.first is None or pair.second is None:
-            return Winners(won, "NULL", f"CASE{cases} END")
+def _readings(pair: Pair, types: Mapping[str, str]) -> tuple[str, str, str]:
+    """SQL of a winner, and of the margin that it stands for as the name of a system and as a position, or NULL."""
+    won = f"trim({pair.winner.sql(types)})"
+    cases = "".join(
+        f" WHEN lower({won}) IN ({', '.join(quote(w) for w in words)}) THEN '{margin:g}'"
+        for margin, words in WORDS.items()
+    )
+    name = "NULL"
+    if pair.first is not None and pair.second is not None:
         name = f"CASE WHEN {won} = {pair.first.sql(types)} THEN '1' WHEN {won} = {pair.second.sql(types)} THEN '-1' END"
-        return Winners(won, name, f"CASE{cases} END")
+    return won, name, f"CASE{cases} END"
 
-    def margin(self, pair: Pair, types: Mapping[str, str], swapped: str | None) -> str:
-        """SQL of the margin as text; a winner that says nothing stays, to be reported."""
-        position = self.by_position
-        if pair.means == "name":  # a name that is not of this pair says nothing; a tie does
-            position = f"nullif(nullif({position}, '1'), '-1')"
-        if pair.swapped is not None and swapped != "keep":
-            if swapped not in ("flip", None):
-                raise UsageError(f"--swapped takes flip or keep, not {swapped!r}.")
-            position = f"CASE WHEN {_flag(pair.swapped, types)} THEN {_signed(position, '-1')} ELSE {position} END"
-        name = "NULL" if pair.means == "position" else self.by_name
-        return f"coalesce({name}, {position}, {self.text})"
+
+def _margin(pair: Pair, types: Mapping[str, str], swapped: str | None) -> str:
+    """SQL of the margin as text; a winner that says nothing stays, to be reported."""
+    won, name, position = _readings(pair, types)
+    if pair.means == "name":  # a name that is not of this pair says nothing; a tie does
+        position = f"nullif(nullif({position}, '1'), '-1')"
+    if pair.swapped is not None and swapped != "keep":
+        if swapped not in ("flip", None):
+            raise UsageError(f"--swapped takes flip or keep, not {swapped!r}.")
+        position = f"CASE WHEN {_flag(pair.swapped, types)} THEN {_signed(position, '-1')} ELSE {position} END"
+    return f"coalesce({'NULL' if pair.means == 'position' else name}, {position}, {won})"
 
 
 def ambiguous(source: Source, pair: Pair, types: Mapping[str, str]) -> list[str]:
     """Winners that are the name of a system and a position, and mean two things or name one that the row has not."""
     if pair.first is None or pair.second is None or pair.means:
         return []
-    won, (a, b) = Winners.of(pair, types), (place.sql(types) for place in (pair.first, pair.second))
-    names = f"SELECT {a} FROM {source.relation} UNION SELECT {b} FROM {source.relation}"
+    won, name, position = _readings(pair, types)
+    names = " UNION ".join(f"SELECT {p.sql(types)} FROM {source.relation}" for p in (pair.first, pair.second))
     rows = source.con.execute(
-        f"SELECT DISTINCT {won.text} AS w FROM {source.relation} WHERE {won.text} IN ({names}) AND "
-        f"{won.by_position} IS NOT NULL AND {won.by_position} IS DISTINCT FROM {won.by_name} ORDER BY 1 LIMIT 8"
+        f"SELECT DISTINCT {won} AS w FROM {source.relation} WHERE {won} IN ({names}) AND "
+        f"{position} IS NOT NULL AND {position} IS DISTINCT FROM {name} ORDER BY 1 LIMIT 8"
     ).fetchall()
     return [str(row[0]) for row in rows]
 
@@ -129,9 +121,8 @@ def pair_relation(
     are there. More: each system's margin over whom it met. With both orders `SHOWN` says of each verdict who was shown
     first, who second, and the sign that turns the score into the margin of the first; NULL on a row that repeats one.
     """
-    margin = Winners.of(pair, types).margin(pair, types, asked.swapped)
     keys = "".join(f", {sql} AS {role}" for role, sql in roles.items())
-    inner = f"SELECT {row} AS polyjudge_row{keys}, {margin} AS score"
+    inner = f"SELECT {row} AS polyjudge_row{keys}, {_margin(pair, types, asked.swapped)} AS score"
     if pair.first is None or pair.second is None:
         orders = 1 if pair.swapped is None else 2
         if orders == 2:

@@ -10,17 +10,7 @@ import pandas as pd
 from polyjudge.panel.labels import labels
 from polyjudge.panel.numbers import Writer, writer
 from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, places, step
-from polyjudge.report.charts.vega import (
-    Picture,
-    Spec,
-    bands,
-    broken_line,
-    constant,
-    layer,
-    of,
-    plot,
-    when,
-)
+from polyjudge.report.charts.vega import Picture, Spec, bands, broken_line, constant, layer, of, plot, when
 
 ROOMY = 12
 """With more judges than this the cells carry no numbers, only marks."""

@@ -9,30 +9,18 @@ import pandas as pd
 
 from polyjudge.panel.labels import clean, labels
 from polyjudge.report.charts.theme import (
+    CATEGORIES,
     IS_CHOSEN,
     NONE_OR_CHOSEN,
     WIDE,
     colour,
     dim,
     either,
-    fade,
     finish,
-    judge_colour,
     places,
     step,
 )
-from polyjudge.report.charts.vega import (
-    Picture,
-    bands,
-    broken_line,
-    constant,
-    expression,
-    layer,
-    of,
-    plot,
-    stacked,
-    when,
-)
+from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, expression, layer, of, plot, when
 
 
 def intervals(
@@ -198,11 +186,15 @@ def rank_lines(ranks: pd.DataFrame, stage: str = BEFORE, title: str | None = Non
         scale=dict(domain=[m + 0.4, 0.6], nice=False, zero=False),
         axis=dict(values=list(range(1, m + 1)), grid=False, format="d", labelOverlap=True),
     )
-    base = plot(data).encode(x=x, y=y, color=judge_colour(order))
-    width = when("chosen == datum.judge", constant(2.5), constant(1))
+    # A colour for each judge while there are enough.
+    tint = either(IS_CHOSEN, "accent", "ink")
+    tint = tint if m > len(CATEGORIES) else of("judge:N", scale=dict(domain=order), legend=None)
+    base = plot(data).encode(x=x, y=y, color=tint)
+    width = when(IS_CHOSEN, constant(2.5), constant(1))
     # Languages have no order to draw a curve over: faint straight segments only help the eye to find a judge again.
+    faint = expression(f"chosen == '' ? {0.3 if m <= 12 else 0.15} : {IS_CHOSEN} ? 1 : 0.08")
     lines = base.mark("line", strokeDash=[2, 3], tooltip=None).encode(
-        detail=of("judge:N"), strokeWidth=width, opacity=fade(0.08, 0.3 if m <= 12 else 0.15)
+        detail=of("judge:N"), strokeWidth=width, opacity=constant(faint)
     )
     points = base.mark("point", filled=True, size=46 if m <= 12 else 24, opacity=1).encode(
         opacity=dim(0.15), tooltip=tooltip
@@ -227,12 +219,6 @@ def _by_similarity(data: pd.DataFrame) -> list[str]:
     leading = np.linalg.svd(centred, full_matrices=False)[0][:, 0]
     leading *= np.sign(leading[np.abs(leading).argmax()])  # the sign of a pattern is arbitrary
     return [str(wide.index[i]) for i in np.argsort(leading, kind="stable")]
-
-
-def ranks_before_after(ranks: pd.DataFrame, title: str = "Ranks of the judges by language") -> Picture:
-    """The two stages side by side, for one figure."""
-    parts = [rank_lines(ranks, stage) for stage in (BEFORE, AFTER)]
-    return finish(stacked(parts, "hconcat", spacing=24), title)
 
 
 def rank_probabilities(frame: pd.DataFrame) -> Picture:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from polyjudge.panel.labels import labels
-from polyjudge.report.charts.vega import VIEW, Picture, Spec, constant, expression, of, when
+from polyjudge.report.charts.vega import VIEW, Picture, Spec, constant, expression, when
 
 COLOURS = {
     "ink": ("#1f2328", "#e6edf3"),
@@ -81,11 +81,6 @@ def either(test: str, yes: str, no: str) -> Spec:
     return when(test, constant(colour(yes)), constant(colour(no)))
 
 
-def fade(rest: float, plain: float) -> Spec:
-    """Opacity of crowded marks: `plain` when no judge is chosen, else full for the chosen one and `rest` for others."""
-    return constant(expression(f"{CHOSEN} == '' ? {plain} : {IS_CHOSEN} ? 1 : {rest}"))
-
-
 def configuration(colours: Mapping[str, str]) -> Spec:
     """The Vega-Lite configuration in these colours."""
     text = {"labelColor": colours["ink"], "titleColor": colours["soft"]}
@@ -132,10 +127,3 @@ def finish(chart: Picture, title: str, subtitle: str | list[str] = "", **more: s
     config["view"] = {**VIEW, **config["view"]}
     values = {CHOSEN: "", **{name: LIGHT[name] for name in PARAMETERS}, **more}
     return chart.properties(title=heading, config=config, params=[{"name": k, "value": v} for k, v in values.items()])
-
-
-def judge_colour(judges: list[str]) -> Spec:
-    """Colours of judges: one each while there are enough, else one for all, with the chosen judge in the accent."""
-    many = len(judges) > len(CATEGORIES)
-    rest = constant(colour("ink")) if many else of("judge:N", scale=dict(domain=judges), legend=None)
-    return when(IS_CHOSEN, constant(colour("accent")), rest) if many else rest

@@ -12,7 +12,7 @@ import hashlib
 import platform
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -185,7 +185,6 @@ def facts(settings: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     return tuple(out)
 
 
-def command_line(arguments: Sequence[str] | None = None) -> str:
+def command_line() -> str:
     """The command that is running, as a shell would take it, without passwords."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return shell_line(["polyjudge", *map(redact_address, given)])
+    return shell_line(["polyjudge", *map(redact_address, sys.argv[1:])])
