@@ -146,14 +146,12 @@ class _Draws:
         own = draw()
         if self.cluster is None:
             return own
-        out: Array = np.sqrt(self.share) * draw()[self.cluster] + np.sqrt(1 - self.share) * own
-        return out
+        return np.sqrt(self.share) * draw()[self.cluster] + np.sqrt(1 - self.share) * own
 
     def centred(self, sd: float, size: int) -> Array:
         """Draws with mean 0."""
         draw = self.rng.normal(0, sd, size)
-        out: Array = draw - draw.mean()
-        return out
+        return draw - draw.mean()
 
 
 def _names(given: int | Sequence[str], word: str) -> tuple[str, ...]:
@@ -197,8 +195,7 @@ class _Steps:
         """(k, m) expected scores as written, of cells with these means, (c, k, m) for c systems."""
         edges = low + (high - low) * (np.arange(self.last) + 0.5) / self.last
         each = [_expected_step(mean, still, spread, noise, edges) for mean in means]
-        out: Array = self.first + self.unit * np.mean(each, axis=0)
-        return out
+        return self.first + self.unit * np.mean(each, axis=0)
 
 
 def _table(value: float | Array, shape: tuple[int, ...]) -> Array:
@@ -255,5 +252,4 @@ def _expected_step(cells: Array, still: float | Array, spread: Array, noise: Noi
     """
     parts = 2 * gammaincinv(1.5, (np.arange(500) + 0.5) / 500) if noise == "heavy" else np.ones(1)
     sd = np.sqrt(np.asarray(still)[..., None] ** 2 + spread[..., None] ** 2 / parts)
-    out: Array = ndtr((cells[..., None, None] - edges[:, None]) / sd[..., None, :]).mean(axis=-1).sum(axis=-1)
-    return out
+    return ndtr((cells[..., None, None] - edges[:, None]) / sd[..., None, :]).mean(axis=-1).sum(axis=-1)

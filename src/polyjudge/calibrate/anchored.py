@@ -39,7 +39,7 @@ MUCH = 0.25
 """Share of the difference between languages that annotators' severity may be, from which that is said first."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ShiftEstimate:
     """g*(l), the mean of panel mean minus human over the labelled tasks of l, for the languages with labels.
 
@@ -58,13 +58,11 @@ class ShiftEstimate:
     @property
     def labels(self) -> NDArray[np.int64]:
         """Labelled tasks of each language."""
-        out: NDArray[np.int64] = self.used.sum(axis=0)
-        return out
+        return self.used.sum(axis=0)
 
     @property
     def variance(self) -> Array:
-        out: Array = (self.summed(self.influence) ** 2).sum(axis=0)
-        return out
+        return (self.summed(self.influence) ** 2).sum(axis=0)
 
     def summed(self, influence: Array) -> Array:
         """Influence values (n, ...) summed over clusters, so that their squares give a cluster-robust variance."""
@@ -73,19 +71,16 @@ class ShiftEstimate:
     @property
     def clusters(self) -> NDArray[np.int64]:
         """(q,) clusters of labelled tasks in each language; the tasks themselves where none were declared."""
-        out: NDArray[np.int64] = (self.summed(self.used.astype(np.float64)) > 0).sum(axis=0)
-        return out
+        return (self.summed(self.used.astype(np.float64)) > 0).sum(axis=0)
 
     @property
     def centred(self) -> Array:
         """e(l): the shift less its mean over the labelled languages."""
-        out: Array = self.shift - self.shift.mean()
-        return out
+        return self.shift - self.shift.mean()
 
     @property
     def centred_influence(self) -> Array:
-        out: Array = self.influence - self.influence.mean(axis=1, keepdims=True)
-        return out
+        return self.influence - self.influence.mean(axis=1, keepdims=True)
 
     def resample(self, multiplicity: Array) -> Array:
         """Shifts (R, q) with unit t counted `multiplicity[r, t]` times; NaN where no labelled task was drawn."""
@@ -109,15 +104,7 @@ def estimate_shift(panel: Panel, gold: Gold, fewest: int = 2) -> ShiftEstimate:
     count = (sum_clusters(used.astype(np.float64), panel.cluster) > 0).sum(axis=0)
     spread = np.sqrt(count / np.maximum(count - 1, 1))
     influence = weight * (difference - shift) / total * spread
-    return ShiftEstimate(
-        languages=languages,
-        used=used,
-        difference=difference,
-        weight=weight,
-        shift=shift,
-        influence=influence,
-        cluster=panel.cluster,
-    )
+    return ShiftEstimate(languages, used, difference, weight, shift, influence, panel.cluster)
 
 
 class AnchoredCalibrator(ConsensusCalibrator):

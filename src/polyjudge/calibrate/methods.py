@@ -103,9 +103,8 @@ def make_block(
 
 def full_fit(panel: Panel, seed: int = 0, estimate: Estimate | None = None) -> Block:
     """The block with one resample that trains and evaluates on all units."""
-    estimate = estimate or estimate_interaction(panel).resample
     all_units = np.ones((1, len(panel.tasks)), dtype=np.int64)
-    return make_block(panel, all_units, all_units, estimate, (seed, 0))[0]
+    return make_block(panel, all_units, all_units, estimate or estimate_interaction(panel).resample, (seed, 0))[0]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

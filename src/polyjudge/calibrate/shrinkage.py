@@ -180,13 +180,12 @@ class Spread:
 
 @dataclass(frozen=True)
 class Gain:
-    """Fall of the mean squared distance, in points squared, of the very fit that was made; and the same in sample."""
+    """Fall of the mean squared distance, in points squared, of the very fit that was made."""
 
     estimate: float
     se: float
     low: float
     high: float
-    in_sample: float
 
 
 def unbiased_gain(values: Array, weights: Array, *, keep: float = 1.0, level: float = 0.95) -> Gain:
@@ -205,9 +204,8 @@ def unbiased_gain(values: Array, weights: Array, *, keep: float = 1.0, level: fl
         return (2 * keep * (size - noise) - keep**2 * size) / cells
 
     estimate = float(gain(size, noise))
-    in_sample = (2 * keep - keep**2) * size / cells
     if n < 3:
-        return Gain(estimate, np.nan, np.nan, np.nan, in_sample)
+        return Gain(estimate, np.nan, np.nan, np.nan)
     rest = 1 - share
     moved = -d * (share / rest)[:, None]  # how far the mean moves without each unit
     sizes = ((centre + moved) ** 2).sum(axis=1)
@@ -221,7 +219,7 @@ def unbiased_gain(values: Array, weights: Array, *, keep: float = 1.0, level: fl
     trace = max(float((gram**2).sum()) - float(np.trace(gram)) ** 2 / (n - 1), 0.0)
     se = float(np.sqrt(jackknife + 6 * keep**2 * trace / cells**2))
     half = float(stdtrit(n - 1, (1 + level) / 2)) * se
-    return Gain(estimate, se, estimate - half, estimate + half, in_sample)
+    return Gain(estimate, se, estimate - half, estimate + half)
 
 
 def best_keep(values: Array, weights: Array) -> float:

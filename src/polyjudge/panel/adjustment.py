@@ -104,14 +104,8 @@ class Adjustment(Applied):
 
     def panel(self, panel: Panel, limits: tuple[float, float] | None = None) -> Panel:
         """A panel with adjusted scores; all of its languages and judges must be known."""
-        codes = []
-        for word, wanted, mine in (("language", panel.languages, self.languages), ("judge", panel.judges, self.judges)):
-            place = {label: i for i, label in enumerate(mine)}
-            unseen = [x for x in wanted if x not in place]
-            if unseen:
-                raise self.unseen_error(word, unseen)
-            codes.append([place[x] for x in wanted])
-        at = np.ix_(*codes)
+        self.check_seen([(a, b, 1) for a in panel.languages for b in panel.judges], "error")
+        at = np.ix_([self.languages.index(x) for x in panel.languages], [self.judges.index(x) for x in panel.judges])
         if self.curve is not None:
             return panel.bent(self.curve[at], self.span, limits)
         return panel.adjusted(self.shift[at], None if self.scale is None else self.scale[at], limits)
@@ -119,8 +113,7 @@ class Adjustment(Applied):
     def marks(self, mark: float) -> Array:
         """(k, m) raw scores above which, and only above which, the adjusted score is above `mark`."""
         if self.curve is None:
-            out: Array = self.shift + mark * (1.0 if self.scale is None else self.scale)
-            return out
+            return self.shift + mark * (1.0 if self.scale is None else self.scale)
         found = np.empty(self.shift.shape)
         for at in np.ndindex(found.shape):
             found[at] = _last_below(self.curve[at], self.span, mark)
@@ -133,10 +126,8 @@ class Adjustment(Applied):
             pd.Index(mine).get_indexer(text) for mine, text in zip((self.languages, self.judges), texts, strict=True)
         )
         strange = (row < 0) | (column < 0)
-        if strange.any() and unseen == "error":
-            for word, code, text in (("language", row, texts[0]), ("judge", column, texts[1])):
-                if (code < 0).any():
-                    raise self.unseen_error(word, [str(x) for x in text[code < 0].unique()])
+        new = dict.fromkeys(zip(*(text[strange] for text in texts), strict=True))
+        self.check_seen([(*cell, 1) for cell in new], unseen)
         return np.where(strange, 0, row), np.where(strange, 0, column), strange
 
     def check_seen(self, cells: list[tuple[str, str, int]], unseen: str) -> int:
@@ -346,8 +337,7 @@ def series(table: Any, column: str) -> pd.Series[Any]:
     found = table[column]
     if isinstance(found, pd.Series):
         return found
-    out: pd.Series[Any] = found.to_pandas() if hasattr(found, "combine_chunks") else pd.Series(found.to_list())
-    return out
+    return found.to_pandas() if hasattr(found, "combine_chunks") else pd.Series(found.to_list())
 
 
 def spark_table(frame: Any) -> Any:

@@ -79,7 +79,7 @@ def run(analysis: Callable[..., Any], *given: Any, **options: Any) -> Any:
     bound = _signature(analysis).bind(*given, **options)
     bound.apply_defaults()
     values = bound.arguments
-    panels = [p for p in values.values() if isinstance(p, Panel) and p.by_design]
+    panels = [p for p in values.values() if isinstance(p, Panel) and p.looks]
     if panels and "level" in values:
         values["level"] = max(p.level_left(values["level"]) for p in panels)
     if panels and "alpha" in values:

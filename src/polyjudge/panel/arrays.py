@@ -25,17 +25,8 @@ else:
     pd = _Pandas()
 
 __all__ = [
-    "AT_ONCE",
-    "TIE_TOLERANCE",
-    "Array",
-    "is_frame",
-    "mean_there",
-    "pd",
-    "ratio",
-    "row_blocks",
-    "tie_gap",
-    "unit_mean",
-]
+    "AT_ONCE", "TIE_TOLERANCE", "Array", "is_frame", "mean_there", "pd", "ratio", "row_blocks", "tie_gap", "unit_mean",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 
@@ -58,11 +49,8 @@ def row_blocks(values: NDArray[Any], width: int = 1) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, len(values), step))
 
 
-def unit_mean(scores: Array, weights: Array | None = None) -> Array:
+def unit_mean(scores: Array, weights: Array) -> Array:
     """Weighted mean over the first axis (units): (n, ...) -> (...)."""
-    if weights is None:
-        out: Array = scores.mean(axis=0)
-        return out
     flat: Array = weights @ scores.reshape(len(scores), -1) / weights.sum()
     return flat.reshape(scores.shape[1:])
 

@@ -96,7 +96,4 @@ def shown(size: float) -> str:
     >>> shown(3.2e9)
     '3.0 GB'
     """
-    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB")):
-        if size >= unit:
-            return f"{size / unit:.1f} {name}"
-    return f"{size / 1024:.0f} kB"
+    return f"{size / (1 << 30):.1f} GB" if size >= 1 << 30 else f"{size / (1 << 20):.1f} MB"

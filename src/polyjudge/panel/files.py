@@ -190,7 +190,9 @@ def new_folder(
     check_folder(path, maker, overwrite)
     with _folder_beside(path) as part:
         yield part
-        _mark(part, maker, about or {})
+        files = {p.relative_to(part).as_posix(): _fingerprint(p) for p in sorted(part.rglob("*")) if not p.is_dir()}
+        marker = {"format": FORMAT, "version": VERSION, "maker": maker, **(about or {}), "files": files}
+        (part / MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
         for stranger in check_folder(path, maker, overwrite):
             _link(path, part, stranger)
         for file in [part, *part.rglob("*")]:
@@ -290,12 +292,6 @@ def strangers(folder: Path, about: Mapping[str, Any]) -> list[Path]:
             if known is None or known != _fingerprint(here / name):
                 out.append(place)
     return sorted(out)
-
-
-def _mark(folder: Path, maker: str, about: Mapping[str, Any]) -> None:
-    files = {p.relative_to(folder).as_posix(): _fingerprint(p) for p in sorted(folder.rglob("*")) if not p.is_dir()}
-    text = json.dumps({"format": FORMAT, "version": VERSION, "maker": maker, **about, "files": files}, indent=1)
-    (folder / MARKER).write_text(text + "\n", encoding="utf-8")
 
 
 def _fingerprint(path: Path) -> str | None:
@@ -560,14 +556,13 @@ def read_text(path: str | Path, most: int = MOST) -> str:
         raise PanelError(f"{shown} is not UTF-8 text. Save it as UTF-8 and retry.") from None
 
 
-def read_csv(path: str | Path, most: int = MOST) -> pd.DataFrame:
-    """A CSV file of at most so many bytes."""
+def read_csv(path: str | Path) -> pd.DataFrame:
+    """A CSV file of at most `MOST` bytes."""
     import pandas as pd
 
+    text = read_text(path)
     try:
-        return pd.read_csv(io.StringIO(read_text(path, most)))
-    except PanelError:
-        raise
+        return pd.read_csv(io.StringIO(text))
     except ValueError as error:
         raise PanelError(f"{clean(path, 200)} is not a CSV file: {clean(error, 120)}.") from None
 

@@ -27,8 +27,7 @@ def average_systems(scores: Array, weights: Array) -> Array:
     elsewhere. A system that a whole language lacks is taken to stand there as it stands elsewhere in the task; systems
     that no chain of entries joins in a task are taken to be equally good there on average.
     """
-    out: Array = fill_systems(scores, weights).mean(axis=1)
-    return out
+    return fill_systems(scores, weights).mean(axis=1)
 
 
 def fill_systems(scores: Array, weights: Array) -> Array:
@@ -75,8 +74,7 @@ class _Additive:
         share = self.share[group]
         entry = (values * share).sum(axis=1, keepdims=True)
         system = self.inverse[group] @ np.where(self.there[group], values - entry, 0.0).sum(axis=2)[..., None]
-        out: Array = entry + system - (system * share).sum(axis=1, keepdims=True)
-        return out
+        return entry + system - (system * share).sum(axis=1, keepdims=True)
 
 
 def _pooled(fit: _Additive, means: Array, behind: Array, shape: tuple[int, ...], near: float) -> Array:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +77,8 @@ class Panel:
     system_replicates : (n, s, k, m, r) with NaN for missing, or None: the single scores of systems with replicates
     clusters : labels of the clusters of tasks; empty when none were declared
     cluster : (n,) index of each unit's cluster. Without clusters every unit is its own: clusters are what is resampled
-    looks : looks that an adaptive collection planned, after any of which it may have stopped; 0 for other panels
+    looks : looks that an adaptive collection planned, after any of which it may have stopped: what is missing was not
+        bought, by its rule; 0 for other panels
     absent : (k, m) cells that are missing by design (left out by the user), or None. They count as neither asked for
         nor lost nor scored, and the scale does not look at them; `scores` may hold fitted values there, so that a table
         of languages and judges has no gap
@@ -233,11 +235,6 @@ class Panel:
         return self.system_scores is None or not bool(np.isnan(self.system_scores).any())
 
     @property
-    def by_design(self) -> bool:
-        """Whether what is missing was not bought, by the rule of an adaptive collection."""
-        return self.looks > 0
-
-    @property
     def order_known(self) -> bool | None:
         """Whether the order of showing is known in both ways; None where the scores are no verdicts on pairs."""
         if self.shown is not None:
@@ -274,8 +271,7 @@ class Panel:
     def shared(self) -> NDArray[np.int64]:
         """(k, k): tasks that two languages have in common; on the diagonal those of each language."""
         has = np.asarray((self.counts > 0).any(axis=2), dtype=np.int64)
-        out: NDArray[np.int64] = has.T @ has
-        return out
+        return has.T @ has
 
     @property
     def apart(self) -> bool:
@@ -296,12 +292,14 @@ class Panel:
         """Raise a PanelError that shows where scores are missing, unless none is."""
         if self.complete:
             return
-        missing = self.missing()
+        missing, most = self.missing(), 8
+        cells = (f"{clean(r.language)} x {clean(r.judge)} {r.missing} of {r.tasks} tasks" for r in missing.itertuples())
+        more = f"; and {len(missing) - most} more cells" if len(missing) > most else ""
         raise PanelError(
             f"The panel is incomplete and {purpose} need every task scored in every language by every judge: "
             f"{int(missing['missing'].sum())} of {self.scores.size} entries have no score: "
-            f"{missing_table(missing)}. Score them, or drop the tasks, languages or judges that lack them "
-            "(panel.select or --incomplete drop)."
+            f"{'; '.join(islice(cells, most))}{more}. Score them, or drop the tasks, languages or judges that lack "
+            "them (panel.select or --incomplete drop)."
         )
 
     @cached_property
@@ -600,15 +598,6 @@ def _labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:
 def _average_each(single: Array, weights: Array) -> Array:
     """The mean over systems of every replicate: (n, s, k, m, r) -> (n, k, m, r)."""
     return np.stack([average_systems(single[..., r], weights) for r in range(single.shape[-1])], axis=-1)
-
-
-def missing_table(missing: pd.DataFrame, most: int = 8) -> str:
-    """The worst cells of `Panel.missing` in one line."""
-    cells = [
-        f"{clean(r.language)} x {clean(r.judge)} {r.missing} of {r.tasks} tasks"
-        for r in missing.head(most).itertuples()
-    ]
-    return "; ".join([*cells, f"and {len(missing) - most} more cells"] if len(missing) > most else cells)
 
 
 def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArray[np.int64]:

@@ -55,11 +55,11 @@ def measured(text: str, unit: str) -> str:
     >>> measured("{points} points, 3 percentage points", "percentage points")
     '{points} percentage points, 3 percentage points'
     """
-    return text if unit == POINTS else _POINTS.sub(lambda found: _unit(found, unit), text)
 
+    def other(found: re.Match[str]) -> str:
+        return found[0] if found[1] is None else unit.capitalize() if found[1][0] == "P" else unit
 
-def _unit(found: re.Match[str], unit: str) -> str:
-    return found[0] if found[1] is None else unit.capitalize() if found[1][0] == "P" else unit
+    return text if unit == POINTS else _POINTS.sub(other, text)
 
 
 def _plural(noun: str) -> str:

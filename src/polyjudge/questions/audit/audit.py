@@ -224,7 +224,7 @@ def _crossed(
     probes: Panel | None,
 ) -> Audit:
     """The audit of a panel whose languages and judges can be compared."""
-    lacks = not ((panel.complete and panel.systems_complete) or panel.by_design)
+    lacks = not ((panel.complete and panel.systems_complete) or panel.looks)
     levels = asks(panel) is not None
     common: dict[str, Any] = {"level": level, **drawn}
     with stages(STAGES + (gate is not None) + 2 * levels + lacks) as run:

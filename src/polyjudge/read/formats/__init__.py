@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -41,9 +42,10 @@ TABLES = {
 
 
 def reader(module: str) -> Format:
+    about = tomllib.loads(Path(__file__).with_name("tools.toml").read_text(encoding="utf-8"))[module]
     found = import_module(f"{__name__}.{module}")
     own = {part: getattr(found, part) for part in ("fits", "rows", "several", "finish") if hasattr(found, part)}
-    return Format(**found.FORMAT, **own)
+    return Format(**about, **own)
 
 
 def readers() -> dict[str, Format]:

@@ -93,7 +93,7 @@ class Peek:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format of an eval tool: what its module says (`FORMAT`) and does."""
+    """A format of an eval tool: what `tools.toml` says of it, and what its module does."""
 
     name: str
     title: str

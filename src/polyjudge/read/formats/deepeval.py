@@ -31,12 +31,4 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             }
 
 
-FORMAT = dict(
-    name="deepeval",
-    title="deepeval test run",
-    files="the JSON file of a test run (testCases with metricsData)",
-    reads="judge: a metric's evaluation model, or the metric where all have one model; task: the case's name; "
-    "language: its metadata",
-    needs="language in the test case's metadata, or --language metadata.NAME",
-)
 finish = by_metric

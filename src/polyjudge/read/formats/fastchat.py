@@ -40,12 +40,3 @@ def finish(frame: pd.DataFrame) -> ToolScores:
         frame["cluster"] = frame["task"].astype(str)
         frame["task"] = frame["cluster"] + " turn " + frame["turn"].astype(str)
     return ToolScores(frame=tidy(frame.drop(columns="turn")))
-
-
-FORMAT = dict(
-    name="fastchat",
-    title="FastChat judgments",
-    files="MODEL_pair.jsonl and MODEL_single.jsonl of gen_judgment.py",
-    reads="judge: the judging model; task: question and turn; systems: the models; both games of a pair as replicates",
-    needs="the language in the files' names (--language-from 'judgments_{language}.jsonl')",
-)

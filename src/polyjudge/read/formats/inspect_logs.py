@@ -83,13 +83,3 @@ def finish(frame: pd.DataFrame) -> ToolScores:
     if missing:
         notes.append(say("inspect.unread", count=missing, all=len(frame)))
     return ToolScores(frame=frame, notes=tuple(notes))
-
-
-FORMAT = dict(
-    name="inspect",
-    title="Inspect eval logs",
-    files="*.eval or JSON logs: one, a glob, or a folder",
-    reads="judge: the model that grades (options, role grader), or each scorer of a sample; task: the sample; "
-    "language: metadata of the sample, arguments of the task",
-    needs="pip install 'polyjudge[collect]'; language in the samples' metadata or -T language=en",
-)

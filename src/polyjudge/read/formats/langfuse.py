@@ -31,13 +31,3 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             **flat(about, "metadata."),
             **flat(trace, "trace."),
         }
-
-
-FORMAT = dict(
-    name="langfuse",
-    title="Langfuse scores",
-    files="scores of the API (`/api/public/v2/scores`) as JSON or JSON lines",
-    reads="judge: metadata.judge or metadata.model, else the score's name; task and language: metadata, "
-    "task else traceId",
-    needs="task and language in the scores' metadata, else --task and --language metadata.NAME",
-)

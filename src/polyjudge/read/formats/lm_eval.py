@@ -49,12 +49,3 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             **{m: number_or_word(sample[m]) for m in metrics},
             **flat(doc, "doc."),
         }
-
-
-FORMAT = dict(
-    name="lm-eval",
-    title="lm-evaluation-harness samples",
-    files="samples_TASK_TIME.jsonl of `--log_samples`, or the output folder",
-    reads="task: doc_id; language: the document, or the part of the task's name that differs; model: the folder's name",
-    needs="--judge model where the models judged, and --score METRIC where there are several",
-)

@@ -48,11 +48,4 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             }
 
 
-FORMAT = dict(
-    name="mlflow",
-    title="MLflow traces with assessments",
-    files="traces as JSON lines, a JSON list (`Trace.to_json`), or `search_traces()` saved as CSV",
-    reads="judge: source_id of a feedback, or its name where all have one source; task and language: tags or metadata",
-    needs="tags or metadata task and language on traces or feedback, else --task and --language tags.NAME",
-)
 finish = by_metric

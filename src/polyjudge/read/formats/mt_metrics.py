@@ -49,12 +49,3 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             "judge": re.sub(r"-(src|ref[A-Za-z0-9]*|all)$", "", metric),
             "score": value,
         }
-
-
-FORMAT = dict(
-    name="mt-metrics-eval",
-    title="mt-metrics-eval segment scores",
-    files="a folder with LP/METRIC.seg.score",
-    reads="judge: the metric; language: the target of the pair; system: the first column; task: the segment's number",
-    needs="nothing",
-)

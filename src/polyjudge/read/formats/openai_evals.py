@@ -58,12 +58,4 @@ def _event(record: dict[str, Any], spec: dict[str, Any]) -> Iterator[dict[str, A
     }
 
 
-FORMAT = dict(
-    name="openai-evals",
-    title="OpenAI evals",
-    files="output items of an eval run (JSON or JSON lines), or .jsonl logs of the older evals package",
-    reads="judge: the grader's name (in older logs the last completion function); language: the item, "
-    "or the eval's name",
-    needs="language in the data source's items, or --language item.NAME",
-)
 finish = partial(language_from_names, column="eval")

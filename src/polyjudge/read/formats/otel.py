@@ -56,12 +56,4 @@ def _attributes(holder: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-FORMAT = dict(
-    name="otel",
-    title="OpenTelemetry evaluation events",
-    files="JSON lines of the collector's file exporter with events gen_ai.evaluation.result",
-    reads="judge: an attribute judge, the evaluator's or request's model, else the evaluation's name; task, language: "
-    "attributes of those names, task else gen_ai.response.id",
-    needs="attributes task and language on events, spans or the resource, else --task and --language attributes.NAME",
-)
 finish = by_metric

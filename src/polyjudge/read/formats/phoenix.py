@@ -43,12 +43,4 @@ def _notes(path: Path) -> Iterator[Mapping[str, Any]]:
         yield from records(path)
 
 
-FORMAT = dict(
-    name="phoenix",
-    title="Arize Phoenix annotations",
-    files="span annotations of the API as JSON, or the client's data frame as CSV",
-    reads="judge: metadata.model, else the identifier, else the annotation's name; task and language: metadata; score, "
-    "or the label where there is none",
-    needs="task and language in the annotations' metadata, else --task and --language metadata.NAME",
-)
 finish = by_metric

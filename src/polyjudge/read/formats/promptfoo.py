@@ -70,13 +70,3 @@ def _rows(result: Mapping[str, Any], place: int) -> Iterator[dict[str, Any]]:
             "assertion": assertion.get("type"),
             "score": None if failed else number_or_word(part.get("score")),
         }
-
-
-FORMAT = dict(
-    name="promptfoo",
-    title="promptfoo results",
-    files="results.json or .jsonl of `promptfoo eval -o results.json` (versions 2 and 3)",
-    reads="judge: the grading provider, else the metric; task and language: the test's vars or metadata; "
-    "system: provider",
-    needs="a var for the language (language, lang or locale), or --language vars.NAME",
-)
