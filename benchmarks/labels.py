@@ -139,9 +139,9 @@ def consistent(panel: Panel) -> np.ndarray:
 
 
 def measure(
-    panel: Panel, labels: np.ndarray, systems: list[str], n: int, count: int, rounds: int, overlap: float
+    panel: Panel, labels: np.ndarray, systems: list[str], n: int, count: int, quick: bool, rounds: int, overlap: float
 ) -> dict[str, float]:
-    """Means over draws of everything that the table shows."""
+    """Means over draws of everything that the table shows; `quick` leaves the calibrator out."""
     truth = mean_there(labels, 2)
     f = panel.scores.mean(axis=2)
     whole, off = np.nanmean(truth, axis=0), np.nanmean(f - truth, axis=0)
@@ -157,10 +157,12 @@ def measure(
         rest = np.nanmean(np.where(drawn.chosen, np.nan, f - truth), axis=0)
         left = rest - fit.estimate
         removed = 1 - np.var(left) / np.var(rest)
-        by = AnchoredCalibrator().fit(panel, gold)
-        after = np.where(drawn.chosen, np.nan, by.transform(panel).scores.mean(axis=2) - truth)
-        calibrated = 1 - np.var(np.nanmean(after, axis=0)) / np.var(rest)
-        says = (0.0, 0.0, 0.0) if by.fall_ is None else by.fall_.removed
+        calibrated, says = np.nan, (np.nan,) * 3
+        if not quick:
+            by = AnchoredCalibrator().fit(panel, gold)
+            after = np.where(drawn.chosen, np.nan, by.transform(panel).scores.mean(axis=2) - truth)
+            calibrated = 1 - np.var(np.nanmean(after, axis=0)) / np.var(rest)
+            says = (0.0, 0.0, 0.0) if by.fall_ is None else by.fall_.removed
         low, high = t_interval(found.mean[:, 0], np.sqrt(found.variance[:, 0]), found.df[:, 0])
         half = 1.96 * np.sqrt(fit.se**2 + found.shared[0])
         means = powered_means(gold.values, panel.scores, drawn.stratum, panel.weights)
@@ -233,6 +235,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--labels", type=int, nargs="+", default=[10, 20, 50, 100])
     parser.add_argument("--only", default="", help="rows whose title holds all of these words")
+    parser.add_argument("--quick", action="store_true", help="without the columns of the calibrator")
     options = parser.parse_args()
 
     def wanted(title: str) -> bool:
@@ -248,7 +251,7 @@ def main() -> None:
             print(f"{name} best judge by chance 0.50, label-free (consistency) {free:.2f}", flush=True)
         for n, (design, how) in product(options.labels, DESIGNS.items()):
             if wanted(title := f"{name} {n} {design}"):
-                row = measure(panel, labels, systems, n, options.draws, *how)
+                row = measure(panel, labels, systems, n, options.draws, options.quick, *how)
                 print(f"{title:34s}", "  ".join(f"{k} {v:.3f}" for k, v in row.items()), flush=True)
         if wanted(f"{name} harsh"):
             hit, wrong = severe(panel, labels, 50, options.draws, np.ptp(panel.range) / 4)
@@ -256,7 +259,7 @@ def main() -> None:
                 f"{name} an annotator 25 points harsher: named in {hit:.1%}; of the others {wrong:.2%} are", flush=True
             )
         for n in options.labels:
-            if wanted(f"{name} {n} annotators"):
+            if name.startswith("PARIKSHA") and wanted(f"{name} {n} annotators"):
                 share, said = by_annotators(panel, labels, systems, n, options.draws)
                 print(f"{name} {n} annotators may explain {share:.0%} (median); said in {said:.1%}", flush=True)
 

@@ -23,10 +23,14 @@ WORDS: dict[str, Template] = {
         "Against labels of other tasks the language error falls from {before:points} to {after:points} points "
         "({removed/low/high:share} of it removed)."
         if v["low"] > 0
-        else "Whether these labels lower the language error cannot be told: at most {high:share} of it is removed."
+        else "Whether these labels lower the language error cannot be told"
+        + (": at most {high:share} of it is removed." if v["high"] < 0.995 else " yet.")
     ),
-    "calibrate.annotators": "{share:share} of the difference between languages, or more, may be your annotators' own "
-    "severity: do not use this before people who read two languages have labelled (label make --link).",
+    "calibrate.annotators": lambda v: (
+        ("All" if v["share"] >= 0.995 else "{share:share} or more")
+        + " of the difference between languages may be your annotators' own severity: do not use this before people "
+        "who read two languages have labelled (label make --link)."
+    ),
     "calibrate.no-labels": "{languages} have no labels: the mean shift of the others is removed there, and may be off "
     "by {half:points} points.",
     "calibrate.slope": "Scores are also stretched to the humans' scale, by {low:.2f} to {high:.2f}: left-out labels "

@@ -73,15 +73,15 @@ def emit_report(
         raise typer.Exit(1)
 
 
-def show(report: Report | None, as_json: bool, full: bool) -> None:
-    """Print a report as JSON or text."""
+def show(report: Report | None, as_json: bool, full: bool, details: str = "details") -> None:
+    """Print a report as JSON or text; `details` is the code of the words that say where the rest is."""
     from polyjudge.report import terminal
 
     assert report is not None
     if as_json:
         print_json(report.payload())
     else:
-        terminal.show(report, full=full)
+        terminal.show(report, full=full, details=details)
 
 
 def _pasteable(ctx: Context, step: Step) -> Step:

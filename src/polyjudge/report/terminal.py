@@ -120,7 +120,7 @@ def _next(console: Console, report: Report, written: Callable[[str], str]) -> No
         number = f"{i + 1}. " if len(report.next) > 1 else ""
         head, why = Text("" if i else "Do next", style="bold"), f"{number}{word(step.why)}"
         command = (written(step.command) or step.command) if step.command else ""
-        line = f"{why.removesuffix(':')}:  {command}"
+        line = f"{why.rstrip('.:')}:  {command}"
         if command and cell_len(line) + 9 <= console.width:
             _labelled(console, [(head, Text(line))])
             continue

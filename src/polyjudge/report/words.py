@@ -34,6 +34,7 @@ WORDS: dict[str, Template] = {
     ),
     "more-findings": "{count} more remarks: --full",
     "details.python": "All details: .to_html('{command}.html')",
+    "details.json": "All details: --json",
     "details": "All details: --full. As a page: -o {command}/",
     "read.looks": lambda v: (
         "The collection could stop at {looks} looks. The 95% intervals here do not allow for that."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,6 +44,25 @@ def test_errors_are_the_planted_ones_and_open_languages_ask_for_labels() -> None
     wide = pj.anchor(panel, _gold(panel, truth, there), resamples=20, matters=90)
     assert wide.humans is not None
     assert wide.humans.next_labels == 0
+
+
+def test_what_is_not_there_cannot_be_removed_and_a_table_of_labels_gets_no_more_pages(tmp_path: Path, cli: Any) -> None:
+    """Judges without a language error: the share that calibrating removes was 0 by 0, called 100% in most panels."""
+    said = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = rng.uniform(20, 80, (80, 4))
+        panel = pj.Panel.from_array(truth[..., None] + rng.normal(0, 10, (80, 4, 3)))
+        gold = _gold(panel, truth + rng.normal(0, 12, truth.shape), np.arange(80)[:, None] < [30] * 4)
+        humans = pj.anchor(panel, gold, resamples=2).humans
+        assert humans is not None
+        said.append(humans.free is not None)
+    assert sum(said) <= 2
+    panel.to_frame().to_csv(tmp_path / "scores.csv", index=False)
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    shown = cli("anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--matters", 1, "--resamples", 20).stdout
+    assert "--items ITEMS --per-language" in shown
+    assert "--more" not in shown
 
 
 def test_systems_are_ranked_as_humans_would() -> None:

@@ -121,6 +121,26 @@ def test_noisy_languages_give_no_false_alarm_and_quiet_ones_show_who_is_harsh() 
     assert hits >= 12
 
 
+def test_many_annotators_with_few_shared_items_are_not_called_noisy_by_chance() -> None:
+    """Thirty who follow each other loosely on few shared items: a limit for each alone named somebody in 30% of panels.
+    One who answers at random is still found where items are many."""
+
+    def noisy(seed: int, n: int, loose: float, at_random: bool) -> list[str]:
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(n, 10, 1)) + loose * rng.normal(size=(n, 10, 3))
+        values[:, 0, 0] = rng.normal(size=n) if at_random else values[:, 0, 0]
+        t, i, a = (x.ravel() for x in np.indices(values.shape))
+        panel = pj.Panel.from_array(rng.normal(50, 10, (n, 10, 2)))
+        ratings = Ratings(task=t, language=i, annotator=3 * i + a, value=values.ravel(), again=t < 0,
+                          names=tuple(map(str, range(30))))  # fmt: skip
+        found = annotators(panel, Gold("score", values.mean(axis=2), panel.languages, ratings=ratings), resamples=1)
+        assert found is not None
+        return found.table.loc[found.table["odd"] == "noisy", "annotator"].tolist()
+
+    assert sum(bool(noisy(seed, 8, 1.5, False)) for seed in range(20)) <= 2
+    assert all(noisy(seed, 120, 0.5, True) == ["0"] for seed in range(4))
+
+
 def test_severity_is_the_planted_one_with_an_interval_that_covers() -> None:
     held, spreads = [], []
     for seed in range(60):

@@ -14,6 +14,7 @@ import polyjudge as pj
 from polyjudge.panel.errors import UsageError
 from polyjudge.read.formats.excel import read_excel, write_excel
 from polyjudge.read.label_folder import read_label_folder
+from polyjudge.report import report_of
 from refusals import refused
 
 
@@ -82,6 +83,8 @@ def test_whatever_comes_back_is_joined(folder: Path) -> None:
     assert sorted(found.labels["score"].unique()) == [4, 5]
     assert found.odd == ()
     assert found.missing == table["missing"].sum()
+    rows = report_of(found).sections[0].blocks[0].frame  # who has left out most stands first
+    assert rows["missing"].is_monotonic_decreasing
 
 
 def test_the_later_answer_counts_and_a_copy_changes_nothing(folder: Path) -> None:
@@ -248,6 +251,7 @@ def test_the_commands(folder: Path, panel: pj.Panel, tmp_path: Path, cli: Any) -
     panel.to_frame().to_csv(scores, index=False)
     made = cli("label", "make", scores, "--range", "1:5", "-o", tmp_path / "c", "--per-language", 10, "--json")
     assert json.loads(made.stdout)["items"] == 20
+    assert "--full" not in cli("label", "make", scores, "--range", "1:5", "-o", tmp_path / "d", "-n", 10).stdout
     for annotator in ("German-1", "German-2", "Thai-1", "Thai-2"):
         _answer(tmp_path / "c", annotator, f"{annotator}.json", 3)
     back = json.loads(cli("label", "read", tmp_path / "c", "-o", tmp_path / "labels.csv", "--json").stdout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option
@@ -77,7 +78,11 @@ def anchor(
     )
     report = report_of(result, panel)
     assert report is not None
-    steps = [replace(s, command=s.command.replace("LABELS", shlex.quote(gold or ""))) for s in report.next]
+    # a table of labels has no folder of pages that could get more
+    old, new = ("", "") if gold and Path(gold).is_dir() else ("-o LABELS --more", "--items ITEMS")
+    steps = [
+        replace(s, command=s.command.replace(old, new).replace("LABELS", shlex.quote(gold or ""))) for s in report.next
+    ]
     emit_report(ctx, replace(report, next=tuple(steps)), tables=result.tables())
 
 

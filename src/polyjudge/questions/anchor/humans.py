@@ -151,22 +151,29 @@ def _between(fit: Stratified, column: int) -> float:
     return float(np.var(x[known], ddof=1) - v[known].mean()) if known.sum() > 1 else np.nan
 
 
-def _free(difference: Array, stratum: NDArray[np.int64], panel: Panel) -> tuple[float, float, float]:
-    """Share of a judge's squared language error that double centring removes: 1 - that of the panel mean by theirs."""
+def _free(difference: Array, stratum: NDArray[np.int64], panel: Panel) -> tuple[float, float, float] | None:
+    """Share of a judge's squared language error that double centring removes: 1 - that of the panel mean by theirs.
 
-    def share(keep: NDArray[np.bool_]) -> float:
+    None where judges have no clear error by language: there is nothing to remove.
+    """
+
+    def errors(keep: NDArray[np.bool_]) -> tuple[float, float]:
         fit = stratified_means(np.where(keep[:, None, None], difference, np.nan), stratum, panel.weights)
-        own = [max(_between(fit, c), 0.0) for c in range(difference.shape[2])]
-        return 1 - own[0] / max(float(np.mean(own[1:])), 1e-12)
+        own = [_between(fit, c) for c in range(difference.shape[2])]
+        return own[0], float(np.mean(own[1:]))
 
-    n = len(difference)
     group = np.unique(panel.cluster, return_inverse=True)[1]
-    group = group % min(GROUPS, int(group.max()) + 1)
-    parts = np.array([share(group != g) for g in range(int(group.max()) + 1)])
-    point = share(np.ones(n, bool))
-    g = len(parts)
-    half = float(stdtrit(g - 1, 0.975) * np.sqrt((g - 1) / g * ((parts - parts.mean()) ** 2).sum()))
-    return point, point - half, min(point + half, 1.0)
+    g = min(GROUPS, int(group.max()) + 1)
+    whole, judge = errors(np.ones(len(difference), bool))
+    parts = np.array([errors(group % g != x) for x in range(g)])
+
+    def half(values: Array) -> float:
+        return float(stdtrit(g - 1, 0.975) * np.sqrt((g - 1) / g * ((values - values.mean()) ** 2).sum()))
+
+    if not judge > half(parts[:, 1]):
+        return None
+    point, ends = 1 - whole / judge, half(1 - parts[:, 0] / parts[:, 1])
+    return min(point, 1.0), point - ends, min(point + ends, 1.0)
 
 
 def _explained(raters: Annotators | None, between2: float) -> tuple[float, float, float]:

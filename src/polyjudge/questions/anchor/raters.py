@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtr, stdtr, stdtrit
 from scipy.stats import rankdata
 
 from polyjudge.estimate.kernels import draw_blocks
@@ -182,24 +182,25 @@ def _odd(
     table: pd.DataFrame, grid: Array, who: NDArray[np.int64], names: tuple[str, ...], width: float
 ) -> pd.DataFrame:
     """Who is clearly harsher, milder or noisier than the others of the language."""
-    correlation, ends = [], []
+    correlation, items = [], []
     for name, place in zip(table["annotator"], table["place"], strict=True):
         mine = who[:, place] == names.index(name)
         own = np.nanmax(np.where(mine, grid[:, place], -np.inf), axis=1)
         others = np.where(mine | np.isnan(grid[:, place]), np.nan, grid[:, place])
         shared = mine.any(axis=1) & ~np.isnan(others).all(axis=1)
-        value, end = np.nan, np.nan
+        value = np.nan
         if shared.sum() >= FEWEST:
             a, b = own[shared], np.nanmean(others[shared], axis=1)
             if np.ptp(a) > 0 and np.ptp(b) > 0:
                 value = float(np.corrcoef(a, b)[0, 1])
-                end = float(np.tanh(np.arctanh(np.clip(value, -0.999, 0.999)) + 1.96 / np.sqrt(shared.sum() - 3)))
         correlation.append(value)
-        ends.append(end)
+        items.append(max(int(shared.sum()), FEWEST))
     usual = float(np.nanmedian(correlation)) if np.isfinite(correlation).any() else np.nan
     p = holm(table["p"].fillna(1.0).to_numpy()) if len(table) else np.zeros(0)
     far = (p < 0.05) & (table["against"].abs() > ODD * width)
-    noisy = np.array(ends) < usual / 2
+    # surely follows the others less than half as well as is usual: labels of few levels rule out a nearer limit
+    z = np.arctanh(np.clip([correlation, [usual / 2] * len(items)], -0.999, 0.999))
+    noisy = holm(np.nan_to_num(ndtr((z[0] - z[1]) * np.sqrt(np.array(items) - 3)), nan=1.0)) < 0.05
     odd = np.where(far, np.where(table["against"] < 0, "harsh", "mild"), np.where(noisy, "noisy", ""))
     return table.assign(correlation=correlation, odd=odd)
 

@@ -147,6 +147,7 @@ def _raters(r: Annotators) -> Section:
 
 def _panel_table(h: LanguageError, means: pd.DataFrame) -> Table:
     frame = h.table[h.table["judge"] == PANEL].merge(means[["language", "panel_only", "estimate"]], on="language")
+    frame = frame.sort_values("error", key=abs, ascending=False, kind="stable")  # a screen shows the first rows
     head = "language | labels:count | panel minus human = error/_low/_high:+points"
     head += " | panel's mean = panel_only:points | as humans = estimate:points"
     return table("language_error_panel", "How far the panel is from the humans, points", frame, head, most=30)

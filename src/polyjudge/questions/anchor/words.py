@@ -108,11 +108,11 @@ WORDS: dict[str, Template] = {
     "humans.judges": _judges,
     "humans.open": lambda v: (
         "{open} of {languages} languages are not settled: about {more} more labels a language would tell whether the "
-        "panel is off there by more than {matters:points} points."
+        "panel is off there by more than {matters:.3g} points."
     ),
     "humans.raters-limit": "{open} of {languages} languages are not settled, and more labels by the same people "
     "would not settle them: ask another annotator there.",
-    "humans.settled": "Every language is settled: off, or within {matters:points} points.",
+    "humans.settled": "Every language is settled: off, or within {matters:.3g} points.",
     "humans.skewed": "With fewer than 20 labels in a language, and skewed labels, intervals of its "
     "mean cover less than they say (about 90%).",
     "humans.shrunk": "Errors are shrunk to the mean of all languages; their intervals allow for how far languages "

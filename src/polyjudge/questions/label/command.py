@@ -63,7 +63,7 @@ def make(
     report = report_of(made, panel)
     assert report is not None
     steps = [replace(step, command=step.command.replace("SCORES", shell(scores))) for step in report.next]
-    show(replace(report, next=tuple(steps)), o.Json.of(ctx).as_json, False)
+    show(replace(report, next=tuple(steps)), o.Json.of(ctx).as_json, False, "details.json")
 
 
 def read(
@@ -79,7 +79,7 @@ def read(
     from polyjudge.questions.label.returned import read as join
     from polyjudge.report import report_of
 
-    show(report_of(join(folder, output)), o.Json.of(ctx).as_json, False)
+    show(report_of(join(folder, output)), o.Json.of(ctx).as_json, False, "details.json")
 
 
 def _rubric(text: str | None) -> Any:

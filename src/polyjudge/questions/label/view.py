@@ -47,9 +47,10 @@ def returned(result: Returned, panel: Panel | None = None) -> Report:
     if result.replaced:
         verdict.append(say("label.replaced", count=result.replaced))
     verdict += [say("label.odd", text=text) for text in result.odd]
-    steps = (Step(why=say("label.ready"), command=f"polyjudge anchor SCORES --labels {shell(result.folder)}"),)
+    steps = (Step(why=say("label.anchor"), command=f"polyjudge anchor SCORES --labels {shell(result.folder)}"),)
     columns = "annotator | language | asked:count | labelled:count | skipped:count | missing:count"
-    blocks = [table("annotators", "Answers by annotator", frame, columns)]
+    least = frame.sort_values("missing", ascending=False, kind="stable")  # a screen shows the first rows
+    blocks = [table("annotators", "Answers by annotator", least, columns)]
     if len(result.skipped):
         blocks.append(table("skipped", "Skipped items", result.skipped, "task | language | annotator | why"))
     section = Section(name="annotators", title="What came back", blocks=tuple(blocks), folded=False)

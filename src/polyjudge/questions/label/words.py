@@ -17,7 +17,7 @@ WORDS: dict[str, Template] = {
     "label.keep": "Keep manifest.json to yourself: it alone knows which item is which.",
     "label.send": "Send each annotator the page of their name (or the sheet), and put what comes back into {folder}.",
     "label.then": "Then see what came back",
-    "label.anchor": "Hold the panel against them.",
+    "label.anchor": "Hold the panel against them",
     "label.no-texts": "Pages show names instead of texts. Give the texts: --items ITEMS.",
     "label.english": "The page has no words for {languages}: its buttons are in English there.",
     "label.all-drawn": "{languages} have no more items than that: all of them are drawn.",
@@ -29,5 +29,4 @@ WORDS: dict[str, Template] = {
     "label.absent": "Nothing has come back yet from {annotators}.",
     "label.replaced": "{count} answers were replaced by a later one to the same item.",
     "label.odd": "{text:text}",
-    "label.ready": "There are enough to begin with.",
 }
