@@ -1,7 +1,7 @@
 """The tests tested: alter one place of a question at random, run its tests, and print what nobody noticed.
 
     python tools/mutate.py                        # two alterations of every question; others: --seed
-    python tools/mutate.py audit --sample 20      # twenty of one question
+    python tools/mutate.py audit --sample 20      # twenty of one question, or of a room: estimate, calibrate
 
 An alteration is one operator, comparison, number, sign, word of a sentence or column of a table, in a copy of the
 package. The quick tests of the question run once to learn which of them call which function; then those that call the
@@ -37,6 +37,7 @@ import pytest  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/polyjudge")
+ROOMS = ("estimate", "calibrate")
 QUICK = "not slow and not statistical and not browser and not real_data and not spark and not postgres and not r"
 SWAPPED: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Lt: ast.GtE, ast.GtE: ast.Lt,
@@ -64,6 +65,7 @@ SKIPPED_CALLS = {
 EQUIVALENT: dict[str, str] = {
     "questions/check/words.py: 6 -> (7)": "there are six commands to name",
     "questions/compare/held_out.py: f\"full fit of {m.name}\" -> ('altered')": "names a stream of random numbers",
+    "questions/judges/choose.py: 1e3 -> (1001.0)": "any large number: weights are brought to the sum of 1",
 }
 """Alterations that change nothing that anybody can see: as printed, without the line -> why."""
 
@@ -190,16 +192,17 @@ def _with(node: ast.AST, **parts: Any) -> str:
     return ast.unparse(other)
 
 
-def sample(question: str, size: int, seed: int) -> list[Mutant]:
-    """So many alterations of a question, from all of its modules."""
-    folder = ROOT / PACKAGE / "questions" / question
+def sample(name: str, size: int, seed: int) -> list[Mutant]:
+    """So many alterations of a question or a room, from all of its modules."""
+    folder = ROOT / PACKAGE / ("" if name in ROOMS else "questions") / name
     every = [m for f in sorted(folder.glob("*.py")) for m in mutants(f.relative_to(ROOT / PACKAGE))]
-    return random.Random(f"{question} {seed}").sample(every, min(size, len(every)))
+    return random.Random(f"{name} {seed}").sample(every, min(size, len(every)))
 
 
-def tests_of(question: str) -> list[str]:
-    """Where its tests are."""
-    return [f"tests/questions/{question}"]
+def tests_of(name: str) -> list[str]:
+    """Where the tests of a question are; those of a room, and what questions make of it."""
+    kept = sorted(str(path) for path in Path("tests/questions").glob("*/test_*_values.py"))
+    return [f"tests/{name}", *kept] if name in ROOMS else [f"tests/questions/{name}"]
 
 
 class Calls:

@@ -9,7 +9,9 @@ import pytest
 import polyjudge as pj
 from polyjudge.estimate.bands import uncertainty
 from polyjudge.panel import budget
+from polyjudge.panel.errors import PanelError
 from polyjudge.questions.compare.recovery import recovery
+from refusals import refused
 from values import Cases, Said, binary, bound, holed, human_scores, simulated
 
 CASES = Cases(__file__)
@@ -51,6 +53,11 @@ def compare_notes() -> Any:
         pj.compare(few, ["raw"], resamples=20),
         wide,
     ))  # fmt: skip
+
+
+def test_holes_that_leave_nothing_to_compare_are_named() -> None:
+    with refused(PanelError, "12%", "--languages", "--judges"):
+        pj.compare(holed(simulated(2, 2, 2, seed=1), (0, 0, 0)), ["raw", "cbc"], resamples=20)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -104,10 +104,18 @@ def judges_many() -> Any:
 
 
 @CASES
+def judges_swap_refused() -> Any:
+    planted = np.zeros((2, 3))
+    planted[0, 1] = 40.0
+    panel = simulated(20, 2, 3, interaction=planted, noise_sd=2.0, seed=63)
+    return Said((pj.judges(panel, swap=("judge1", "judge2"), matters=2.0),))
+
+
+@CASES
 def judges_noisy_language() -> Any:
     """The error that matters is that over all languages, not that of the last."""
     panel = noisy([[3, 3, 3], [20, 20, 20]], 40, 5)
-    return Said(pj.judges(panel, matters=points, resamples=40) for points in (6.0, 9.0, 12.0))
+    return Said((pj.judges(panel, matters=7.5, resamples=40),))
 
 
 def test_judges_who_share_nothing_weigh_alike() -> None:

@@ -84,6 +84,7 @@ def test_the_next_labels_go_where_they_are_few() -> None:
 def test_languages_with_few_labels_borrow() -> None:
     panel, gold = pilot((80, 2, 0))
     result = label_budget(panel, gold, 2.0)
+    assert result.batch == 100
     assert result.table["pooled"].tolist() == [False, True, True]
     assert np.isfinite(result.table["labels_only"]).all()
     assert np.isnan(result.table["half_width"].iloc[2])

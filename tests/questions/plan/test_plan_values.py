@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import align_gold
 from polyjudge.panel.say import say
 from polyjudge.questions.plan.label_plan import label_budget
 from polyjudge.questions.plan.separate import NOISE, _Pilot, separate
-from polyjudge.questions.plan.sequential import Sequential, forecast
+from polyjudge.questions.plan.sequential import Sequential, _bought_together, forecast
+from refusals import refused
 from values import Cases, Said, human_scores, one_cell_off, simulated
 
 CASES = Cases(__file__)
@@ -145,6 +147,25 @@ def test_the_spread_of_a_difference_is_what_its_parts_leave_in_the_mean_over_lan
     pilot = _Pilot(SimpleNamespace(of=parts.__getitem__), repeats=2, margin=1.5)  # type: ignore[arg-type]
     assert pilot.spread(4) == (3 * 1.5, 3 * (4 + 4 + 16), 2 * 16)
     assert pilot.left(5, 4) == pytest.approx(np.sqrt(2 * 16 + 32 / 5))
+
+
+def test_parts_of_every_look_have_no_mean_and_the_spread_of_all_tasks() -> None:
+    compared = np.random.default_rng(1).normal(3.0, 2.0, (40, 2))
+    parts = _bought_together(compared, None, np.array([1, 0]), np.array([20, 40]))
+    assert [len(part) for part in parts] == [20, 40]  # as long as the question that stops first is bought
+    whole = (compared**2).sum(axis=0) / np.array([40, 20])
+    for part, rows, bought in zip(parts, (20, 40), ([True, True], [True, False]), strict=True):
+        np.testing.assert_allclose(part.mean(axis=0), 0.0, atol=1e-9)
+        np.testing.assert_allclose((part**2).sum(axis=0) / rows, np.where(bought, whole, 0.0))
+
+
+@pytest.mark.parametrize("axis", ["judges", "languages"])
+def test_a_plan_from_scores_is_for_their_judges_and_languages(axis: str) -> None:
+    panel = simulated(12, 2, 3, seed=65)
+    sizes = {"judges": 3, "languages": 2}
+    assert pj.plan(panel, radius=4.0, draws=20, **sizes).enough
+    with refused(UsageError, "2 languages", "3 judges"):
+        pj.plan(panel, radius=4.0, draws=20, **sizes | {axis: 4})
 
 
 @pytest.mark.parametrize("name", CASES)

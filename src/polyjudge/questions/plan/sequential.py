@@ -344,7 +344,7 @@ def simultaneous(
             variance = (square - 2 * mean * (c @ (part * rows)) + mean**2 * (c @ (rows * rows))) / weight**2
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(mean) / np.sqrt(np.maximum(variance, 0.0) * (g / (g - 1)))
-        largest.append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
+        largest.append(np.nan_to_num(t, posinf=np.inf).max(axis=1))
     place = min(resamples - 1, int(np.ceil((resamples + 1) * (1 - alpha))) - 1)
     skewed, normal = np.sort(np.concatenate(largest))[place], _normal_largest(part, resamples, seed)[place]
     return centre, se, float(max(skewed, normal))
