@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.gold import align_gold
 from polyjudge.panel.say import say
+from polyjudge.questions.anchor.helped import whom_it_helps
 from values import Cases, binary, human_scores, probes, simulated, weighted
 
 CASES = Cases(__file__)
@@ -74,6 +76,15 @@ def anchor_one_language() -> Any:
     whole = simulated(50, 2, 3, seed=60)
     panel = whole.select(languages=whole.languages[:1])
     return pj.anchor(panel, human_scores(panel, labels=12), resamples=60)
+
+
+@CASES
+def anchor_few_labels() -> Any:
+    """From ten labels on intervals of a cell come from resamples."""
+    panel = simulated(14, 2, 2, seed=61)
+    labels = [align_gold(panel, human_scores(panel, labels=count, annotators=1)) for count in (9, 10)]
+    found = [whom_it_helps(panel, gold, resamples=60) for gold in labels]
+    return [helped.cells.assign(few=len(helped.notes)) for helped in found]
 
 
 @CASES
