@@ -173,6 +173,17 @@ def published_mrewardbench() -> dict[str, Any]:
 
 
 @pytest.fixture
+def logs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect logs read in this process, which has loaded Inspect to write them: loading it again takes a second."""
+    from polyjudge.read import child
+
+    def here(kind: str, given: list[str], *_: Any, **__: Any) -> Iterator[Any]:
+        return (json.loads(json.dumps([path, row])) for path in given for row in child.inspect_rows(path))
+
+    monkeypatch.setattr("polyjudge.read.formats.inspect_logs.in_child", here)
+
+
+@pytest.fixture
 def run_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `polyjudge ARGS` as a user does, in a process of its own."""
 

@@ -7,7 +7,7 @@ See docs/methods.md, section 18.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -324,25 +324,37 @@ def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed
     size = max(1, BATCH // (FOLDS * (MOST_CELLS + 4) * k * m))
     out = [Reading("none", np.zeros((k, m), bool))] * len(kept)
     # Where no cell is clear of noise there is nothing to explain, and nothing to cross-validate.
-    open_ = [i for i, row in enumerate(kept) if _clear(units.values[row], units.share[row], critical[i])]
-    explained = _Explained(units)
+    open_ = np.flatnonzero(_clear(units.values, units.share, kept, critical))
     for start in range(0, len(open_), size):
         at = open_[start : start + size]
         shares = kept[at] * units.share
         means = (shares @ units.values.reshape(g, -1) / shares.sum(axis=1, keepdims=True)).reshape(-1, k, m)
         order = cell_order(units, means, most)
-        chosen = _best(units, kept[at], fold)
-        for j, i in enumerate(at):
-            out[i] = _settle(explained, kept[i], means[j], order[j], int(chosen[j]), float(critical[i]))
+        found = _settle(units, kept[at], means, order, _best(units, kept[at], fold), critical[at])
+        for i, reading in zip(at, found, strict=True):
+            out[i] = reading
     return out
 
 
-def _clear(values: Array, share: Array, critical: float) -> bool:
-    """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t)."""
-    if len(values) < 3:  # one spread tells nothing of faults
-        return False
-    mean, se = mean_and_se(values, share)
-    return bool(np.any(np.abs(mean) > critical * np.maximum(se, 1e-300)))
+def _clear(values: Array, share: Array, kept: NDArray[np.bool_], critical: Array) -> NDArray[np.bool_]:
+    """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t), in each part of
+    the groups: masks (r, g) -> (r,). As `mean_and_se`, for many parts together."""
+    flat = values.reshape(len(values), -1)
+    count = kept.sum(axis=1)
+    out = np.zeros(len(kept), bool)
+    for n in np.unique(count[count > 2]):  # of fewer one spread tells nothing of faults
+        parts = np.flatnonzero(count == n)
+        step = max(1, BATCH // (n * flat.shape[1]))
+        for at in (parts[i : i + step] for i in range(0, len(parts), step)):
+            groups = np.nonzero(kept[at])[1].reshape(-1, n)
+            cells, weight = flat[groups], share[groups]
+            own = weight / weight.sum(axis=1, keepdims=True)
+            even = np.ptp(weight, axis=1, keepdims=True) == 0
+            noise = own**2 * np.where(even, n / (n - 1), 1 / np.maximum(1 - own, 1e-9))
+            mean = own[:, None] @ cells
+            se = np.sqrt(noise[:, None] @ (cells - mean) ** 2)
+            out[at] = (np.abs(mean) > critical[at, None, None] * np.maximum(se, 1e-300)).any(axis=(1, 2))
+    return out
 
 
 def dimensions(k: int, m: int) -> list[tuple[Kind, int]]:
@@ -448,40 +460,37 @@ def best_line(units: Units, means: Array, kind: Kind) -> NDArray[np.int64]:
     return (own - cost).argmax(axis=-1)
 
 
-class _Explained:
-    """What candidates leave of the interaction in each group: parts of the tasks ask for the same ones again."""
-
-    def __init__(self, units: Units) -> None:
-        self.units = units
-        self._kept: dict[tuple[object, ...], tuple[Reading, Array]] = {}
-
-    def __call__(self, kind: Kind, means: Array, places: NDArray[np.int64]) -> tuple[Reading, Array]:
-        """A candidate's reading, and the interaction (g, k, m) it leaves. `places` are its cells; a line is found."""
-        if kind in ("language", "judge"):
-            places = best_line(self.units, means, kind)
-        key = (kind, places.tobytes())
-        if key not in self._kept:
-            if len(self._kept) * self.units.values.size >= BATCH:
-                self._kept.clear()
-            self._kept[key] = _explained(self.units, kind, places)
-        return self._kept[key]
-
-
 def _settle(
-    explained: _Explained, kept: NDArray[np.bool_], means: Array, order: NDArray[np.int64], chosen: int, critical: float
-) -> Reading:
-    """The explanation with its cells: the one chosen, or a smaller one that leaves nothing clear of noise.
+    units: Units,
+    kept: NDArray[np.bool_],
+    means: Array,
+    order: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    critical: Array,
+) -> list[Reading]:
+    """For each part of the groups the explanation with its cells: the one chosen, or a smaller one that leaves nothing
+    clear of noise. So one more cell is named only where the interaction that is left without it is clear, all cells at
+    once. Something is clear in all parts given here. Parts that ask for the same candidate are looked at together."""
+    k, m = means.shape[1:]
+    out = [Reading("none", np.zeros((k, m), bool))] * len(kept)
+    clear = np.ones(len(kept), bool)
+    for place, (kind, size) in enumerate(dimensions(k, m)[1:], 1):
+        asked = np.flatnonzero(clear & (chosen >= place))
+        lines = kind in ("language", "judge")
+        cells = size if kind in ("cell", "cells") else 0
+        places = best_line(units, means[asked], kind)[:, None] if lines else order[asked, :cells]
+        for one, of in _alike(places):
+            reading, rest = _explained(units, kind, one[0] if lines else one)
+            clear[asked[of]] = _clear(rest, units.share, kept[asked[of]], critical[asked[of]])
+            for i in asked[of]:
+                out[i] = reading
+    return out
 
-    So one more cell is named only where the interaction that is left without it is clear, all cells at once.
-    """
-    k, m = means.shape
-    share = explained.units.share[kept]
-    reading = Reading("none", np.zeros((k, m), bool))
-    for kind, size in dimensions(k, m)[: chosen + 1]:
-        reading, rest = explained(kind, means, order[:size])
-        if not _clear(rest[kept], share, critical):
-            break
-    return reading
+
+def _alike(places: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """Different rows, each with the mask of where it stands."""
+    for one in {row.tobytes(): row for row in places}.values():
+        yield one, (places == one).all(axis=1)
 
 
 def _explained(units: Units, kind: Kind, places: NDArray[np.int64]) -> tuple[Reading, Array]:
