@@ -274,7 +274,11 @@ def test_hashed_units_find_a_duplicate_beside_a_hole(tmp_path: Path, through: st
 # --- bad input ---
 
 BAD: dict[str, tuple[str | bytes, dict[str, Any], tuple[object, ...]]] = {
-    "missing column": ("item,language,score\na,en,1\n", {}, (Unclear, "s.csv", "judge", "item", "--judge NAME")),
+    "missing column": (
+        "item,language,score\na,en,1\n",
+        {},
+        (Unclear, "s.csv", "judge", "item", "--judge NAME", "--judges NAME"),
+    ),
     "ambiguous column": (
         "task,language,backbone,evaluator,score\na,en,x,y,1\n",
         {},

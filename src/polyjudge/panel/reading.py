@@ -18,11 +18,12 @@ from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say
 
 How = Literal[
-    "named", "usual name", "content", "joins", "nested", "pattern", "file name", "column names", "row", "format"
+    "named", "usual name", "content", "joins", "nested", "pattern", "file name", "column names", "row", "format",
+    "only",
 ]  # fmt: skip
 """Named by the user; its usual name; what it holds (languages); what joins tests in several languages; a
-nested field of the usual name; a pattern the user gave; part of a file name; spread over columns; the row itself; or
-what the format says."""
+nested field of the usual name; a pattern the user gave; part of a file name; spread over columns; the row itself;
+what the format says; or in no column, for there is but one."""
 ROLES = ("task", "system", "language", "judge", "score", "replicate", "cluster", "group")
 
 

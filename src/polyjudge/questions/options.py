@@ -152,6 +152,12 @@ class Layout(Group):
     rescale: Annotated[
         str | None, Option(metavar="JUDGE=LOW:HIGH,...", help="Scales of judges that differ from --range.")
     ] = None
+    languages: Annotated[
+        str | None, Option(metavar="A,B,...", help="Read only these languages; one name where no column says it.")
+    ] = None
+    judges: Annotated[
+        str | None, Option(metavar="A,B,...", help="Read only these judges; one name where no column says it.")
+    ] = None
     kept: Annotated[
         Path | None, Option("--reading", metavar="FILE", help="Read as this file says, which check --save wrote.")
     ] = None
@@ -160,6 +166,9 @@ class Layout(Group):
         """What the user said about it, as arguments of `read_panel`."""
         own = ("language_from", "judge_from", "wide", "decimal", "winner", "swapped", "format", "metric")
         said = {name: getattr(self, name) for name in (*own, "alike", "rescale")}
+        for axis in ("languages", "judges"):
+            text = getattr(self, axis)
+            said[axis] = None if text is None else [part.strip() for part in text.split(",")]
         return {"engine": self.engine.value, "map": self.values, "reading": self.kept, **said}
 
 
@@ -173,21 +182,13 @@ class Reading(Layout):
     duplicates: Annotated[
         Duplicates, Option(help="Several rows of one task, system, language, judge and replicate.")
     ] = Duplicates.error
-    languages: Annotated[str | None, Option(metavar="A,B,...", help="Read only these languages, in this order.")] = None
-    judges: Annotated[str | None, Option(metavar="A,B,...", help="Read only these judges, in this order.")] = None
     incomplete: Annotated[Incomplete, Option(help="Entries without a score.")] = Incomplete.estimate
 
     def arguments(self) -> dict[str, Any]:
         """What the user asked, as arguments of `read_panel`."""
-
-        def parts(text: str | None) -> list[str] | None:
-            return None if text is None else [part.strip() for part in text.split(",")]
-
         return {
             "range": parse_range(self.score_range),
             "duplicates": self.duplicates.value,
-            "languages": parts(self.languages),
-            "judges": parts(self.judges),
             "incomplete": self.incomplete.value,
             **self.layout(),
         }

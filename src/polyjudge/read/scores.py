@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polyjudge.panel.arrays import pd
-from polyjudge.panel.columns import ANNOTATOR, USUAL, Columns, doubts
+from polyjudge.panel.columns import ANNOTATOR, USUAL, Columns, doubts, usual_columns
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.panel.panel import Panel
@@ -84,8 +84,8 @@ def read_panel(
     table : table of a database
     range : (low, high) of the score scale; a score outside it is an error
     duplicates : rows with the same task, system, language, judge and replicate: "error", their "mean", or the "first"
-    languages, judges : read only these, in this order. Without them labels keep the order of their first appearance, or
-        are sorted where rows have no order (Spark, warehouses)
+    languages, judges : read only these, in this order; where no column says it, one name is that of all rows. Without
+        them labels keep the order of their first appearance, or are sorted where rows have no order (Spark, warehouses)
     incomplete : entries without a score: "estimate" keeps them as missing for the methods that can work with them,
         "drop" leaves out the tasks that lack one, "error" stops with a table of what is missing
     max_units : beyond this many tasks, tasks are hashed into that many units inside the engine; unless given, beyond
@@ -212,6 +212,9 @@ def _open_foreign(source: Any, asked: Asked, engine: str) -> Understood:
     from polyjudge.read import warehouse
 
     held = warehouse.open_foreign(source, asked.table, engine)
+    for role, said in (("language", asked.languages), ("judge", asked.judges)):
+        if said and len(said) == 1 and not (asked.names.get(role) or usual_columns(role, held.columns)):
+            held = warehouse.with_label(held, role, str(said[0]))
     _check_weight(asked.weight, held.columns)
     rows, columns = warehouse.open_engine(held, {role: asked.names[role] for role in ROLES}, asked.weight)
     says, notes = _doubtful(held.columns, columns, asked.names)

@@ -135,6 +135,13 @@ def as_table(source: Any) -> Any:
     return source
 
 
+def with_label(table: Any, role: str, label: str) -> Any:
+    """The table with a column that says the same of every row."""
+    import ibis
+
+    return table.mutate(**{role: ibis.literal(label)})
+
+
 def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[Engine, Columns]:
     """The engine of an Ibis table, with its columns chosen."""
     from polyjudge.read.ibis_engine import IbisEngine

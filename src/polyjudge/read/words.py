@@ -16,6 +16,7 @@ HOW = {
     "column names": "in the names of the score columns",
     "row": "each row is a task",
     "format": "the format says so",
+    "only": "all scores are of one",
 }
 """How a role was found."""
 
@@ -45,7 +46,12 @@ def _flags(role: str, columns: list[str]) -> str:
 
 def _missing(v: Values) -> str:
     role, maybe = str(v["role"]), list(v["candidates"])
-    more = f", or --{role}-from PATTERN if it stands in a file or task name" if role in ("language", "judge") else ""
+    more = ""
+    if role in ("language", "judge"):
+        by = f", {escape(_flags('by', v['by']))} to compare by that" if v.get("by") else ""
+        more = (
+            f", --{role}-from PATTERN if it stands in a file or task name{by}, or --{role}s NAME if there is only one"
+        )
     hint = f"Perhaps {escape(_flags(role, maybe))}" if maybe else f"Say --{role} NAME"
     if role == "score" and len(maybe) > 1:
         more = f", or all of them as criteria: --criteria {escape(','.join(clean(c, 40) for c in maybe))}"
@@ -95,7 +101,7 @@ WORDS: dict[str, Template] = {
         f"Several columns could be the {{role}}: {escape(_flags(str(v['role']), list(v['columns'])))}?"
     ),
     "read.lone_model": "Is {column} ({labels}) the judge, or what is judged? If it judges: --judge {column}. If it is "
-    "judged: --system {column}, and name the judge: --judge NAME or --judge-from PATTERN.",
+    "judged: --system {column}, and name the judge: --judges NAME, or where it stands: --judge COLUMN.",
     "read.swapped": "Where {column} is true, is the winner named as shown (--swapped flip) or already turned back "
     "(--swapped keep)?",
     "read.winner": "{words} in {column} is the name of a system and also a position. Which one is meant? --winner "

@@ -119,6 +119,13 @@ def write_calibrated(
     parts = _parts(adjustment, asked, column)
     read = [understand(fresh() if i else opened, part.asked) for i, part in enumerate(parts)]
     layouts = _layouts(read)
+    for role in ("language", "judge"):
+        if (
+            said.get(f"{role}s")
+            and unseen == "error"
+            and not any(at.labels[role].label for at in layouts if role in at.labels)
+        ):
+            raise UsageError(f"--{role}s names the {role} of rows without a column for it, and these have one.")
     counted = _counted(adjustment, parts, read, fresh, unseen)
     rows = _all_rows(fresh, opened, foreign, target.kind)
     if rows.stamps() != before:

@@ -32,7 +32,9 @@ def build(result: Check, panel: Panel | None = None) -> Report:
     )
     how = column("how", words=HOW)
     head = ("role | where = column:label", how, "different = distinct:count | such as = labels")
-    roles = table("roles", say("check.roles"), result.roles(), *head)
+    found = result.roles()
+    found["column"] = [where or None for where in found["column"]]
+    roles = table("roles", say("check.roles"), found, *head)
     first = Section(name="roles", title="Roles", says=says, blocks=(roles,), folded=False)
     return Report(
         command="check",

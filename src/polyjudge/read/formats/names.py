@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from polyjudge.panel.errors import UsageError
@@ -173,6 +174,20 @@ def _without_words(spread: Spread) -> Spread:
         return spread
     cut = {n: {**c, "judge": c["judge"].removeprefix(front).removesuffix(back)} for n, c in spread.labels.items()}
     return Spread(spread.pattern.replace("{judge}", f"{front}{{judge}}{back}"), cut)
+
+
+def in_two_parts(labels: Sequence[str]) -> bool:
+    """Whether names are made of two parts that each come again with others, as tasks in several conditions are.
+
+    >>> in_two_parts(["1_x", "1_y", "2_x", "2_y"]), in_two_parts(["law_1", "law_2", "law_3"])
+    (True, False)
+    """
+    for separator, cut in product("_-./: ", (str.partition, str.rpartition)):
+        parts = {(front, back) for front, between, back in (cut(label, separator) for label in labels) if between}
+        some = {front for front, _ in parts}, {back for _, back in parts}
+        if len(parts) == len(set(labels)) > max(map(len, some)) and min(map(len, some)) > 1:
+            return True
+    return False
 
 
 def task_and_language(labels: Sequence[str]) -> str | None:

@@ -17,7 +17,7 @@ from polyjudge.read.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.read.engine import Engine
 from polyjudge.read.formats import values as v
 from polyjudge.read.formats.names import SCORE_WORDS, Spread, compile_pattern, guess_spread, tokens, words
-from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, find_roles
+from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, conditions, find_roles, only_one
 from polyjudge.read.formats.table import Place, Table, as_number
 
 if TYPE_CHECKING:
@@ -97,6 +97,12 @@ class _Draft:
         needed = ("task", "language", "judge", "score") if self.asked.require_task else ("language", "judge", "score")
         return [r for r in needed if r not in have]
 
+    def take_only(self) -> None:
+        """Say of all rows what no column says, where there is but one language or judge."""
+        for role in [r for r in self.missing() if r in ("language", "judge") and r not in self.roles.several]:
+            if place := only_one(self.table, self.roles, self.asked, role):
+                self.roles.found[role] = (place, "only")
+
 
 def recognise(opened: Opened, asked: Asked) -> Understood:
     """Find roles and shape, copy what is needed into the engine where that is costly, and read the scores' values.
@@ -109,6 +115,9 @@ def recognise(opened: Opened, asked: Asked) -> Understood:
     if asked.names.get("task") is None and needs:
         _join_tasks(draft, source.frame)
     _find_shape(draft, _ragas_metrics(draft))
+    draft.take_only()
+    if asked.languages and not (asked.wide or draft.spread or draft.pair) and draft.missing():
+        _find_wide(draft)  # judges in the names of columns, now that the language is said
     if "score" in draft.roles.found and draft.spread is None:
         place = draft.roles.found["score"][0]
         draft.lists = place.plain and "replicate" not in draft.roles.found and table.holds_lists(place.text)
@@ -261,7 +270,9 @@ def _questions(draft: _Draft) -> list[Say]:
         if role == "judge" and model is not None and model not in others:
             out.append(Say("read.lone_model", {"column": model, "labels": table.distinct(model)[:SHOWN]}))
         else:
-            out.append(Say("read.missing", {"role": role, "candidates": candidates(table, roles, role)}))
+            maybe = candidates(table, roles, role)
+            by = conditions(table, roles) if role == "language" and not maybe else []
+            out.append(Say("read.missing", {"role": role, "candidates": maybe, "by": by}))
     if draft.pair is not None:
         from polyjudge.read.formats.verdicts import swapped_question
 
@@ -280,6 +291,9 @@ def _reading(draft: _Draft, shown: str) -> Reading:
     for role in ROLES:
         if role in roles.found:
             place, how = roles.found[role]
+            if how == "only":
+                parts.append(RoleRead(role=role, column="", how=how, labels=(place.label,), distinct=1))
+                continue
             where, labels = place.text, [] if place.regex else table.distinct(place.text)
             if how in ("file name", "pattern"):
                 if role != "task":  # the pattern of the language says it too
@@ -328,7 +342,7 @@ def _needed(draft: _Draft, weight: str | None) -> list[str]:
     wanted = [p.column for p in (*places, *(draft.pair.places() if draft.pair else ()))]
     wanted += [draft.table.place(n).column for n in draft.spread.labels] if draft.spread else []
     wanted += [weight] if weight is not None else []
-    return list(dict.fromkeys(wanted))
+    return [column for column in dict.fromkeys(wanted) if column]
 
 
 def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading: Reading) -> Understood:
@@ -398,7 +412,8 @@ def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:
     out = {}
     for role in keys:
         own = draft.roles.found[role][0] if role in draft.roles.found else None
-        out[role] = own.text if own is not None and own.column != FILE and own.text not in taken else role
+        mine = own is not None and own.column not in (FILE, "") and own.text not in taken | (keys.keys() - {role})
+        out[role] = own.text if own is not None and mine else role
         taken.add(out[role])
     return out
 

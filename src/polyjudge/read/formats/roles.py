@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
 from typing import Any
@@ -13,7 +13,14 @@ from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.reading import ROLES, How
 from polyjudge.panel.say import Say
-from polyjudge.read.formats.names import all_languages, compile_pattern, guess_spread, part_of, task_and_language
+from polyjudge.read.formats.names import (
+    all_languages,
+    compile_pattern,
+    guess_spread,
+    in_two_parts,
+    part_of,
+    task_and_language,
+)
 from polyjudge.read.formats.table import Place, Table, file_place, is_nested
 
 OTHER = re.compile(
@@ -22,6 +29,8 @@ OTHER = re.compile(
     re.IGNORECASE,
 )
 """Names of numbers that are no scores."""
+ONLY = "unnamed"
+"""The language of a table that names none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +52,9 @@ class Asked:
     """The one to read of several."""
     table: str | None = None
     weight: str | None = None
+    languages: Sequence[str] | None = None
+    judges: Sequence[str] | None = None
+    """Those that are read. The only one of its kind is that of all rows, where no column says it."""
     require_task: bool = True
     """Whether rows must say their task: a calibrated score needs its language and judge alone."""
 
@@ -197,6 +209,26 @@ def candidates(table: Table, roles: Roles, role: str, most: int = 4) -> list[str
         if fits.get(role):
             out.append(n)
     return sorted(out, key=lambda n: -len(table.distinct(n)) if role == "task" else 0)[:most]
+
+
+def only_one(table: Table, roles: Roles, asked: Asked, role: str) -> Place | None:
+    """The one language or judge of all rows where no column says it: as the user says, or, for the language, where no
+    other column could be what judges are compared by."""
+    said = {"language": asked.languages, "judge": asked.judges}.get(role)
+    if said is not None:
+        return Place("", label=str(said[0])) if len(said) == 1 else None
+    if role != "language" or asked.names.get(role) is not None or len(table.source.files) > 1 or table.leaves:
+        return None
+    tasks = roles.found["task"][0] if "task" in roles.found else None
+    if conditions(table, roles) or (tasks and tasks.plain and in_two_parts(table.distinct(tasks.text))):
+        return None
+    return Place("", label=ONLY)
+
+
+def conditions(table: Table, roles: Roles) -> list[str]:
+    """Free columns that judges could be compared by: words that go with several tasks."""
+    free = [n for n in table.names if n not in roles.taken() and table.values(n) and not table.is_row_number(n)]
+    return [n for n in free if not (OTHER.match(n) or table.score_like(n)) and _of_many(table, roles, n)]
 
 
 def _of_many(table: Table, roles: Roles, column: str) -> bool:

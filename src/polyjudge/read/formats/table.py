@@ -25,11 +25,13 @@ MOST_LEAVES = 400
 
 @dataclass(frozen=True)
 class Place:
-    """Where a role stands: a column, a path inside it, and a pattern on its text whose first group is the label."""
+    """Where a role stands: a column, a path inside it, and a pattern on its text whose first group is the label; or, in
+    no column, the one label of all rows."""
 
     column: str
     path: tuple[str, ...] = ()
     regex: str = ""
+    label: str = ""
 
     @property
     def text(self) -> str:
@@ -39,10 +41,12 @@ class Place:
     @property
     def plain(self) -> bool:
         """A whole column as it is."""
-        return not self.path and not self.regex
+        return not self.path and not self.regex and not self.label
 
     def sql(self, types: Mapping[str, str]) -> str:
         """SQL of the value as text, given the columns' types."""
+        if self.label:
+            return quote(self.label)
         out, kind = name(self.column), types.get(self.column, "VARCHAR")
         if self.path and kind.startswith("STRUCT"):
             for key in self.path:
