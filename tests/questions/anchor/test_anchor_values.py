@@ -12,6 +12,7 @@ import polyjudge as pj
 from polyjudge.panel.gold import align_gold
 from polyjudge.panel.say import say
 from polyjudge.questions.anchor.helped import whom_it_helps
+from polyjudge.questions.anchor.raters import _reliability, annotators
 from values import Cases, binary, human_scores, probes, simulated, weighted
 
 CASES = Cases(__file__)
@@ -85,6 +86,27 @@ def anchor_few_labels() -> Any:
     labels = [align_gold(panel, human_scores(panel, labels=count, annotators=1)) for count in (9, 10)]
     found = [whom_it_helps(panel, gold, resamples=60) for gold in labels]
     return [helped.cells.assign(few=len(helped.notes)) for helped in found]
+
+
+@CASES
+def anchor_who_prefers() -> Any:
+    """One who is surely milder, but by less than 5% of the scale, is not odd."""
+    panel = pj.Panel.from_array(np.random.default_rng(62).normal(0, 1, (200, 2, 2)))
+    rows = [
+        (panel.tasks[t], panel.languages[x], f"{x}-{a}", -1 if t % 3 or (t < 27 and x < a) else 1)
+        for t, x, a in np.ndindex(200, 2, 2)
+    ]
+    labels = pd.DataFrame(rows, columns=["task", "language", "annotator", "preference"])
+    found = annotators(panel, align_gold(panel, labels, contradictions="mean"), resamples=60)
+    assert found is not None
+    return found.table
+
+
+def test_items_with_one_label_have_its_noise_whole() -> None:
+    grid = np.random.default_rng(1).normal(0, 2, (20, 2, 2))
+    grid[:8, :, 1] = np.nan
+    variance = np.nanmean(grid, axis=2).var(axis=0, ddof=1).mean()
+    assert _reliability(grid, 0.5) == pytest.approx(1 - 0.5 * (8 + 12 / 2) / 20 / variance)
 
 
 @CASES
