@@ -17,9 +17,9 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect.askers import make_asker
-from polyjudge.collect.first_calls import first_calls
 from polyjudge.collect.models import Ask, ChatAsker, Problem
 from polyjudge.collect.plan import Judge, load_plan
+from polyjudge.collect.preview import first_calls
 from polyjudge.collect.runner import collect
 from polyjudge.collect.store import FILE
 from polyjudge.panel.errors import CollectError

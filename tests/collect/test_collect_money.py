@@ -172,10 +172,10 @@ def test_output_tokens_are_set_or_learnt(tmp_path: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja"])
     with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"output_tokens": 50})
-        assert preview(load_plan(path)).estimate.judges["output_tokens"].tolist() == [12 * 50]
+        assert preview(load_plan(path)).estimate["output_tokens"].tolist() == [12 * 50]
         collect(load_plan(path), tmp_path / "run")
         after = preview(load_plan(path), tmp_path / "run")
-    assert after.estimate.judges[["output_tokens", "learnt"]].values.tolist() == [[12 * 20, True]]
+    assert after.estimate[["output_tokens", "learnt"]].values.tolist() == [[12 * 20, True]]
     assert after.answered == 12
 
 

@@ -15,9 +15,9 @@ from polyjudge.collect import load_plan, parse_plan
 from polyjudge.collect.calls import InOrder, Remaining, prepare
 from polyjudge.collect.cost import characters, load_prices
 from polyjudge.collect.cost import tokens as count_tokens
-from polyjudge.collect.items import load_items
+from polyjudge.collect.items import Item, load_items
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
-from polyjudge.collect.plan import Rubric
+from polyjudge.collect.plan import Plan, Rubric
 from polyjudge.collect.preview import preview
 from polyjudge.collect.prompts import TEMPLATES, check_template, layout, load_templates, render, template_name
 from polyjudge.collect.store import create_store
@@ -25,6 +25,11 @@ from polyjudge.panel.errors import CollectError
 from refusals import lacks, refused
 
 EXAMPLES = files("polyjudge.collect") / "examples"
+
+
+def items_of(plan: Plan) -> list[Item]:
+    found = load_items(plan)
+    return [found.item(place) for place in range(len(found))]
 
 
 def plan_of(folder: Path, **change: Any) -> dict[str, Any]:
@@ -134,11 +139,11 @@ def test_items_in_every_format(tmp_path: Path) -> None:
     for language in ("en", "ar"):
         part = [row for row in rows if row["language"] == language]
         (tmp_path / f"only.{language}.jsonl").write_text("\n".join(map(json.dumps, part)))
-    wanted = list(load_items(parse_plan(plan_of(tmp_path), tmp_path)).items)
+    wanted = items_of(parse_plan(plan_of(tmp_path), tmp_path))
     assert [item.name.task for item in wanted] == ["0", "1", "2"]
     assert wanted[1].fields["ar"]["chosen"] == "c1"
     for path in ("items.csv", "items.parquet", "items.json", "only.{language}.jsonl"):
-        assert list(load_items(parse_plan(plan_of(tmp_path, items={"path": path}), tmp_path)).items) == wanted
+        assert items_of(parse_plan(plan_of(tmp_path, items={"path": path}), tmp_path)) == wanted
 
 
 def test_mrewardbench_layout(tmp_path: Path) -> None:
@@ -172,7 +177,7 @@ def test_items_that_do_not_align_are_reported(tmp_path: Path) -> None:
     with refused(CollectError, 2, 3, "chosen", "en", "ar", "items.unaligned"):
         load_items(parse_plan(plan_of(tmp_path, items={"path": "short.jsonl"}), tmp_path))
     kept = load_items(parse_plan(plan_of(tmp_path, items={"path": "short.jsonl", "unaligned": "drop"}), tmp_path))
-    assert [item.name.task for item in kept.items] == ["0"]
+    assert [name.task for name in kept.names] == ["0"]
     assert kept.dropped == [("1", "no chosen in en"), ("2", "not in ar")]
 
 
@@ -268,7 +273,7 @@ def test_a_judged_text_cannot_leave_its_fence(tmp_path: Path) -> None:
         (tmp_path / "attack.jsonl").write_text(json.dumps(row))
         raw = plan_of(tmp_path, items={"path": "attack.jsonl", "shared": True})
         plan = parse_plan(raw, tmp_path)
-        return render(plan, load_templates(plan)["en"], next(load_items(plan).items), "en", "chosen")
+        return render(plan, load_templates(plan)["en"], items_of(plan)[0], "en", "chosen")
 
     for text in attacks:
         prompt = prompt_of(text)
@@ -339,12 +344,12 @@ def test_cost_estimate_follows_the_prices(tmp_path: Path) -> None:
     ]
     plan = parse_plan(plan_of(tmp_path, judges=judges, prices="prices.json"), tmp_path)
     result = preview(plan)
-    table = result.estimate.judges.set_index("judge")
-    assert (result.calls, result.estimate.price_date) == (24, "2026-02-03")
+    table = result.estimate.set_index("judge")
+    assert (result.calls, result.price_date) == (24, "2026-02-03")
     templates = load_templates(plan)
     tokens = sum(
         count_tokens(characters(render(plan, templates[language], item, language, part), language), "x/gpt-4o")[0]
-        for item in load_items(plan).items for language in ("en", "ar") for part in ("chosen", "rejected")
+        for item in items_of(plan) for language in ("en", "ar") for part in ("chosen", "rejected")
     )  # fmt: skip
     assert table.loc["a", "cost"] == pytest.approx((10 * tokens + 30 * 12 * 100) / 1e6, rel=0.01)
     assert table.loc["b", "cost"] == pytest.approx(tokens / 1e6, rel=0.01)
@@ -379,7 +384,7 @@ def test_mrewardbench_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.Mon
     plan = parse_plan(plan_of(tmp_path, items={"path": "hub", "format": "mrewardbench"}), tmp_path)
     try:
         for _ in range(2):
-            assert next(load_items(plan).items).fields["ar"]["prompt"] == "arb_Arab"
+            assert items_of(plan)[0].fields["ar"]["prompt"] == "arb_Arab"
         assert len(seen) == 2
     finally:
         server.shutdown()

@@ -124,7 +124,7 @@ def test_dry_run_says_what_probes_cost(run: tuple[Path, Path]) -> None:
     assert found.probes is not None
     calls = PROBED * VERSIONS * 2 * 3
     assert (found.probes["tasks"], found.probes["versions"], found.probes["calls"]) == (PROBED, VERSIONS, calls)
-    assert 0 < found.probes["cost"] < found.estimate.judges["cost"].sum()
+    assert 0 < found.probes["cost"] < found.estimate["cost"].sum()
     assert not lacks(command("collect", plan, "--dry-run").stdout, PROBED, VERSIONS, calls)
 
 

@@ -247,8 +247,6 @@ def test_short_and_missing_responses_are_said() -> None:
         make_probes([{"id": "a", "language": "en"}])
     with refused(CollectError, "explode", "truncate"):
         make_probes(items(2), kinds=["explode"])
-    with refused(CollectError, "severities"):
-        make_probes(items(2), shares=[0.4, 0.2])
 
 
 def test_the_page_has_the_table_that_was_measured() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,6 @@ from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say, say
 from polyjudge.questions.plan.sequential import Purchase, Sequential, State, forecast, replay_of
 from polyjudge.report.result import Result
-
-if TYPE_CHECKING:
-    from polyjudge.collect.preview import Estimate
 
 Read = Callable[[Path], pd.DataFrame]
 """The scores of a run folder: task, [system], language, judge, score."""
@@ -240,13 +237,13 @@ def _range(values: Array) -> Range:
     return float(low), float(middle), float(high)
 
 
-def expected(work: Work, settings: dict[str, Any], costs: Estimate, pilot: Array | None) -> Expected:
+def expected(work: Work, settings: dict[str, Any], judges: pd.DataFrame, pilot: Array | None) -> Expected:
     """Before a run: the looks, and the calls and money it is expected to take.
 
+    judges : of `estimate`
     pilot : (n, k, m) or (n, s, k, m) earlier scores of the plan's languages and judges
     """
     rule = _Tasks(work, settings).rule()
-    judges = costs.judges
     whole = int(judges["calls"].sum())
     if pilot is None:
         return Expected(looks=rule.looks, whole=whole)

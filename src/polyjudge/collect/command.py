@@ -205,7 +205,7 @@ def _preview(ctx: Context, plan: Plan, output: Path | None, adaptive: Adaptive, 
 
 
 def _check(ctx: Context, plan: Plan, send_key: list[str]) -> None:
-    from polyjudge.collect.first_calls import first_calls
+    from polyjudge.collect.preview import first_calls
 
     found = first_calls(plan, send_key)
     _show(ctx, found)

@@ -132,11 +132,6 @@ class Aligned:
             wording[language] = {id_: text for id_, _, text in lines} if self.requirements else {}
         return Item(name, fields, wording)
 
-    @property
-    def items(self) -> Iterator[Item]:
-        """All items, one after another."""
-        return (self.item(place) for place in range(len(self)))
-
 
 def load_items(plan: Plan) -> Aligned:
     """Read the plan's items and align them across its languages."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,6 @@ def make_probes(
     kinds: Sequence[str] = DAMAGE,
     placebos: Sequence[str] = PLACEBO,
     no_help: Sequence[str] = NO_HELP,
-    shares: Sequence[float] = SHARES,
     every_kind: bool = False,
     seed: int = 7,
 ) -> Probes:
@@ -84,8 +83,6 @@ def make_probes(
     if unknown:
         there = ", ".join((*DAMAGE, *PLACEBO, *NO_HELP))
         raise CollectError(f"No probe of kind {clean(unknown[0])}; there are {there}.")
-    if not all(0 < s < 1 for s in shares) or list(shares) != sorted(set(shares)):
-        raise CollectError("Severities are shares between 0 and 1, each larger than the one before.")
     table = _by_task(rows, task, language, response)
     names, long, short = list(table), list[str](), list[str]()
     for i in np.random.default_rng([seed, 20]).permutation(len(names)):
@@ -96,89 +93,66 @@ def make_probes(
     chosen = long[:tasks]
     if not chosen:
         raise CollectError(f"No task has a response of at least {FEWEST_GRAPHEMES} characters in every language.")
-    made = _Made(seed, tuple(shares), every_kind, response)
     usable = [k for k in kinds if k != "language" or all(len(table[t]) > 1 for t in chosen)]
     usable = [k for k in usable if k != "other" or len(long) > 1]
+    out, made, discarded = list[dict[str, Any]](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    edited: dict[tuple[str, int], list[float]] = {}
     for place, name in enumerate(chosen):
         by_language = {where: _text(row[response]) for where, row in table[name].items()}
         donor = {where: _text(row[response]) for where, row in table[long[(place + 1) % len(long)]].items()}
+        turn = place % max(1, len(placebos))
+        damages = usable if every_kind else [usable[place % len(usable)]]
         for where, row in table[name].items():
             others = [x for x in by_language if x != where]
             foreign = by_language[others[place % len(others)]] if others else ""
-            source = Source(by_language[where], donor[where], foreign)
-            made.clean(dict(row), (name, where), source)
-            made.damage(usable if every_kind else [usable[place % len(usable)]])
-            turn = place % max(1, len(placebos))
-            made.placebos([*placebos[turn:], *placebos[:turn]])
-            made.no_help(no_help)
-    return made.probes(len(chosen), tuple(short))
+            versions = [
+                *_damages(Source(by_language[where], donor[where], foreign), damages, (name, where), seed, every_kind),
+                *_placebos(by_language[where], [*placebos[turn:], *placebos[:turn]], every_kind),
+                *_no_help(by_language[where], no_help, where),
+            ]
+            facts = {"version": CLEAN, "kind": CLEAN, "severity": 0, "share": 0.0}
+            out.append({**row, response: by_language[where], **facts})
+            for text, version, kind, severity, share in versions:
+                (discarded if text is None else made)[where, kind] += 1
+                if text is not None:
+                    if severity:
+                        edited.setdefault((where, severity), []).append(share)
+                    facts = {"version": version, "kind": kind, "severity": severity, "share": round(share, 4)}
+                    out.append({**row, response: text, **facts})
+    shares = {key: float(np.mean(values)) for key, values in edited.items()}
+    return Probes(rows=out, tasks=len(chosen), discarded=discarded, made=made, short=tuple(short), shares=shares)
 
 
-class _Made:
-    """Rows and counts while they are made."""
+Version = tuple[str | None, str, str, int, float]
+"""Text (None: it came out equal to its source, or off its share), name, kind, severity and share edited."""
 
-    def __init__(self, seed: int, shares: tuple[float, ...], every: bool, column: str) -> None:
-        self.seed, self.shares, self.every, self.column = seed, shares, every, column
-        self.rows: list[dict[str, Any]] = []
-        self.made: Counter[tuple[str, str]] = Counter()
-        self.discarded: Counter[tuple[str, str]] = Counter()
-        self.seen: dict[tuple[str, int], list[float]] = {}
 
-    def clean(self, row: dict[str, Any], at: tuple[str, str], source: Source) -> None:
-        """A new response: its clean version."""
-        self.row, self.at, self.source = row, at, source
-        self._add(source.text, CLEAN, CLEAN)
+def _damages(source: Source, kinds: Sequence[str], at: tuple[str, str], seed: int, every: bool) -> Iterator[Version]:
+    for kind in kinds:
+        for severity, share in enumerate(SHARES, 1):
+            place = (crc32(x.encode()) for x in (*at, kind))
+            text, edited = damaged(source, kind, share, np.random.default_rng([seed, severity, *place]))
+            lost = _plain(text) == _plain(source.text) or abs(edited - share) > TOLERANCE
+            name = f"damage-{severity}" + (f"-{kind}" if every else "")
+            yield None if lost else text, name, kind, severity, edited
 
-    def damage(self, kinds: Sequence[str]) -> None:
-        """Every severity of these kinds."""
-        for kind in kinds:
-            for severity, share in enumerate(self.shares, 1):
-                place = (crc32(x.encode()) for x in (*self.at, kind))
-                rng = np.random.default_rng([self.seed, severity, *place])
-                text, edited = damaged(self.source, kind, share, rng)
-                if _plain(text) == _plain(self.source.text) or abs(edited - share) > TOLERANCE:
-                    self._lose(kind)
-                    continue
-                self.seen.setdefault((self.at[1], severity), []).append(edited)
-                self._add(text, f"damage-{severity}" + (f"-{kind}" if self.every else ""), kind, severity, edited)
 
-    def placebos(self, kinds: Sequence[str]) -> None:
-        """The first two of these that change the text; all of them with every kind."""
-        wanted, count = len(kinds) if self.every else min(2, len(kinds)), 0
-        for kind in kinds:
-            if count == wanted:
-                return
-            text = placebo(self.source.text, kind)
-            if unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", self.source.text):
-                continue
+def _placebos(source: str, kinds: Sequence[str], every: bool) -> Iterator[Version]:
+    """The first two of these that change the text; all of them with every kind."""
+    wanted, count = len(kinds) if every else min(2, len(kinds)), 0
+    for kind in kinds:
+        text = placebo(source, kind)
+        if count < wanted and unicodedata.normalize("NFC", text) != unicodedata.normalize("NFC", source):
             count += 1
-            self._add(text, f"placebo-{kind}" if self.every else f"placebo-{count}", kind)
-        if not self.every:
-            for kind in kinds[: wanted - count]:
-                self._lose(kind)
+            yield text, f"placebo-{kind}" if every else f"placebo-{count}", kind, 0, 0.0
+    for kind in () if every else kinds[: wanted - count]:
+        yield None, "", kind, 0, 0.0
 
-    def no_help(self, kinds: Sequence[str]) -> None:
-        """Pleas and padding."""
-        for kind in kinds:
-            text, language = self.source.text, self.at[1]
-            new = padded(text, language) if kind == "padding" else plea(text, language, kind == "plea-own")
-            if new is None:
-                self._lose(kind)
-            else:
-                self._add(new, kind, kind)
 
-    def _lose(self, kind: str) -> None:
-        self.discarded[self.at[1], kind] += 1
-
-    def _add(self, text: str, version: str, kind: str, severity: int = 0, share: float = 0.0) -> None:
-        if kind != CLEAN:
-            self.made[self.at[1], kind] += 1
-        more = {"version": version, "kind": kind, "severity": severity, "share": round(share, 4)}
-        self.rows.append({**self.row, self.column: text, **more})
-
-    def probes(self, tasks: int, short: tuple[str, ...]) -> Probes:
-        shares = {key: float(np.mean(values)) for key, values in self.seen.items()}
-        return Probes(rows=self.rows, tasks=tasks, discarded=self.discarded, made=self.made, short=short, shares=shares)
+def _no_help(source: str, kinds: Sequence[str], language: str) -> Iterator[Version]:
+    for kind in kinds:
+        text = padded(source, language) if kind == "padding" else plea(source, language, kind == "plea-own")
+        yield text, kind, kind, 0, 0.0
 
 
 def write_probes(probes: Probes, path: str | Path) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.collect.first_calls import FirstCalls
-from polyjudge.collect.preview import Preview
+from polyjudge.collect.preview import FirstCalls, Preview
 from polyjudge.collect.summary import Progress, Summary
 from polyjudge.panel.labels import clean, shell
 from polyjudge.panel.panel import Panel
@@ -146,7 +145,7 @@ def _preview(p: Preview, panel: Panel | None = None) -> Report:
     verdict += [say("collect.unusable", judge=judge, why=why) for judge, why in p.unusable.items()]
     if p.examples:
         verdict.append(say("collect.examples", count=p.examples))
-    judges = p.estimate.judges
+    judges = p.estimate
     guesses: list[Words] = [say("collect.batch")] if judges["batch"].any() else []
     if judges["cost"].notna().all():
         guesses.append(say("collect.range", low=float(judges["cost_low"].sum()), high=float(judges["cost_high"].sum())))
@@ -159,7 +158,7 @@ def _preview(p: Preview, panel: Panel | None = None) -> Report:
         )
         for _, row in p.prompts.iterrows()
     )
-    title = say("collect.estimate", date=p.estimate.price_date)
+    title = say("collect.estimate", date=p.price_date)
     estimate = Section(name="estimate", title=title, says=tuple(guesses), folded=False)
     return Report(
         command="collect",
