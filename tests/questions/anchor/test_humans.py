@@ -132,3 +132,15 @@ def test_pass_rates_are_corrected_two_ways() -> None:
         assert row["powered_low"] <= truth <= row["powered_high"]
         assert row["powered_high"] - row["powered_low"] < row["high"] - row["low"]
     assert pj.anchor(panel, _gold(panel, good.astype(float), there), resamples=20, threshold=0.5).passing is not None
+
+
+def test_a_panel_that_is_off_everywhere_alike_is_not_said_to_be_off_in_one_language() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.uniform(20, 80, (100, 4))
+    panel = pj.Panel.from_array(truth[..., None] + 10 + rng.normal(0, 10, (100, 4, 2)))
+    human = truth + rng.normal(0, 8, truth.shape)
+    human += human.mean() - human[:30].mean(axis=0) + truth[:30].mean(axis=0) - truth.mean()
+    report = report_of(pj.anchor(panel, _gold(panel, human, np.arange(100)[:, None] < [30] * 4), resamples=2))
+    assert report is not None
+    said = next(s for s in report.verdict if getattr(s, "code", "") == "humans.error")
+    assert said.values["alike"] == pytest.approx(10, abs=2)

@@ -202,6 +202,7 @@ def test_on_pariksha_the_first_screen_says_that_it_may_be_the_annotators(
     codes = [getattr(s, "code", "") for s in said.verdict]
     assert codes.index("raters.explained") < codes.index("humans.error")
     assert not any("calibrate" in step.command for step in said.next), "nobody is sent to correct by it"
+    assert "--link" in said.next[0].command
     assert result.humans.table["weight"].mean() < 0.5, "shrinkage knows their variance"
     assert len(result.humans.board) == 30  # type: ignore[arg-type]
     panel, labels = pariksha

@@ -179,6 +179,9 @@ def test_link_pages_have_items_of_two_languages(panel: pj.Panel, tmp_path: Path)
     made = pj.label.make(panel, output=tmp_path / "l", per_language=20, link=True)
     assert "link-German-Thai" in made.files["annotator"].tolist()
     _answer(tmp_path / "l", "link-German-Thai", "x.json")
+    pj.label.make(panel, output=tmp_path / "three", per_language=10, annotators=3, link=True)
+    again = pj.label.make(panel, output=tmp_path / "three", per_language=10, more=True)
+    assert again.files.groupby("language").size().tolist() == [3, 3], "the same people go on"
     labels = pj.label.read(tmp_path / "l").labels
     assert labels.groupby("language").size().to_dict() == {"German": 10, "Thai": 10}
 

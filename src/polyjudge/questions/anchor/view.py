@@ -85,7 +85,9 @@ def _humans_say(result: Anchor) -> list[Words]:
     ends = []
     for part in (clear[clear["error"] > 0].nlargest(1, "error"), clear[clear["error"] < 0].nsmallest(1, "error")):
         ends.append((part["language"].iloc[0], part["error"].iloc[0]) if len(part) else (None, 0.0))
-    out: list[Words] = [say("humans.error", above=ends[0], below=ends[1])]
+    same = len(clear) and len(panel) > 1 and np.ptp(panel["error"]) < 0.01 * h.matters
+    alike = float(panel["error"].mean()) if same else None
+    out: list[Words] = [say("humans.error", above=ends[0], below=ends[1], alike=alike)]
     if np.isfinite(h.fall.removed[0]):
         fall = _triple("removed low high", h.fall.removed) | {"before": h.fall.before[0], "after": h.fall.after[0]}
         free = {"free": None} if h.free is None else _triple("free free_low free_high", h.free)
@@ -115,9 +117,11 @@ def _steps(result: Anchor) -> tuple[Step, ...]:
     if h is None or result.trusted is not None:
         return ()
     steps = []
-    if h.next_labels:
-        more = f"polyjudge label make SCORES -o LABELS --more --per-language {h.next_labels}"
-        steps.append(Step(why=say("humans.more"), command=more))
+    if h.next_labels or h.by_annotators:
+        more = "polyjudge label make SCORES -o LABELS --more"
+        more += " --link" if h.by_annotators else ""
+        more += f" --per-language {h.next_labels}" if h.next_labels else ""
+        steps.append(Step(why=say("humans.link" if h.by_annotators else "humans.more"), command=more))
     trusted = (r is None or r.verdict != "poor") and not h.by_annotators
     if trusted and h.fall.removed[1] > 0:
         command = "polyjudge calibrate SCORES --labels LABELS --save calibrator.json"

@@ -47,6 +47,10 @@ def _explained(v: Values) -> str:
 
 
 def _error(v: Values) -> str:
+    if v["alike"] is not None:
+        where = "above" if v["alike"] > 0 else "below"
+        by = points(abs(v["alike"]))
+        return f"Against them the panel is {by} points {where}, in every language alike as far as can be told."
     above, below = v["above"], v["below"]
     parts = [
         f"{points(abs(value))} points {word} in {escape(clean(language))}"
@@ -118,6 +122,7 @@ WORDS: dict[str, Template] = {
     "humans.shrunk": "Errors are shrunk to the mean of all languages; their intervals allow for how far languages "
     "differ and for the annotators. What a language's own labels say stands beside.",
     "humans.more": "Label what is open.",
+    "humans.link": "Have people who read two languages label.",
     "humans.save": "Correct the scores by the labels, and keep the calibrator.",
     "anchor.no-interaction": "With one judge or one language there is nothing to calibrate without labels.",
     "anchor.read": lambda v: (

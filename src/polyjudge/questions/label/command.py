@@ -31,7 +31,9 @@ def make(
     per_language: Annotated[
         int | None, Option("--per-language", "-n", min=2, help="Items of each language (default 50).")
     ] = None,
-    annotators: Annotated[int, Option(min=1, help="Annotators of each language.")] = 2,
+    annotators: Annotated[
+        int | None, Option(min=1, help="Annotators of each language (default 2, or those of the folder).")
+    ] = None,
     ask: Annotated[str | None, Option(help="pass, levels, slider or pairs (default: by the scale).")] = None,
     levels: Annotated[int | None, Option(min=2, help="Number of levels.")] = None,
     rubric: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def make(
     output: str | Path = "labels",
     *,
     per_language: int | None = None,
-    annotators: int = 2,
+    annotators: int | None = None,
     ask: Kind | None = None,
     levels: int | None = None,
     rubric: Any = None,
@@ -78,18 +79,19 @@ def make(
 
     items : table or file with task, [system,] [language,] prompt and response (or response_a, response_b); None shows
         names only
-    per_language, annotators : items and annotators of each language; `overlap` is the share of items that all of them
-        get, `repeats` the share that each sees twice
+    per_language, annotators : items and annotators of each language (50 and 2, or as many people as the folder has);
+        `overlap` is the share of items that all of them get, `repeats` the share that each sees twice
     ask : pass, levels, slider or pairs; by the panel's scale when not given
     rubric : how to judge, one text for all or {language: text}
     link : also write pages for annotators who read two languages: they tell severity from language
     more : add to a folder that has labels already; `per_language` is then what brings each shift to `within` points
     """
-    _check(per_language, annotators, overlap, repeats, ask, levels)
+    _check(per_language, 2 if annotators is None else annotators, overlap, repeats, ask, levels)
     units = panel.by_system()
     tasks, systems = panel.answers() if panel.systems else (list(panel.tasks), [])
     folder, notes = Path(output), []
     old = _before(folder, more)
+    annotators = annotators or _people(old)
     asked = old["ask"] if old else _ask(panel, ask, levels)
     texts = Texts.of(items, asked["kind"])
     labels, cuts, taken = _so_far(panel, units, folder, old, tasks, systems)
@@ -120,6 +122,13 @@ def make(
         seed=seed,
         notes=tuple(notes),
     )
+
+
+def _people(old: dict[str, Any] | None) -> int:
+    """Annotators of a language in a folder, those of two languages aside; 2 in a new one."""
+    names = {look["annotator"] for look in old["shown"].values()} if old else set()
+    by_language = Counter(name.rpartition("-")[0] for name in names if not name.startswith("link-"))
+    return max(by_language.values(), default=2)
 
 
 def _check(
