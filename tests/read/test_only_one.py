@@ -26,7 +26,7 @@ def codes(found: pytest.ExceptionInfo[Unclear]) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("as_file", [True, False])
 def test_a_table_without_languages_is_one_language(tmp_path: Path, as_file: bool) -> None:
-    table = rows(cost=0.25, question=[f"What is {t}?" for t in np.repeat(np.arange(12), 4)])
+    table = rows(cost=0.25, run_by="ci", question=[f"What is {t}?" for t in np.repeat(np.arange(12), 4)])
     table.to_csv(tmp_path / "s.csv", index=False)
     panel = pj.read_panel(tmp_path / "s.csv" if as_file else table)
     assert (panel.languages, panel.judges, panel.systems) == (("unnamed",), ("gpt-4", "mistral"), ("x", "y"))

@@ -225,10 +225,11 @@ def only_one(table: Table, roles: Roles, asked: Asked, role: str) -> Place | Non
     return Place("", label=ONLY)
 
 
-def conditions(table: Table, roles: Roles) -> list[str]:
-    """Free columns that judges could be compared by: words that go with several tasks."""
-    free = [n for n in table.names if n not in roles.taken() and table.values(n) and not table.is_row_number(n)]
-    return [n for n in free if not (OTHER.match(n) or table.score_like(n)) and _of_many(table, roles, n)]
+def conditions(table: Table, roles: Roles, most: int = 50) -> list[str]:
+    """Free columns that judges could be compared by: a few words that go with several tasks each."""
+    free = [n for n in table.names if n not in roles.taken() and 1 < len(table.distinct(n)) <= most]
+    free = [n for n in free if not (OTHER.match(n) or table.score_like(n) or table.is_row_number(n))]
+    return [n for n in free if "task" in roles.found and _of_many(table, roles, n)]
 
 
 def _of_many(table: Table, roles: Roles, column: str) -> bool:
