@@ -16,8 +16,8 @@ from values import Cases, Said, one_cell_off, simulated
 CASES = Cases(__file__)
 
 
-def drifted(change: Callable[[np.ndarray], None], **options: Any) -> Any:
-    truth = simulated(40, 3, 4, noise_sd=0.0, seed=28, **options)
+def drifted(change: Callable[[np.ndarray], Any], *sizes: int, runs: int = 3, **options: Any) -> Any:
+    truth = simulated(*(sizes or (40, 3, 4)), noise_sd=0.0, seed=28, **options)
     before = truth.system_scores if truth.systems else truth.scores
     rng = np.random.default_rng(29)
     assert before is not None
@@ -26,7 +26,7 @@ def drifted(change: Callable[[np.ndarray], None], **options: Any) -> Any:
     labels = truth.tasks, truth.languages, truth.judges
     more = {"systems": truth.systems} if truth.systems else {}
     cal = pj.ConsensusCalibrator().fit(pj.Panel.from_array(old, *labels, **more))
-    return pj.drift(cal, pj.Panel.from_array(new, *labels, **more), runs=3)
+    return pj.drift(cal, pj.Panel.from_array(new, *labels, **more), runs=runs)
 
 
 @CASES
@@ -133,6 +133,36 @@ def drift_stretched() -> Any:
         new[..., 1] += 0.8 * (new[..., 1].mean() - new[..., 1])
 
     return Said((drifted(change),))
+
+
+@CASES
+def drift_of_many_kinds() -> Any:
+    """A judge, a language, all cells, the range, the floor; too few tasks, other replicates, other systems."""
+
+    def failing(new: np.ndarray) -> None:
+        new[:15, 1, 1] = new[:15, 0, 2] = 0.0
+
+    planted = np.zeros((3, 4))
+    planted[2] = [20.0, -5.0, -15.0, 3.0]
+    judge = np.zeros((4, 3))
+    judge[:, 1] = [20.0, -5.0, -15.0, 3.0]
+    diffuse = np.random.default_rng(5).normal(0, 9, (3, 4))
+    thrice, two = simulated(30, 2, 3, 3, seed=2), simulated(30, 2, 3, systems=2, seed=3)
+    noisy = thrice.scores + np.random.default_rng(1).normal(0, 1, thrice.shape)
+    once = pj.Panel.from_array(noisy, thrice.tasks, thrice.languages, thrice.judges)
+    other = pj.Panel.from_array(
+        np.array(two.system_scores), two.tasks, two.languages, two.judges, systems=["new1", "x"]
+    )
+    return Said((
+        drifted(lambda new: np.add(new, judge, out=new), 40, 4, 3),
+        drifted(lambda new: np.add(new, planted, out=new)),
+        drifted(lambda new: np.add(new, diffuse, out=new)),
+        drifted(lambda new: np.clip(new, 45, 55, out=new)),
+        drifted(failing),
+        drifted(lambda new: None, 8, 2, 2, runs=365),
+        pj.drift(pj.ConsensusCalibrator().fit(thrice), once, runs=3),
+        pj.drift(pj.ConsensusCalibrator().fit(two), other),
+    ))  # fmt: skip
 
 
 @CASES
