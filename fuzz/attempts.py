@@ -162,8 +162,8 @@ def stamp(path: Path) -> Any:
     if path.is_symlink():
         return os.readlink(path)
     if path.is_dir():
-        engine = ("-wal", "-shm")  # what SQLite keeps beside a store while it is open
-        return {p.name: stamp(p) for p in path.iterdir() if not p.name.endswith(engine)}
+        beside = ("-wal", "-shm", "__pycache__")  # SQLite's, of a store that is open; Python's, of a judge in a plan
+        return {p.name: stamp(p) for p in path.iterdir() if not p.name.endswith(beside)}
     if not path.is_file():
         return path.exists()
     return path.stat().st_mode, hashlib.sha256(path.read_bytes()).hexdigest()

@@ -51,13 +51,15 @@ HALF = 0.15
 
 
 class World:
-    """Clean material, made once, that every unit may read and none may change."""
+    """Clean material, made once, that every unit may read and none may change. Kills alone need none of our outputs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, outputs: bool) -> None:
         self.folder = folder
         self.files = write_world(
             folder / "plain", lambda axis: {"column": "judge", "system column": "system"}.get(axis, f"plain {axis}")
         )
+        if not outputs:
+            return
         self.formats = write_formats(folder / "formats")
         bench = Bench(folder)
         scores, place = self.files["scores"], folder / "plain"
@@ -764,7 +766,7 @@ def main() -> int:
         if not module.name.endswith(("__main__", "make_sample", "child")):
             importlib.import_module(module.name)
     root = Path(tempfile.mkdtemp(prefix="pass-world-"))
-    world = World(root)
+    world = World(root, outputs=args.cases > 0)
     before, began = stamp(root), time.monotonic()
     total = Bench(root)
     for name in [args.only] if args.only else units([f for f in args.families.split(",") if f]):
