@@ -21,7 +21,6 @@ Noise = Literal["gaussian", "heteroskedastic", "heavy"]
 Scale = Literal["continuous", "integer", "fractions"]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class PlantedSystems(Record):
     """What was planted about systems, before any rounding: quality, who favours whom, and what each judge sees."""
 
@@ -36,7 +35,6 @@ class PlantedSystems(Record):
         return self.quality.reset_index()
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Truth(Record):
     """What the scores are on average, on the scale they are written in. All effects are centred.
 
@@ -172,11 +170,11 @@ def _truth(panel: Panel, cells: Array, mu: Array, planted: PlantedSystems | None
     """Effects of the (k, m) expected scores."""
     language, judge = cells.mean(axis=1) - cells.mean(), cells.mean(axis=0) - cells.mean()
     return Truth(
-        panel.matrix(double_centre(cells)),
-        pd.Series(language, index=pd.Index(panel.languages, name="language"), name="language_effect"),
-        pd.Series(judge, index=pd.Index(panel.judges, name="judge"), name="judge_effect"),
-        pd.Series(mu, index=pd.Index(panel.tasks, name="task"), name="task_effect"),
-        planted,
+        interaction=panel.matrix(double_centre(cells)),
+        language_effect=pd.Series(language, index=pd.Index(panel.languages, name="language"), name="language_effect"),
+        judge_effect=pd.Series(judge, index=pd.Index(panel.judges, name="judge"), name="judge_effect"),
+        task_effect=pd.Series(mu, index=pd.Index(panel.tasks, name="task"), name="task_effect"),
+        systems=planted,
     )
 
 
@@ -228,10 +226,10 @@ def _plant(
     seen = (quality + varies)[:, :, None, None] * slope + favour[:, None, :] + place[:, :, None]
     at = pd.Index(systems, name="system")
     planted = PlantedSystems(
-        pd.Series(quality, index=at, name="quality"),
-        pd.DataFrame(favour, index=at, columns=pd.Index(judges, name="judge")),
-        pd.DataFrame(place, index=at, columns=pd.Index(languages, name="language")),
-        pd.DataFrame(slope, index=pd.Index(languages, name="language"), columns=pd.Index(judges, name="judge")),
+        quality=pd.Series(quality, index=at, name="quality"),
+        judge_system=pd.DataFrame(favour, index=at, columns=pd.Index(judges, name="judge")),
+        system_language=pd.DataFrame(place, index=at, columns=pd.Index(languages, name="language")),
+        sees=pd.DataFrame(slope, index=pd.Index(languages, name="language"), columns=pd.Index(judges, name="judge")),
     )
     return planted, seen
 

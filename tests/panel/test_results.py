@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from polyjudge.report.result import Result
 from refusals import refused
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Sample(Result):
     table: pd.DataFrame
     inner: dict[str, object]
@@ -24,7 +22,8 @@ class Sample(Result):
 
 def test_everything_becomes_json() -> None:
     table = pd.DataFrame({"x": [1.0, np.nan], "n": pd.array([1, None], dtype="Int64"), "s": ["a", None]})
-    sample = Sample(table, {"array": np.array([[1.0, np.inf]]), "set": {1}, "flag": np.bool_(True), "none": pd.NA})
+    inner = {"array": np.array([[1.0, np.inf]]), "set": {1}, "flag": np.bool_(True), "none": pd.NA}
+    sample = Sample(table=table, inner=inner)
     data = json.loads(json.dumps(sample.to_dict(), allow_nan=False))
     assert data["table"][0] == {"x": 1.0, "n": 1, "s": "a"}
     assert data["table"][1] == {"x": None, "n": None, "s": None}

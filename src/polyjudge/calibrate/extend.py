@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 Kind = Literal["language", "judge"]
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Newcomer(Record):
     """One new language (or judge): its row of the interaction, how far to trust it, and how many more tasks it needs.
 
@@ -69,7 +67,6 @@ class Newcomer(Record):
         return f"{super().__repr__()}\n{self.words}"
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Extension(Record):
     """What `extend` added, one entry for each new language and judge."""
 
@@ -122,7 +119,7 @@ def extend(
         lacking = [x for x in cells if x not in set(n.table[other]) and x not in (*languages, *judges)]
         if lacking:
             notes.append(say("extend.lacking", label=n.label, others=lacking))
-    new.extension_ = Extension(tuple(newcomers), tuple(notes))
+    new.extension_ = Extension(newcomers=tuple(newcomers), notes=tuple(notes))
     return new, new.extension_
 
 

@@ -38,7 +38,6 @@ Range = tuple[float, float, float]
 """10th percentile, median and 90th percentile of simulated runs."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Expected(Result):
     """What an adaptive run is expected to take. `calls` of `whole`, and `money` where prices are known; None without
     earlier scores to simulate it from."""

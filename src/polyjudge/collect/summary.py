@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ ALARM = 0.01
 """Missing answers are called uneven when chance alone is less likely than this (shared out over the tests)."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Progress(Result):
     """Where an adaptive run stands. `answers`: language, first, second, part (questions that were asked together, from
     1, and share a level), verdict, settled_at (look), estimate, low and high at that look, and at the end `final`: from
@@ -49,7 +48,6 @@ class Progress(Result):
         return self.answers[self.answers["verdict"] == "open"]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Summary(Result):
     """The state of a run.
 

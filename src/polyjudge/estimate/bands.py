@@ -5,7 +5,6 @@ See docs/methods.md, section 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -40,7 +39,6 @@ WIDEST = 4.0
 """The bootstrap's critical value counts as at most this many times Bonferroni's."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Uncertainty(Record):
     """The interaction with its uncertainty.
 

@@ -19,7 +19,6 @@ MANY = 300
 """Labels from which Student's t, corrected for skewness, holds without resampling."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class PoweredMean(Record):
     """A mean from labels and predictions. `weight` is the trust in the predictions: 0 is labels alone, 1 full trust."""
 
@@ -111,7 +110,8 @@ def _interval(d: _Data, weight: float, skewness: float, ends: tuple[float, float
     low, high = centre - below * se, centre + above * se
     if ends is not None:
         low, high, estimate = (min(max(x, ends[0]), ends[1]) for x in (low, high, estimate))
-    return PoweredMean(estimate, se, min(low, estimate), max(high, estimate), weight)
+    low, high = min(low, estimate), max(high, estimate)
+    return PoweredMean(estimate=estimate, se=se, low=low, high=high, weight=weight)
 
 
 def at_ends(y: Array, ends: tuple[float, float]) -> bool:

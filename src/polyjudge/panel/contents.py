@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 from polyjudge.panel.arrays import pd
@@ -13,7 +12,6 @@ from polyjudge.panel.say import Words
 from polyjudge.panel.scale import Scale, ScaleKind, scale_of
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Summary(Record):
     """What the panel holds."""
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,14 @@ from polyjudge.panel.arrays import is_frame, pd
 from polyjudge.panel.say import Say
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
 class Record:
-    """Base of every frozen dataclass that is a table and more, whose first table is the main one."""
+    """Base of what is a table and more, whose first table is the main one: its classes are frozen dataclasses."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True, repr=False, eq=False, kw_only=True)(cls)
 
     def to_frame(self) -> pd.DataFrame:
         """The main table, one plain column per quantity."""

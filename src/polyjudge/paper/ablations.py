@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
 from typing import Any, Literal
@@ -34,7 +33,6 @@ TASK_SIZES = (10, 20, 30, 40)
 JUDGES_IDENTITY = say("ablation.judges-identity")
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Ablation(Result):
     """Held-out agreement (tau of CBC, and of the raw means) and accuracy gain by what was varied.
 

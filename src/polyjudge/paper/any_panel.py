@@ -35,7 +35,6 @@ from polyjudge.report.result import Result
 Figures = dict[str, Callable[[], Picture]]
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class PaperReport(Result):
     """The paper's tables and figures of a panel. `notes` say what was left out, and why."""
 

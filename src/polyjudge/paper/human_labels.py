@@ -6,7 +6,6 @@ humans labelled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +28,6 @@ CAVEAT = (
 COLUMNS = ["task", "framework", "requirement_id", "satisfied"]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class LabelCheck(Result):
     """The panel beside human task scores (share of requirements satisfied, 0 to 100) of every task and framework.
 

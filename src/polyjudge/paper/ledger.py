@@ -81,7 +81,6 @@ def answers_of(computed: Mapping[str, Any], basis: str = "released scores") -> A
     return {path: v if isinstance(v, Answer) else Answer(v, basis=basis) for path, v in published.leaves(computed)}
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Ledger(Result):
     """Published against computed, row by row."""
 
@@ -110,7 +109,7 @@ def settle(benchmark: Benchmark, answers: Mapping[Path, Answer]) -> Ledger:
     frame = pd.DataFrame(rows).astype({"published": object, "printed": object, "computed": object})
     for name in ("difference", "tolerance"):
         frame[name] = pd.to_numeric(frame[name])
-    return Ledger(benchmark, frame)
+    return Ledger(benchmark=benchmark, rows=frame)
 
 
 def _row(benchmark: Benchmark, path: Path, expected: float | str | None, answer: Answer) -> dict[str, object]:
@@ -213,7 +212,6 @@ def correction(name: str, **values: Any) -> Correction:
     return Correction(**{field: text.format(**values) for field, text in published.data("corrections")[name].items()})
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Reproduction(Result):
     """One benchmark of the paper, computed again."""
 

@@ -7,7 +7,6 @@ as panels have, only a very strong relation can show, and the result says how st
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -29,7 +28,6 @@ FEWEST = 5
 DRAWS = 5000
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Metadata(Result):
     """`table`: variable, judge, slope (points per standard deviation of the variable), low, high (t over languages).
 

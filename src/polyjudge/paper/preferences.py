@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from polyjudge.paper.methods.btl import FARTHEST, fit_btl, pair_counts, strata_o
 from polyjudge.report.result import Result
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Pairwise(Result):
     """Strengths (log odds of scoring an item higher, summing to zero in a language) and discriminations by stratum.
 

@@ -7,7 +7,6 @@ answers every permutation of the labels with a gather and a small sort, for all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,6 @@ FEWEST_TASKS = 20
 """A panel of which fewer tasks would fill these limits is not measured."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Information(Result):
     """Conditional mutual information I(score; language | judge, task) in nats.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,6 @@ from polyjudge.report.result import Result
 TARGET = say("decisions.target")
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Decisions(Result):
     """How often, and how far, the top judge on drawn tasks misses the additive model's top judge on left-out tasks.
 

@@ -7,7 +7,6 @@ what the two arms differ by belongs to the translation of the items.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from polyjudge.panel.panel import Panel
 from polyjudge.report.result import Result
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class TwoArms(Result):
     """`cells`: language, judge, everything, instructions, difference, low, high (all cells together), clear.
 

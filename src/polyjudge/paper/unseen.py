@@ -6,7 +6,6 @@ See docs/methods.md, section 8.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +29,6 @@ ENOUGH = 0.95
 IDENTITY = say("unseen.identity")
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Unseen(Result):
     """Agreement of a left-out language (or judge) with the others on left-out tasks.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ PLACED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Position(Result):
     """Preference for the answer shown first.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -49,7 +48,6 @@ FEWEST = 10
 """Labels that a correlation in a language needs."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Invariance(Result):
     """The check of identity I1 on labelled entries: calibration leaves the mean over a complete panel where it was."""
 
@@ -59,7 +57,6 @@ class Invariance(Result):
     """Labelled entries that some judge has not scored: there the mean of the others can move."""
     largest_change: float
     """Largest change of the panel mean over `entries`, in score points (rounding only)."""
-    tolerance: float
     changed: int
     """Decisions of the panel mean that changed over `entries`."""
     holds: bool
@@ -68,7 +65,6 @@ class Invariance(Result):
         return pd.DataFrame([self.to_dict()])
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Anchor(Result):
     """A panel beside human labels. `table` has one row per decision: the panel mean, a majority vote, each judge.
 
@@ -318,9 +314,9 @@ def _invariance(entries: Labelled, calibrated: Array, raw: Any, new: Any) -> Inv
     before, after = entries.margins[whole].mean(axis=1), calibrated[whole].mean(axis=1)
     largest = float(np.abs(after - before).max(initial=0.0))
     changed = int((raw[whole, 0] != new[whole, 0]).sum())
-    return Invariance(
-        int(whole.sum()), int((~whole).sum()), largest, entries.gap, changed, largest <= entries.gap and changed == 0
-    )
+    holds = largest <= entries.gap and changed == 0
+    sizes = {"entries": int(whole.sum()), "incomplete": int((~whole).sum())}
+    return Invariance(**sizes, largest_change=largest, changed=changed, holds=holds)
 
 
 def _decision_tables(

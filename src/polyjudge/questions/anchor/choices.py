@@ -30,7 +30,6 @@ MISSING = 9
 """Sign of a decision that cannot be made because the margin is missing."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Agreement(Result):
     """How often margins choose the side that humans chose. A tie is no agreement; `half_credit` counts it as a half."""
 

@@ -6,7 +6,6 @@ language; the squared error of every judge, raw and calibrated on other tasks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ FEW_LABELS = 20
 """Below this even intervals by Student's t lean on the shape of the scores and on a weight tuned on few labels."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class LanguageMeans(Result):
     """Per language: labels, tasks, estimate, low, high, weight (panel and labels together); labels_only, labels_low,
     labels_high; panel_only, panel_low, panel_high. The panel-only interval is about chance alone: it does not know the
@@ -92,13 +90,12 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
             row["labels_only"] = float(y[0])
         rows.append(row | _columns(whole, "panel_only", "panel_low", "panel_high"))
     even = _balance(panel, gold)
+    table = pd.DataFrame(rows)
     if gold.stratum is not None:  # drawn by a design: its weights count, and labels need not be like other tasks
-        table = _by_design(panel, gold, guess, pd.DataFrame(rows), level)
-        return LanguageMeans(table, even, quantity, level, tuple(notes))
-    odd = even.loc[even["p"] <= 1 - level, "language"].tolist()
-    if odd:
+        table = _by_design(panel, gold, guess, table, level)
+    elif odd := even.loc[even["p"] <= 1 - level, "language"].tolist():
         notes.append(say("labels.not-random", languages=odd))
-    return LanguageMeans(pd.DataFrame(rows), even, quantity, level, tuple(notes))
+    return LanguageMeans(table=table, balance=even, quantity=quantity, level=level, notes=tuple(notes))
 
 
 def _by_design(panel: Panel, gold: Gold, guess: Array, table: pd.DataFrame, level: float) -> pd.DataFrame:
@@ -147,7 +144,6 @@ def _balance(panel: Panel, gold: Gold) -> pd.DataFrame:
 # --- shared shift ---
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class SharedShift(Result):
     """Columns: language, labels, shift (panel mean minus human, points), low, high; centred (less the mean over
     languages), centred_low, centred_high. Intervals are 95%, by t over the labelled tasks."""
@@ -185,7 +181,7 @@ def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
     if lost:
         notes.append(say("labels.no-panel-mean", count=lost))
     table = pd.DataFrame({"language": panel.languages, "labels": counts, **columns})
-    return SharedShift(table, tuple(notes))
+    return SharedShift(table=table, notes=tuple(notes))
 
 
 def t_quantile(df: NDArray[np.int64] | Array, level: float) -> Array:
@@ -196,7 +192,6 @@ def t_quantile(df: NDArray[np.int64] | Array, level: float) -> Array:
 # --- squared error ---
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class PanelGain(Result):
     """The fall of the mean squared error over all cells by calibration, with labels and without (identity I7).
 
@@ -292,7 +287,7 @@ def _panel_gain(
         ("same tasks", same, *none, float((whole**2).mean()), *none),
     ]
     columns = ("with_labels", "with_labels_low", "with_labels_high", "label_free", "label_free_low", "label_free_high")
-    return PanelGain(pd.DataFrame(rows, columns=["fit", *columns]))
+    return PanelGain(table=pd.DataFrame(rows, columns=["fit", *columns]))
 
 
 def _mean_fall(fall: Array) -> Array:

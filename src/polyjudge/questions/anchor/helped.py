@@ -32,7 +32,6 @@ FEWEST_FOR_BOOTSTRAP = 10
 """With fewer labels in a language the pointwise interval comes from Student's t, like the band."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Helped(Result):
     """Per cell: language, judge, labels, interaction, centred_shift, gain (points squared, cross-fitted), low, high
     (pointwise), band_low, band_high (all cells at once), verdict, open_because, more_labels.

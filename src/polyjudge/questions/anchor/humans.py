@@ -3,7 +3,6 @@ whether that is settled (docs/methods.md, section 26)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,6 @@ GROUPS = 40
 """Groups of tasks that are left out in turn."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class LanguageError(Result):
     """The panel and its judges against the humans, language by language.
 

@@ -6,7 +6,6 @@ between languages: an error of the panel is only what stands out beyond that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,6 @@ LEVELS = 11
 """Different labels up to which a scale is ordinal."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Annotators(Result):
     """How far annotators agree.
 

@@ -6,7 +6,6 @@ correlate by r on average say as much as m / (1 + (m - 1) r) independent ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from polyjudge.questions.anchor.choices import MISSING, sign
 from polyjudge.report.result import Result
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class PanelWorth(Result):
     """Rows by language ("all" pools them) and by the judge left out ("" for the whole panel).
 
@@ -78,7 +76,7 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000
     if m == 2:
         notes.append(say("worth.two-judges"))
     notes.append(say("worth.agreement-only" if gold is None else "worth.upper-bound"))
-    return PanelWorth(frame, tuple(notes))
+    return PanelWorth(table=frame, notes=tuple(notes))
 
 
 def _weighted(weights: Array, terms: Array) -> Array:

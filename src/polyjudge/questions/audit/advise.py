@@ -41,7 +41,6 @@ class Advised:
     command: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Advice(Result):
     """What the panel is good for, and what to do.
 

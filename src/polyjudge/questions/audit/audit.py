@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,6 @@ STAGES = 11
 CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unseen"), say("caveat.tasks"))
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Inside(Result):
     """What an audit finds inside languages: all that there is where one language, one judge or languages without common
     tasks leave nothing to compare between them. What needs that is None, and `left_out` says why."""
@@ -133,7 +132,6 @@ class Inside(Result):
         return {**derived, **stored, "calibrator": None if self.calibrator is None else self.calibrator.to_dict()}
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Audit(Inside):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
     `left_out` says why: what compares every two of thousands is left out, all else is there."""

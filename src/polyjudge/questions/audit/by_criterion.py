@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -23,7 +22,6 @@ SAME = 0.9
 """Criteria whose correlation surely lies above this say the same thing."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Criteria(Result):
     """Audits of several criteria. Intervals of each hold at a level that all of them share.
 

@@ -5,7 +5,7 @@ See docs/methods.md, section 18.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,6 @@ MOST_CELLS = 150
 """Panels with more cells show only those that are asked for."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Explanation(Result):
     """Which cells are off, and how.
 

@@ -7,7 +7,6 @@ logistic one) has no ends. See docs/methods.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,6 @@ KEPT = 0.5
 """The linear conclusion survives only if at least this share of its clear cells stays clear."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Bounded(Result):
     """The interaction in logits, beside the linear one.
 

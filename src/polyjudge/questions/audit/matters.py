@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -48,7 +47,6 @@ def materiality(low: float, high: float, matters: float) -> Matter:
     return "negligible" if -matters <= low and high <= matters else "open"
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Certificate(Result):
     """How far a gap between two judges may change between two languages.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ WORK = 200_000_000
 """Most entries drawn by the tests. Above it they use a random part of the tasks that lack scores."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Missingness(Result):
     """Missing scores of a panel. With systems, of the answers that at least one judge scored: an answer that no judge
     scored was not there to be judged, and is no failed call.

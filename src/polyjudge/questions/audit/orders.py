@@ -6,7 +6,6 @@ See docs/methods.md, section 5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,6 @@ MOST_PERMUTED = 100_000_000
 """Above this many permuted residuals the null means are drawn from their normal limit, with the exact moments."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class RankReversals(Result):
     """Which pairs of judges change places between two languages.
 
@@ -240,7 +238,6 @@ def rank_shares(values: Array, gap: float) -> Array:
     return out
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class TiedSets(Result):
     """Ranks with what is not known about them.
 
@@ -307,7 +304,7 @@ def tied_sets(
     table["tied_with"] = [tuple(names[row]) for row in tied.reshape(-1, m)]
     i, j = (x[order.contaminated] for x in pair_index(m))
     carried = pd.DataFrame({"judge_i": names[i], "judge_j": names[j], "carried": order.carried[order.contaminated]})
-    return TiedSets(table, alpha, joint, carried)
+    return TiedSets(table=table, alpha=alpha, joint=joint, contaminated=carried)
 
 
 def order_judges(panel: Panel, **options: Any) -> PairOrder:

@@ -6,7 +6,6 @@ See docs/methods.md, section 9.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,6 @@ HERE = (
 """Columns of the sweep that are fields of the result too, of its own threshold."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Gates(Result):
     """Pass rates at a threshold, raw and calibrated.
 

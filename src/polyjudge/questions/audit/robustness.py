@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -37,7 +36,6 @@ KNOTS = 50_000
 """Percentile ranks of more distinct scores than this are interpolated between as many of them."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Sensitivity(Result):
     """What happens to the largest cell and the reversals when something is left out or the scale is changed.
 

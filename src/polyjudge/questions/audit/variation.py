@@ -5,7 +5,6 @@ See docs/methods.md, section 6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,6 @@ FEWEST_WHOLE = 0.5
 """Variance components need tasks without holes; at least this share of them must be so."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Variance(Result):
     """Shares of the variance of a single score, and the fit of the additive models.
 

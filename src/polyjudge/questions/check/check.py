@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +20,6 @@ from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Check(Result):
     """How scores were read, and what they cover. Without a panel there are questions to answer first."""
 
@@ -127,7 +125,6 @@ def check_reading(reading: Reading) -> Check:
     return Check(reading=reading, readable=False, findings=[*asked, *doubts])
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Formats(Result):
     """The formats that are read."""
 

@@ -107,7 +107,6 @@ class Advice:
         return self.verdict == "advised"
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Comparison(Result):
     """Methods side by side on left-out tasks.
 

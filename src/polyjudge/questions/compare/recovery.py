@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from polyjudge.panel.errors import UsageError
 from polyjudge.report.result import Result
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Recovery(Result):
     """Estimated against planted interaction. `cells`: language, judge, planted, estimated, error, inside, in_band."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from polyjudge.report.schema import MOST
 from polyjudge.report.sections import Finding
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Difference(Result):
     """New less old, in score points, with intervals that hold for all rows of a table together.
 

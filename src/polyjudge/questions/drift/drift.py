@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,6 @@ OF_JUDGES = frozenset({*BROKE.values(), "interaction-changed", "floor-changed"})
 """Findings that say that judges changed."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Drift(Result):
     """Change of every cell since the calibrator was fitted.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -42,7 +41,6 @@ PAIRS = 5000
 """Pairs of labelled tasks in a language on whose order panels and labels are compared; of more, a random sample."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Choice(Result):
     """What each subset of judges is worth.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from polyjudge.questions.position import Position
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Judges(Result):
     """The choice of judges, or the answer about a swap: the other is None. `to_frame` is the table of that one."""
 

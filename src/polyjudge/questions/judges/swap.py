@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -20,7 +19,6 @@ from polyjudge.report.result import Result
 Answer = Literal["accepted", "refused", "open"]
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Swap(Result):
     """What changes in the panel mean when one judge takes the place of another.
 

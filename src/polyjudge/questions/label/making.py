@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +38,6 @@ MOST = 9
 """Levels that digits can choose."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Made(Result):
     """What was written. `files` has a row per annotator: page, language, annotator, items (with second looks)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from polyjudge.read.label_folder import read_label_folder
 from polyjudge.report.result import Result
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Returned(Result):
     """Labels that came back. `annotators` has a row per annotator: language, annotator, asked, labelled, skipped,
     missing. `labels` are the labels themselves, as `anchor` takes them."""

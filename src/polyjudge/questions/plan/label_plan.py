@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -13,7 +12,6 @@ from polyjudge.panel.say import Say, say
 from polyjudge.report.result import Result
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class LabelBudget(Result):
     """Labels that the languages need; the columns of `table` are those of `budget_table`."""
 
@@ -35,4 +33,4 @@ class LabelBudget(Result):
 def label_budget(panel: Panel, gold: Gold, half_width: float, *, level: float = 0.95, batch: int = 100) -> LabelBudget:
     """Labels per language for a target half-width, from a pilot of labels; and where the next `batch` helps most."""
     quantity, table = budget_table(panel, gold, half_width, level=level, batch=batch)
-    return LabelBudget(table, half_width, level, batch, quantity)
+    return LabelBudget(table=table, half_width=half_width, level=level, batch=batch, quantity=quantity)

@@ -39,7 +39,6 @@ from polyjudge.report.result import Result
 MOST_TASKS = 10_000_000
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Plan(Result):
     """Tasks needed for a target radius, and what a number of tasks buys.
 

@@ -43,7 +43,6 @@ PILOT = 0.8
 """One-sided level of the limit of the pilot's variance that is planned with."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SystemVariance(Result):
     """Variance components of single scores with systems.
 
@@ -61,7 +60,6 @@ class SystemVariance(Result):
         return max(float(rows.iloc[0]), 0.0) if len(rows) else 0.0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Separation(Result):
     """How many tasks tell the best system apart from others that are `points` behind.
 

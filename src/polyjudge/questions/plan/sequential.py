@@ -379,7 +379,6 @@ def _normal_largest(part: Array, resamples: int, seed: int) -> Array:
     return np.sort(np.abs(rng.standard_normal((resamples, len(root))) @ root).max(axis=1) / chi)
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Replay(Result):
     """The rule run over scores that are already there: what it would have bought."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -29,7 +28,6 @@ ACCUSED = 0.01
 VERDICTS = ("severity", "blind", "competence", "cannot tell")
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Probe(Result):
     """How judges react to damage, and to what must not matter.
 

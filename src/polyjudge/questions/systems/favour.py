@@ -6,7 +6,6 @@ See docs/methods.md, section 17.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ Units = tuple[Array, NDArray[np.int64]]
 """Weight and cluster of each task, (n,) and (n,)."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Contrast(Result):
     """Own-family cells less the others: positive where judges favour their own."""
 
@@ -70,7 +68,6 @@ class Contrast(Result):
         return self.low > 0 and (self.beyond_low is None or self.beyond_low > 0) and self.p <= RARE
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Favour(Result):
     """Effects of who judges whom and where, in points beyond what judge, system and language do on their own.
 

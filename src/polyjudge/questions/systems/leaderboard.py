@@ -6,7 +6,6 @@ See docs/methods.md, section 17.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +40,6 @@ OPPOSITE = {"low": "high", "high": "low", "without_low": "without_high", "withou
 """Limits of a difference, and what each is of the difference the other way round."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Leaderboard(Result):
     """Systems in order, by language and over all.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Length(Result):
     """Scores and the length of answers.
 

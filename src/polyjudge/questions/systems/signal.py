@@ -56,7 +56,6 @@ APART = ("lambda", "covariance", "pooled")
 """Statistics without limits of their own."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Signal(Result):
     """Whether judges agree with each other about the systems within a task. Judges that share an error agree too.
 

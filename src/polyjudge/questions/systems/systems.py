@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,6 @@ from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Systems(Result):
     """The three questions about the systems of a panel. `to_frame` is the leaderboard."""
 
