@@ -222,7 +222,7 @@ def levels(scenario: Scenario, seed: int) -> Found:
     low, high = (found.cells[x].to_numpy(float).reshape(k, m) for x in ("band_low", "band_high"))
     out: Found = {"band in logits, coverage": _within(low, planted, high).all()}
     if not ask["logits"]:
-        out["any cell called off in logits, none is"] = found.clear > 0
+        out["any cell called off in logits, none is"] = bool(found.cells["clear"].any())
     return out
 
 

@@ -55,7 +55,6 @@ class Uncertainty(Record):
     band_method: str
     sigma: float
     """Standard deviation used by `radius`: of the noise, or of all scores."""
-    sigma_kind: Sigma
     sigma_noise: float
     sigma_scores: float
     radius: float
@@ -127,7 +126,6 @@ def uncertainty(
         critical=critical,
         band_method=method,
         sigma=chosen,
-        sigma_kind=sigma,
         sigma_noise=noise,
         sigma_scores=scores,
         radius=gaussian_radius(chosen, tasks, k, m, level),

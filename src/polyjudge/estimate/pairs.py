@@ -64,7 +64,6 @@ def order_pairs(
     alpha: float = 0.05,
     resamples: int = 1000,
     seed: int = 7,
-    joint: bool = False,
     tasks: Array | None = None,
     gap: float = 0.0,
 ) -> PairOrder:
@@ -72,7 +71,6 @@ def order_pairs(
 
     tasks : (s, q) number of tasks behind each value where fewer than n inform it
     gap : standard errors up to this are rounding; a pair without spread is judged by the signs of its tasks
-    joint : one critical value for all scopes, so that all statements hold at once; else one for each scope
 
     Pairs are worked on in blocks of `COLUMNS` (pair, scope) together, whatever their number.
     """
@@ -88,12 +86,9 @@ def order_pairs(
     largest = np.max([b.pop("largest") for b in blocks], axis=0)
     found = {name: np.concatenate([b[name] for b in blocks], axis=-1) for name in blocks[0]}
     mean, t, thin, signs = found["mean"], found["statistic"], found["thin"], found.pop("signs")
-    share = np.full(s, thin.mean()) if joint else thin.mean(axis=1)
-    if joint:
-        largest = np.broadcast_to(largest.max(axis=1, keepdims=True), largest.shape)
-    levels = np.clip(1 - alpha * (1 - share), 0.0, 1.0)
+    levels = np.clip(1 - alpha * (1 - thin.mean(axis=1)), 0.0, 1.0)
     critical = np.array([np.quantile(x, level, method="higher") for x, level in zip(largest.T, levels, strict=True)])
-    sure = np.where(thin, 2 * signs * (thin.size if joint else len(i)) <= alpha, np.abs(t) > critical[:, None])
+    sure = np.where(thin, 2 * signs * len(i) <= alpha, np.abs(t) > critical[:, None])
     above = np.zeros((s, q, q), bool)
     above[:, i, j] = sure & (mean > gap)
     above[:, j, i] = sure & (mean < -gap)

@@ -25,11 +25,11 @@ class Record:
         dataclasses.dataclass(frozen=True, repr=False, eq=False, kw_only=True)(cls)
 
     def to_frame(self) -> pd.DataFrame:
-        """The main table, one plain column per quantity."""
+        """The main table, one plain column per quantity: the first there is, else the values as one row."""
         for value in vars(self).values():
             if is_frame(value):
                 return value
-        raise TypeError(f"{type(self).__name__} has no table of its own; see its fields.")
+        return pd.DataFrame([self.to_dict()])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values for JSON: NaN and infinity become None, tables become lists of records."""

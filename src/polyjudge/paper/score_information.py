@@ -7,7 +7,6 @@ answers every permutation of the labels with a gather and a small sort, for all 
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray

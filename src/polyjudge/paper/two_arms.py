@@ -7,7 +7,6 @@ what the two arms differ by belongs to the translation of the items.
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit

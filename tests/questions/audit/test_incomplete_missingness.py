@@ -30,9 +30,7 @@ def test_rates() -> None:
     assert report.missing == gone.sum()
     assert report.rate == pytest.approx(gone.mean())
     np.testing.assert_array_equal(report.cells["missing"].to_numpy().reshape(4, 3), gone.sum(axis=0))
-    by_judge = report.judges.set_index("judge")["rate"]
-    assert by_judge["judge2"] == pytest.approx(gone[:, :, 1].mean())
-    assert report.tasks["missing"].sum() == gone.sum()
+    np.testing.assert_allclose(report.cells["rate"].to_numpy().reshape(4, 3), gone.mean(axis=0))
     assert report.to_dict()["p_cell"] == report.p_cell
 
 
@@ -113,7 +111,6 @@ def test_the_sensitivity_range_is_what_imputing_gives() -> None:
     moved = pj.ConsensusCalibrator().fit(pj.Panel.from_array(filled)).interaction_.to_numpy()[1, 2]
     half = stats.t.ppf(0.975, row["tasks"] - row["missing"] - 1) * estimate.se[1, 2]  # and the interval around it
     assert row["sensitivity_high"] == pytest.approx(moved + half)
-    assert row["tipping"] == pytest.approx(abs(row["interaction"]) / ((moved - row["interaction"]) / 6))
 
 
 def test_noise_sd() -> None:

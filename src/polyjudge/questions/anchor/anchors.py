@@ -61,9 +61,6 @@ class Invariance(Result):
     """Decisions of the panel mean that changed over `entries`."""
     holds: bool
 
-    def to_frame(self) -> pd.DataFrame:
-        return pd.DataFrame([self.to_dict()])
-
 
 class Anchor(Result):
     """A panel beside human labels. `table` has one row per decision: the panel mean, a majority vote, each judge.

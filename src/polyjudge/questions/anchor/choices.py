@@ -42,9 +42,6 @@ class Agreement(Result):
     half_credit: float
     tolerance: float
 
-    def to_frame(self) -> pd.DataFrame:
-        return pd.DataFrame([self.to_dict()])
-
 
 def agreement(margins: ArrayLike, gold: ArrayLike, range: tuple[float, float]) -> Agreement:
     """Agreement of margins with human preferences (+1, -1; rows with 0, a human tie, are left out).

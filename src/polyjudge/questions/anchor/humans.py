@@ -3,7 +3,6 @@ whether that is settled (docs/methods.md, section 26)."""
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -69,9 +68,6 @@ class LanguageError(Result):
         """Whether severity of the annotators may be most of the differences between languages: that cannot be ruled
         out, and it is a good part of them."""
         return self.explained[0] >= 0.25 and self.explained[2] >= 0.5
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
 
 
 def language_error(

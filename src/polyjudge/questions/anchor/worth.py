@@ -6,7 +6,6 @@ correlate by r on average say as much as m / (1 + (m - 1) r) independent ones.
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-import pandas as pd
-
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import Say, Words, say
@@ -59,11 +57,6 @@ class Advice(Result):
     verdict: tuple[Words, ...]
     uses: dict[str, Say]
     steps: tuple[Advised, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        return pd.DataFrame(
-            {"goal": list(self.uses), "code": [s.code for s in self.uses.values()]}, columns=["goal", "code"]
-        )
 
 
 def check_goal(goal: str | None) -> Goal | None:

@@ -20,6 +20,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import Stages, stages
 from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say, say
+from polyjudge.questions import audit as own
 from polyjudge.questions.audit.advise import Advice, Goal, advise, check_goal
 from polyjudge.questions.audit.conclusions import conclude
 from polyjudge.questions.audit.explanation import Explanation, distribution, explain
@@ -258,9 +259,9 @@ def _crossed(
             else run("reversals", rank_reversals, panel, draws=drawn["resamples"], **known),
             ranks=None if order is None else run("ranks", tied_sets, panel, **known),
             variance=part("variance", variance, panel, refused=True, level=level),
-            gates=None if gate is None else part("gates", _gates, panel, **gate, **common),
-            missingness=run("missing scores", _missingness, panel, draws=199, seed=drawn["seed"]) if lacks else None,
-            bounded=None if model is None else run("levels", _bounded, panel, linear=bands, latent=model, **common),
+            gates=None if gate is None else part("gates", own.gates, panel, **gate, **common),
+            missingness=run("missing scores", own.missingness, panel, draws=199, seed=drawn["seed"]) if lacks else None,
+            bounded=None if model is None else run("levels", own.bounded, panel, linear=bands, latent=model, **common),
             probes=_probed(panel, probes, matters, level),
             left_out=part.left_out,
             answers=_texts(panel, found.worst, items),
@@ -325,24 +326,6 @@ def _position(panel: Panel, level: float) -> Position | None:
     from polyjudge.questions.position import position
 
     return position(panel, level=level)
-
-
-def _gates(panel: Panel, **how: Any) -> Gates:
-    from polyjudge.questions.audit.pass_rates import gates
-
-    return gates(panel, **how)
-
-
-def _missingness(panel: Panel, **how: Any) -> Missingness:
-    from polyjudge.questions.audit.missing import missingness
-
-    return missingness(panel, **how)
-
-
-def _bounded(panel: Panel, **how: Any) -> Bounded:
-    from polyjudge.questions.audit.latent import bounded
-
-    return bounded(panel, **how)
 
 
 class _Parts:

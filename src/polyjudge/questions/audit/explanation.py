@@ -263,8 +263,8 @@ def parse_cell(text: str, panel: Panel) -> tuple[str, str]:
         raise UsageError(
             f"A place is written LANGUAGE,JUDGE, such as {panel.languages[0]},{panel.judges[0]}, not {text!r}."
         )
-    _one(panel, splits[0])
-    raise AssertionError("unreachable: a pair of known labels was found above")
+    _one(panel, splits[0])  # says which of the two is unknown
+    return splits[0]
 
 
 def _cells(bands: Uncertainty, excess: Array, limits: Array, named: NDArray[np.bool_], matters: float) -> pd.DataFrame:

@@ -7,7 +7,6 @@ logistic one) has no ends. See docs/methods.md.
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
@@ -44,26 +43,12 @@ class Bounded(Result):
     """Why the scale asks for it; None when it does not."""
     binned: bool
     """Whether scores were cut into levels."""
-    cuts: tuple[float, ...]
-    """Thresholds between the levels, in logits."""
     unit_sd: float
     """Standard deviation of the tasks' (with systems: answers') own effects, in logits."""
-    log_likelihood: float
-    critical: float
-    tasks: int
     level: float
     survives: bool
     verdict: Say
     notes: tuple[Say, ...]
-
-    @property
-    def clear(self) -> int:
-        """Number of cells whose band in logits excludes 0."""
-        return int(self.cells["clear"].sum())
-
-    def count(self, agrees: str) -> int:
-        """Number of cells that are "same", "lost", "new" or "turned"."""
-        return int((self.cells["agrees"] == agrees).sum())
 
 
 def bounded(
@@ -93,7 +78,7 @@ def bounded(
     linear = linear or uncertainty(panel, level=level, resamples=resamples, seed=seed)
     fit, notes = latent.fit, list(latent.notes)
     _, k, m = panel.shape
-    cells, critical = _cells(panel, latent, level, resamples, seed)
+    cells = _cells(panel, latent, level, resamples, seed)
     own = linear.cells
     cells["linear"], cells["linear_clear"] = own["interaction"].to_numpy(), own["clear"].to_numpy(dtype=bool)
     cells["agrees"] = _agrees(cells, own)
@@ -106,11 +91,7 @@ def bounded(
         levels=latent.levels,
         reason=asks(panel),
         binned=latent.binned,
-        cuts=tuple(map(float, fit.cuts)),
         unit_sd=fit.sigma,
-        log_likelihood=fit.log_likelihood,
-        critical=critical,
-        tasks=panel.n_tasks,
         level=level,
         survives=survives,
         verdict=verdict,
@@ -118,7 +99,7 @@ def bounded(
     )
 
 
-def _cells(panel: Panel, model: Latent, level: float, resamples: int, seed: int) -> tuple[pd.DataFrame, float]:
+def _cells(panel: Panel, model: Latent, level: float, resamples: int, seed: int) -> pd.DataFrame:
     """The interaction in logits with its intervals: task influences take the place of task values (section 4)."""
     _, k, m = panel.shape
     fit, g = model.fit, len(model.values)
@@ -133,7 +114,7 @@ def _cells(panel: Panel, model: Latent, level: float, resamples: int, seed: int)
     informed = np.minimum(informing(panel).ravel(), g)
     half = stdtrit(informed - 1, (1 + level) / 2) * se
     band = (critical if panel.complete else own_critical(critical, g, informed)) * se
-    table = panel.long(
+    return panel.long(
         latent=latent,
         se=se,
         low=latent - half,
@@ -142,7 +123,6 @@ def _cells(panel: Panel, model: Latent, level: float, resamples: int, seed: int)
         band_high=latent + band,
         clear=np.abs(latent) > band,
     )
-    return table, critical
 
 
 def _agrees(cells: pd.DataFrame, linear: pd.DataFrame) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -25,9 +24,7 @@ class Missingness(Result):
 
     cells : language, judge, missing, tasks, rate, and for panels that can be estimated interaction, sensitivity_low,
         sensitivity_high (the cell if missing scores lay up to `shift` points off what the model expects, in whatever
-        cells that is worst, and its 95% interval around that) and
-        tipping (how many points they would have to lie off for the cell to be 0; empty where none is missing)
-    languages, judges, tasks : rates by label, worst first (tasks: those that lack any)
+        cells that is worst, and its 95% interval around that)
     p_cell : does it matter which cell an entry is in? Missing entries are shuffled over the cells inside each task
     p_interaction : does it depend on language and judge together, beyond the rates of languages and of judges?
     """
@@ -35,18 +32,11 @@ class Missingness(Result):
     missing: int
     entries: int
     cells: pd.DataFrame
-    languages: pd.DataFrame
-    judges: pd.DataFrame
-    tasks: pd.DataFrame
     p_cell: float | None
     p_interaction: float | None
     shift: float | None
     draws: int
     notes: tuple[Say, ...]
-    unanswered: int = 0
-    """Answers of systems (task, system, language) that no judge scored."""
-    absent: tuple[tuple[str, str], ...] = ()
-    """(system, language) without any score: the system was not run there."""
 
     @property
     def rate(self) -> float:
@@ -71,7 +61,6 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
         raise UsageError(f"draws must be at least 1, not {draws}.")
     if shift is not None and not (shift > 0 and np.isfinite(shift)):
         raise UsageError(f"shift must be a positive number of score points, not {shift}.")
-    k, m = panel.shape[1:]
     gone, asked = _gone(panel)
     lost, n = panel.lost, np.maximum(panel.asked, 1)
     cells = panel.long(missing=lost, tasks=n, rate=lost / n)
@@ -88,27 +77,17 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
             notes.append(say("note", text=str(error)))
     else:
         notes.append(say("missing.none"))
-    absent = _absent(panel)
     if panel.unanswered:
-        notes.append(say("missing.unanswered", unanswered=panel.unanswered, absent=absent))
-    by_task = gone.sum(axis=(1, 2))
-    worst = np.argsort(-by_task, kind="stable")[: int((by_task > 0).sum())]
+        notes.append(say("missing.unanswered", unanswered=panel.unanswered, absent=_absent(panel)))
     return Missingness(
         missing=int(lost.sum()),
         entries=int(n.sum()),
         cells=cells,
-        languages=_rates("language", panel.languages, lost.sum(axis=1) / n.sum(axis=1)),
-        judges=_rates("judge", panel.judges, lost.sum(axis=0) / n.sum(axis=0)),
-        tasks=pd.DataFrame(
-            {"task": [panel.tasks[i] for i in worst], "missing": by_task[worst], "rate": by_task[worst] / (k * m)}
-        ),
         p_cell=p_cell,
         p_interaction=p_interaction,
         shift=shift,
         draws=draws,
         notes=tuple(notes),
-        unanswered=panel.unanswered,
-        absent=absent,
     )
 
 
@@ -134,11 +113,6 @@ def _absent(panel: Panel) -> tuple[tuple[str, str], ...]:
     return tuple((panel.systems[i], panel.languages[j]) for i, j in zip(s, l, strict=True))
 
 
-def _rates(word: str, labels: tuple[str, ...], rate: Array) -> pd.DataFrame:
-    frame = pd.DataFrame({word: labels, "rate": rate})
-    return frame.sort_values("rate", ascending=False, kind="stable", ignore_index=True)
-
-
 def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | None) -> float:
     """Add the interaction and its range to `cells`; the shift used."""
     estimate = estimate_interaction(panel)
@@ -155,7 +129,6 @@ def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | 
     cells["interaction"] = interaction.ravel()
     cells["sensitivity_low"] = (interaction - reach).ravel()
     cells["sensitivity_high"] = (interaction + reach).ravel()
-    cells["tipping"] = ratio(np.abs(interaction), own, np.nan).ravel()
     return shift
 
 

@@ -48,7 +48,6 @@ class RankReversals(Result):
     pairs: pd.DataFrame
     count: int
     """Pairs with a reversal in the means, tested or not."""
-    count_published: int
     count_selected: int
     p_global: float
     """Additive null: are there more reversing pairs than a panel without interaction shows by chance?"""
@@ -124,7 +123,6 @@ def rank_reversals(
     return RankReversals(
         pairs=pairs,
         count=observed,
-        count_published=int((pairs["p_published"] <= alpha).sum()),
         count_selected=int(pairs["reverses"].sum()),
         p_global=float((1 + np.sum(null >= observed)) / (1 + draws)),
         p_global_unequal=float((1 + np.sum(unequal >= observed)) / (1 + draws)),
@@ -248,8 +246,6 @@ class TiedSets(Result):
 
     table: pd.DataFrame
     alpha: float
-    joint: bool
-    """Whether the statements of all languages hold at once, or those of each language for itself."""
     contaminated: pd.DataFrame
     """Pairs of which a few tasks carry nearly all the spread (failed calls?): judge_i, judge_j, carried (share of the
     variance in the 5% of task values that carry most). With few tasks no interval of such a pair can be trusted; its
@@ -269,7 +265,6 @@ def tied_sets(
     panel: Panel,
     *,
     alpha: float = 0.05,
-    joint: bool = False,
     resamples: int = 1000,
     seed: int = 7,
     order: PairOrder | None = None,
@@ -280,12 +275,11 @@ def tied_sets(
     bootstraps of the largest of them (`order_pairs`). A rank range is one plus the judges surely above, up to m less
     the judges surely below.
 
-    joint : all languages at once instead of each for itself
     order : the judges of the same panel compared with these options (`order_judges`), where that is at hand
     """
     check_alpha(alpha)
     check_resamples(resamples)
-    order = order or order_judges(panel, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
+    order = order or order_judges(panel, alpha=alpha, resamples=resamples, seed=seed)
     panel = sampling_panel(panel)
     _, k, m = panel.shape
     overall = order_pairs(
@@ -304,7 +298,7 @@ def tied_sets(
     table["tied_with"] = [tuple(names[row]) for row in tied.reshape(-1, m)]
     i, j = (x[order.contaminated] for x in pair_index(m))
     carried = pd.DataFrame({"judge_i": names[i], "judge_j": names[j], "carried": order.carried[order.contaminated]})
-    return TiedSets(table=table, alpha=alpha, joint=joint, contaminated=carried)
+    return TiedSets(table=table, alpha=alpha, contaminated=carried)
 
 
 def order_judges(panel: Panel, **options: Any) -> PairOrder:

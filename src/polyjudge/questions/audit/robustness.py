@@ -47,18 +47,15 @@ class Sensitivity(Result):
 
     max_interaction: float
     reversing_pairs: int
+    links: pd.DataFrame
     judges: pd.DataFrame
     tasks: pd.DataFrame
-    links: pd.DataFrame
     pile_up: pd.DataFrame
     threshold: float
     """Threshold of the gate spreads: the median score unless given."""
     survives: bool
     verdict: Say
     notes: tuple[Say, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.links
 
 
 def sensitivity(
@@ -191,7 +188,7 @@ def _distribution(panel: Panel) -> tuple[tuple[Array, Array], float]:
 def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, seed: int, level: float) -> pd.DataFrame:
     low, high = panel.range
     linear, weights = task_interactions(panel), sampling_panel(panel).weights
-    beta, se = (x.ravel() for x in mean_and_se(linear, weights))
+    beta = mean_and_se(linear, weights)[0].ravel()
     large = np.abs(beta) >= 0.01 * (high - low)
     turns = _reversing(sampling_panel(panel))
     links = link_functions(panel, knots)
@@ -203,9 +200,8 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
     again = np.concatenate([_rank_correlations(x) for x in bootstrap_blocks(values, grouped, resamples, seed)])
     gates_linear = _gate_spread(panel, sampling_panel(panel).cell_means, q)
     rows = []
-    for (name, (_, other, other_se, there, gate)), correlations in zip(seen.items(), again.T, strict=True):
+    for (name, (_, other, there, gate)), correlations in zip(seen.items(), again.T, strict=True):
         flips = large & (np.sign(beta) != np.sign(other))
-        sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
         limits = np.quantile(correlations, [(1 - level) / 2, (1 + level) / 2])
         rows.append(
             {
@@ -215,7 +211,6 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
                 "high": limits[1],
                 "large_cells": int(large.sum()),
                 "sign_flips": int(flips.sum()),
-                "sure_flips": int((flips & sure).sum()),
                 "reversing_pairs": int(there.sum()),
                 "same_reversals": int((there & turns).sum()),
                 "spread_raw": gates_linear[0],
@@ -231,16 +226,16 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
 
 def _on_scale(
     panel: Panel, link: Callable[[Array], Array], q: float, weights: Array
-) -> tuple[Array, Array, Array, NDArray[np.bool_], float]:
-    """On the scale of a link: interactions of groups of tasks, their mean and its standard error, which pairs reverse,
-    and the calibrated spread at the gate."""
+) -> tuple[Array, Array, NDArray[np.bool_], float]:
+    """On the scale of a link: interactions of groups of tasks, their mean, which pairs reverse, and the calibrated
+    spread at the gate."""
     bent = panel.with_scores(_linked(panel, link))
     values = task_interactions(bent)
-    beta, se = (x.ravel() for x in mean_and_se(values, weights))
+    beta = mean_and_se(values, weights)[0].ravel()
     values = in_groups(values, weights)[0]
     whole = sampling_panel(bent)
     _, gate = _gate_spread(bent, whole.cell_means, float(link(np.array([q]))[0]))
-    return values, beta, se, _reversing(whole), gate
+    return values, beta, _reversing(whole), gate
 
 
 def _reversing(panel: Panel) -> NDArray[np.bool_]:

@@ -5,7 +5,6 @@ See docs/methods.md, section 6.
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -44,10 +43,6 @@ class Variance(Result):
     r2_full: float
     r2_increment: float
     """What task:language adds to the simplified model."""
-    sse_simplified: float
-    sse_full: float
-    sst: float
-    fit_method: str
     three_way_f: float | None
     three_way_p: float | None
     """By t over tasks: the noise may differ between cells and between tasks."""
@@ -86,7 +81,7 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
             )
         notes.append(say("variance.whole-tasks", whole=int(whole.sum()), tasks=len(whole)))
         panel = panel.select(tasks=[t for t, keep in zip(panel.tasks, whole, strict=True) if keep])
-    sst, simplified, full, how = fit(panel)
+    sst, simplified, full = fit(panel)
     table, (f, equal, df) = _components(panel, level)
     p = None if f is None else three_way_p(panel)
     sd = ratio = None
@@ -106,10 +101,6 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
         r2_simplified=1 - simplified / total,
         r2_full=1 - full / total,
         r2_increment=(simplified - full) / total,
-        sse_simplified=simplified,
-        sse_full=full,
-        sst=sst,
-        fit_method=how,
         three_way_f=f,
         three_way_p=p,
         three_way_p_equal=None if p is None else equal,
@@ -125,11 +116,11 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
 # --- fit ---
 
 
-def fit(panel: Panel) -> tuple[float, float, float, str]:
+def fit(panel: Panel) -> tuple[float, float, float]:
     """Total and residual sums of squares of the simplified and the full model on replicate-level rows."""
     rows = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
     if np.isnan(rows).any():
-        return (*_least_squares(rows, panel.weights), "least squares")
+        return _least_squares(rows, panel.weights)
     w = panel.weights
     share = w / w.sum()
     _, k, m, r = rows.shape
@@ -141,7 +132,7 @@ def fit(panel: Panel) -> tuple[float, float, float, str]:
     explained += k * m * r * float(w @ task**2)
     extra = task_language - task[:, None] - cell.mean(axis=1)
     simplified = max(total - float(explained), 0.0)
-    return total, simplified, max(simplified - m * r * float((w @ extra**2).sum()), 0.0), "closed form"
+    return total, simplified, max(simplified - m * r * float((w @ extra**2).sum()), 0.0)
 
 
 def _least_squares(rows: Array, weights: Array) -> tuple[float, float, float]:

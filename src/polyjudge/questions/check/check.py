@@ -139,7 +139,3 @@ class Formats(Result):
         columns = ["name", "title", "files", "reads", "needs"]
         tools = pd.DataFrame([[getattr(t, c) for c in columns] for t in readers().values()], columns=columns)
         return Formats(tools=tools, tables=pd.DataFrame(TABLES.items(), columns=["name", "holds"]))
-
-    def to_frame(self) -> pd.DataFrame:
-        """The tools: name, title, files, reads, needs."""
-        return self.tools

@@ -96,10 +96,9 @@ def check_draws(panel: Panel, draws: Multiplicity) -> Multiplicity:
 
 @dataclass(frozen=True)
 class Advice:
-    """Whether calibrating is advised, from the held-out gain of a method."""
+    """Whether calibrating is advised, from its gain."""
 
     verdict: Literal["advised", "not advised"]
-    method: str
     text: Say
 
     @property
@@ -131,8 +130,6 @@ class Comparison(Result):
     seed: int
     scope: Say
     advice: Advice | None
-    consumers: pd.DataFrame | None
-    """Who gains from calibrating (`gain_by_consumer` of cbc, else of shrunken); None when neither was compared"""
     notes: tuple[Say, ...]
     resample_tau: pd.DataFrame
     """tau of every resample (rows) and method (columns)"""
@@ -203,9 +200,8 @@ def compare(
     whole = full_fit(panel, seed, estimate)
     table = _table(chosen, taus, gains, whole, wide)
     skipped = resamples - len(index)
-    rows = table.set_index("method")
-    best = next((pd.Series(rows.loc[name]) for name in ("cbc", "shrunken") if name in rows.index), None)
-    consumers = None if best is None else gain_by_consumer(panel, best)
+    cells = sampling_panel(panel).cell_means
+    apart = float(((cells - cells.mean(axis=1, keepdims=True)) ** 2).mean())
     return Comparison(
         table=table,
         differences=_differences(taus if wide is None else taus.iloc[:, :0]),
@@ -217,8 +213,7 @@ def compare(
         skipped=skipped,
         seed=seed,
         scope=GAIN_SCOPE,
-        advice=advise(table, consumers, tasks=len(panel.clusters or panel.tasks)),
-        consumers=consumers,
+        advice=advise(table, apart, tasks=len(panel.clusters or panel.tasks)),
         notes=(
             *_notes(whole, skipped, resamples, left),
             *filter(None, [*(m.caution(panel) for m in chosen if m.caution), wide]),
@@ -290,47 +285,24 @@ def full_gain(m: Method, panel: Panel, level: float = 0.95) -> Gain | None:
     return unbiased_gain(values, panel.weights, keep=keep, level=level)
 
 
-def gain_by_consumer(panel: Panel, row: pd.Series[Any]) -> pd.DataFrame:
-    """Who gains from a method of `compare`: consumer, gain, low, high, closer, closer_low, closer_high, why.
+def advise(table: pd.DataFrame, apart: float | None = None, tasks: int | None = None) -> Advice | None:
+    """Whether one who uses single judges should calibrate: when the interval of the gain of cbc lies above 0.
 
-    "random-judge" uses one judge drawn at random, "panel-mean" the mean over judges (0 by arithmetic, I1),
-    "given-judge" a certain one (unknown without labels). `closer`: the same as points of root mean square distance to
-    the panel mean.
+    apart : mean squared distance of the judges' cells to the panel mean: the gain is said as points closer to it, too
     """
-    cells = sampling_panel(panel).cell_means
-    before = float(((cells - cells.mean(axis=1, keepdims=True)) ** 2).mean())
-
-    def closer(gain: float) -> float:
-        return float(np.sqrt(before) - np.sqrt(max(before - gain, 0.0)))
-
-    gain = [float(row[x]) for x in ("gain", "gain_low", "gain_high")]
-    nothing = [np.nan] * 6
-    rows = [
-        ("random-judge", *gain, *map(closer, gain), "estimated"),
-        ("panel-mean", *[0.0] * 6, "arithmetic") if panel.complete else ("panel-mean", *nothing, "needs-complete"),
-        ("given-judge", *nothing, "needs-labels"),
-    ]
-    names = ["consumer", "gain", "low", "high", "closer", "closer_low", "closer_high", "why"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def advise(
-    table: pd.DataFrame, consumers: pd.DataFrame | None = None, method: str = "cbc", tasks: int | None = None
-) -> Advice | None:
-    """Whether one who uses single judges should calibrate: when the interval of the method's gain lies above 0."""
-    rows = table[table["method"] == method]
+    rows = table[table["method"] == "cbc"]
     if tasks is not None and tasks < 3 and len(rows):
-        return Advice("not advised", method, say("gain.too-few", tasks=tasks, method=method))
+        return Advice("not advised", say("gain.too-few", tasks=tasks))
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return None
     row = rows.iloc[0]
-    values = {"method": method, "gain": float(row.gain), "low": float(row.gain_low), "high": float(row.gain_high)}
-    if consumers is not None:
-        who = consumers.iloc[0]
-        values |= {name: float(who[name]) for name in ("closer", "closer_low", "closer_high")}
+    values = {"gain": float(row.gain), "low": float(row.gain_low), "high": float(row.gain_high)}
+    if apart is not None:
+        closer = [float(np.sqrt(apart) - np.sqrt(max(apart - x, 0.0))) for x in values.values()]
+        values |= dict(zip(("closer", "closer_low", "closer_high"), closer, strict=True))
     if row.gain_low > 0:
-        return Advice("advised", method, say("gain.advised", **values))
-    return Advice("not advised", method, say("gain.loss" if row.gain_high < 0 else "gain.open", **values))
+        return Advice("advised", say("gain.advised", **values))
+    return Advice("not advised", say("gain.loss" if row.gain_high < 0 else "gain.open", **values))
 
 
 def percentiles(values: Array) -> tuple[float, float]:

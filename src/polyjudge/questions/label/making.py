@@ -52,9 +52,6 @@ class Made(Result):
     seed: int
     notes: tuple[Say, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.files
-
 
 def make(
     panel: Panel,

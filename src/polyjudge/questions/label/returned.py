@@ -18,8 +18,8 @@ class Returned(Result):
     missing. `labels` are the labels themselves, as `anchor` takes them."""
 
     folder: str
-    annotators: pd.DataFrame
     labels: pd.DataFrame
+    annotators: pd.DataFrame
     skipped: pd.DataFrame
     files: tuple[str, ...]
     odd: tuple[str, ...]
@@ -31,9 +31,6 @@ class Returned(Result):
     def missing(self) -> int:
         """Items that were given out and have neither a label nor a reason for skipping them."""
         return int(self.annotators["missing"].sum())
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.labels
 
 
 def read(folder: str | Path, output: str | Path | None = None) -> Returned:

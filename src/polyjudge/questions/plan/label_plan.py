@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pandas as pd
 
 from polyjudge.estimate.label_budget import FEWEST, budget_table

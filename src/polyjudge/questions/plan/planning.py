@@ -37,6 +37,8 @@ from polyjudge.report.build import fields
 from polyjudge.report.result import Result
 
 MOST_TASKS = 10_000_000
+LADDER = (10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
+"""Numbers of tasks whose worth is shown."""
 
 
 class Plan(Result):
@@ -46,8 +48,8 @@ class Plan(Result):
     expected number of cells and of reversing pairs that would be found. `decision`: the decision study (with data).
     """
 
-    needed: pd.DataFrame
     table: pd.DataFrame
+    needed: pd.DataFrame
     languages: int
     judges: int
     sigma: float
@@ -65,9 +67,6 @@ class Plan(Result):
     decision: pd.DataFrame | None
     advice: Say | None
     notes: tuple[Say, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
 
 
 def plan(
@@ -117,7 +116,11 @@ def plan(
     needed = _needed(world, width, level)
     notes = [*world.notes, *([say("plan.no-range")] if width is None else [])]
     gaussian, enough = (None if pd.isna(n) else int(n) for n in needed["tasks"][:2])
-    sizes = _sizes(tasks, (gaussian, enough, world.tasks))
+    sizes = sorted({*LADDER, *(n for n in (gaussian, enough, world.tasks) if n is not None and 3 <= n <= 100_000)})
+    if tasks is not None:
+        sizes = sorted(set(tasks))
+        if not sizes or sizes[0] < 3:
+            raise UsageError("The numbers of tasks in a plan start at 3.")
     table = pd.DataFrame([_row(world, n, width, level, draws, seed) for n in sizes])
     decision = advice = None
     if panel is not None and not panel.complete:
@@ -202,16 +205,6 @@ def smallest(enough: Callable[[int], bool], most: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _sizes(tasks: Iterable[int] | None, special: Iterable[int | None]) -> list[int]:
-    if tasks is not None:
-        sizes = sorted(set(tasks))
-        if not sizes or sizes[0] < 3:
-            raise UsageError("The numbers of tasks in a plan start at 3.")
-        return sizes
-    ladder = {10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000}
-    return sorted(ladder | {n for n in special if n is not None and 3 <= n <= 100_000})
 
 
 # --- the world a plan takes as true ---

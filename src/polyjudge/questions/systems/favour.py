@@ -59,9 +59,6 @@ class Contrast(Result):
     separable: bool
     """Whether it can be told from one judge that tracks quality better: not with fewer than three judges."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return pd.DataFrame([self.to_dict()])
-
     @property
     def clear(self) -> bool:
         """Whether judges surely favour their own, and more than tastes that know no family would make it look."""
