@@ -24,8 +24,7 @@ from polyjudge.questions.audit.explanation import explain
 from polyjudge.questions.audit.pass_rates import gates
 from polyjudge.questions.judges.choose import choose
 from polyjudge.questions.judges.swap import swap_judges
-from polyjudge.questions.plan.label_plan import label_budget
-from polyjudge.questions.plan.planning import plan
+from polyjudge.questions.plan.planning import label_budget, plan
 from polyjudge.questions.plan.separate import separate
 from polyjudge.questions.plan.sequential import replay
 from polyjudge.questions.probe.reaction import probe

@@ -125,7 +125,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("agreement of all judges, not across makers", "blind, a maker of three agrees",
            "a shared error is called agreement", "validation.claims:signal",
            lambda sound: lambda *a, **k: dataclasses.replace(
-               s := sound(*a, **k), verdict="agree" if s.mean_one_low > s.least else s.verdict)),
+               s := sound(*a, **k), verdict="agree" if s.mean_one_low > 0.1 else s.verdict)),
     Mutant("a swap without its guard", "swap, 3% of calls fail, 30 tasks", "a swap that matters is accepted",
            "validation.claims:swap_judges", _other(guard=False)),
     Mutant("certificate of the estimate", "certificate", "certified bound holds", "validation.checks:certificate",

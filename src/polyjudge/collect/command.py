@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +44,6 @@ SendKey = Annotated[
 ]
 
 
-@dataclass(frozen=True)
 class Adaptive(o.Group):
     """Stop asking what no open question needs."""
 

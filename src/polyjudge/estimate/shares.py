@@ -19,6 +19,14 @@ def exact_binomial(share: Array, count: Array, level: float = 0.95) -> tuple[Arr
     return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
 
 
+def wilson(share: Array, count: Array, quantile: Array | float) -> tuple[Array, Array]:
+    """Score limits of shares seen in `count` independent cases, `quantile` standard errors wide."""
+    square = quantile**2
+    centre = (share + square / (2 * count)) / (1 + square / count)
+    half = np.sqrt(square * (share * (1 - share) / count + square / (4 * count**2))) / (1 + square / count)
+    return centre - half, centre + half
+
+
 def share_interval(draws: Array, share: Array, tasks: Array, level: float = 0.95) -> tuple[Array, Array]:
     """Wilson's interval of shares with bootstrap draws (R, ...): that of so many independent decisions as have the
     variance of the draws. Where all tasks agree or none does a resample never varies: exact binomial bounds over tasks.
@@ -29,11 +37,9 @@ def share_interval(draws: Array, share: Array, tasks: Array, level: float = 0.95
     product = share * (1 - share)
     some = (product > 0) & (variance > 0)
     n = np.where(some, product / np.where(some, variance, 1.0), np.maximum(tasks, 1))
-    z2 = stdtrit(independent - 1, (1 + level) / 2) ** 2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (product / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    limits = wilson(share, n, stdtrit(independent - 1, (1 + level) / 2))
     exact = exact_binomial(share, tasks, level)
-    low, high = np.where(some, centre - half, exact[0]), np.where(some, centre + half, exact[1])
+    low, high = (np.where(some, *ends) for ends in zip(limits, exact, strict=True))
     return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
 
 

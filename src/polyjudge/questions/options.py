@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, dataclass_transform
 
 import typer
 from typer import Argument, Context, Option
@@ -87,10 +87,14 @@ Severity = StrEnum("Severity", "never info notice warning serious")
 """From what severity on findings end the command with 1."""
 
 
+@dataclass_transform(frozen_default=True)
 class Group:
-    """A group of options, with its heading in the help. Subclasses are frozen dataclasses."""
+    """A group of options, with its heading in the help. Its classes are frozen dataclasses."""
 
     title = "Options"
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
     @classmethod
     def of(cls, ctx: Context) -> Self:
@@ -98,7 +102,6 @@ class Group:
         return ctx.meta[cls.__qualname__]
 
 
-@dataclass(frozen=True)
 class Labels(Group):
     """Columns that a calibrator needs."""
 
@@ -109,7 +112,6 @@ class Labels(Group):
     score: Annotated[str | None, Option(help="Column of the score.")] = None
 
 
-@dataclass(frozen=True)
 class Columns(Labels):
     """Which columns hold what."""
 
@@ -121,7 +123,6 @@ class Columns(Labels):
     cluster: Annotated[str | None, Option(help="Column of clusters: tasks of one source or template.")] = None
 
 
-@dataclass(frozen=True)
 class Layout(Group):
     """Where scores stand and how they are written."""
 
@@ -172,7 +173,6 @@ class Layout(Group):
         return {"engine": self.engine.value, "map": self.values, "reading": self.kept, **said}
 
 
-@dataclass(frozen=True)
 class Reading(Layout):
     """How scores are read."""
 
@@ -194,7 +194,6 @@ class Reading(Layout):
         }
 
 
-@dataclass(frozen=True)
 class Json(Group):
     """JSON or text."""
 
@@ -203,7 +202,6 @@ class Json(Group):
     as_json: Annotated[bool, Option("--json", help="Print all results as JSON to standard output.")] = False
 
 
-@dataclass(frozen=True)
 class Overwrite(Group):
     """What may be replaced."""
 
@@ -214,7 +212,6 @@ class Overwrite(Group):
     ] = False
 
 
-@dataclass(frozen=True)
 class Output(Overwrite, Json):
     """Where a result goes. The folder and the formats are checked before the work begins."""
 

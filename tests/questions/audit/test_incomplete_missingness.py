@@ -60,8 +60,9 @@ def test_a_system_that_was_not_run_in_a_language_is_no_failed_call() -> None:
     scores[:, 0, 1] = np.nan  # not run in language2
     scores[5, 2, 0] = np.nan  # one answer that was lost before it was judged
     absent = missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=20)
-    assert (absent.missing, absent.unanswered) == (0, 41)
-    assert absent.absent == (("system1", "language2"),)
+    told = next(note.values for note in absent.notes if note.code == "missing.unanswered")
+    assert (absent.missing, told["unanswered"]) == (0, 41)
+    assert told["absent"] == (("system1", "language2"),)
     assert absent.p_cell is None
     scores[:25, 1, 2, 3] = np.nan  # failed calls of one judge in one language
     report = missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=99)

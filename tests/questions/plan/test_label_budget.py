@@ -20,7 +20,7 @@ from polyjudge.questions.anchor.distance import ppi_mean
 from polyjudge.questions.anchor.humans import language_error
 from polyjudge.questions.label.draw import draw_items
 from polyjudge.questions.label.making import labels_next
-from polyjudge.questions.plan.label_plan import label_budget
+from polyjudge.questions.plan.planning import label_budget
 from polyjudge.report import report_of
 from refusals import refused
 

@@ -12,7 +12,7 @@ import polyjudge as pj
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import align_gold
 from polyjudge.panel.say import say
-from polyjudge.questions.plan.label_plan import label_budget
+from polyjudge.questions.plan.planning import label_budget
 from polyjudge.questions.plan.separate import NOISE, _Pilot, separate
 from polyjudge.questions.plan.sequential import Sequential, _bought_together, forecast
 from refusals import refused

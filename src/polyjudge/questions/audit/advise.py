@@ -105,7 +105,9 @@ def _crossed(a: Audit, blind: bool) -> Advice:
 
 def _inside(a: Inside, blind: bool) -> Advice:
     """The same where nothing can be compared between languages."""
-    uses = {"compare-systems": _compare_inside(a)} if a.summary.systems and not blind else {}
+    axes = {"judges": len(a.summary.judges), "languages": len(a.summary.languages)}
+    compare = say("use.compare.group") if _split(a) else say("use.compare.inside", **axes)
+    uses = {"compare-systems": compare} if a.summary.systems and not blind else {}
     if a.goal is not None:
         uses = {a.goal: uses.get(a.goal, say("use.best" if a.goal.startswith("best") else "use.inside"))}
     steps = [_step("step.systems", "systems", SCORES)] if a.summary.systems and not blind else []
@@ -209,14 +211,10 @@ def _gap(a: Audit) -> dict[str, Any]:
 
 def _culprit(e: Any) -> dict[str, Any]:
     """The furthest named cell with its numbers, and all that are named."""
-    cells = e.cells[e.cells["named"]]
     first = e.named_cells.iloc[0]
     out: dict[str, Any] = {name: first[name] for name in ("language", "judge")}
     out |= {name: float(first[name]) * e.factor for name in ("excess", "low", "high")}
     out |= {"named": e.named, "unit": e.unit, "share": float(e.named_cells["share"].min()), "sure": e.sure}
-    rows: list[dict[str, Any]] = cells.to_dict("records")
-    for side, row in (("lowest", min(rows, key=_excess)), ("highest", max(rows, key=_excess))):
-        out[side] = {"language": row["language"], "judge": row["judge"], "excess": row["excess"] * e.factor}
     out["piled"] = None
     for name, end in (("missing", None), ("floor", e.scale.low), ("ceiling", e.scale.high)):
         share, elsewhere = float(first[name]), float(first[f"{name}_elsewhere"])
@@ -225,10 +223,6 @@ def _culprit(e: Any) -> dict[str, Any]:
             out["piled"] = {"what": name, "end": end, "share": share, "elsewhere": elsewhere}
             break
     return out
-
-
-def _excess(row: dict[str, Any]) -> float:
-    return float(row["excess"])
 
 
 def _uses(a: Audit, state: State, fault: State) -> dict[str, Say]:
@@ -260,12 +254,6 @@ def _compare(a: Audit, state: State) -> Say:
     if _split(a):
         return say("use.compare.group")
     return say("use.compare.mean" if a.summary.whole else "use.compare.missing")
-
-
-def _compare_inside(a: Inside) -> Say:
-    if _split(a):
-        return say("use.compare.group")
-    return say("use.compare.inside", judges=len(a.summary.judges), languages=len(a.summary.languages))
 
 
 def _split(a: Inside) -> bool:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from polyjudge.estimate.resample import mean_of_known
+from polyjudge.estimate.shares import wilson
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
@@ -32,7 +33,8 @@ def means_inside(panel: Panel, level: float, threshold: float | None, at_least: 
         passes = np.where(np.isnan(single), np.nan, single > edge)
         rate = mean_there(passes, 1)
         share, _, clusters = _over_tasks(rate, panel, level)
-        ends = _score_interval(share, clusters, level)
+        # Answers of one task vary less than whole tasks, so the interval of so many tasks is safe.
+        ends = wilson(share, np.maximum(clusters, 1), ndtri((1 + level) / 2))
         columns |= {"pass_rate": share, "pass_low": ends[0], "pass_high": ends[1]}
     return long_table(axes, **columns)
 
@@ -42,12 +44,3 @@ def _over_tasks(values: Array, panel: Panel, level: float) -> tuple[Array, Array
     mean, se, _, count = mean_of_known(values, panel)
     half = np.where(count > 1, stdtrit(np.maximum(count - 1, 1), (1 + level) / 2) * se, np.nan)
     return mean, half, count
-
-
-def _score_interval(share: Array, count: NDArray[np.int64], level: float) -> tuple[Array, Array]:
-    """Wilson's interval of a share of so many tasks; answers of one task vary less than whole tasks, so it is safe."""
-    z = ndtri((1 + level) / 2)
-    n = np.maximum(count, 1)
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return middle - half, middle + half

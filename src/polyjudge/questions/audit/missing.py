@@ -77,8 +77,10 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
             notes.append(say("note", text=str(error)))
     else:
         notes.append(say("missing.none"))
-    if panel.unanswered:
-        notes.append(say("missing.unanswered", unanswered=panel.unanswered, absent=_absent(panel)))
+    if panel.unanswered and panel.system_scores is not None:
+        whole = np.argwhere(np.isnan(panel.system_scores).all(axis=(0, 3)))  # systems that a language lacks
+        absent = tuple((panel.systems[i], panel.languages[j]) for i, j in whole)
+        notes.append(say("missing.unanswered", unanswered=panel.unanswered, absent=absent))
     return Missingness(
         missing=int(lost.sum()),
         entries=int(n.sum()),
@@ -103,14 +105,6 @@ def _gone(panel: Panel) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     answered = np.broadcast_to(there.any(axis=3, keepdims=True), there.shape)
     lost = answered & ~there
     return np.asarray(lost.any(axis=1)), np.asarray(answered.any(axis=1))
-
-
-def _absent(panel: Panel) -> tuple[tuple[str, str], ...]:
-    """Systems that a whole language lacks."""
-    if panel.system_scores is None:
-        return ()
-    s, l = np.nonzero(np.isnan(panel.system_scores).all(axis=(0, 3)))  # noqa: E741
-    return tuple((panel.systems[i], panel.languages[j]) for i, j in zip(s, l, strict=True))
 
 
 def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | None) -> float:

@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se, tracked_draws
+from polyjudge.estimate.shares import wilson
 from polyjudge.estimate.tetrads import FEW_CHANGES, upper_share
 from polyjudge.panel.arrays import Array, row_blocks
 from polyjudge.panel.budget import require_time
@@ -453,7 +454,13 @@ def _score_limits(
     t = float(stdtrit(units - 1, (1 + level) / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         together = np.where(se_a * se_b > 0, (se_a**2 + se_b**2 - se**2) / (2 * se_a * se_b), 0.0)
-    (low_a, high_a), (low_b, high_b) = (_wilson(p, e, units, t) for p, e in ((a, se_a), (b, se_b)))
+
+    def limits(p: Array, error: Array) -> tuple[Array, Array]:
+        """Of as many independent tasks as have this error."""
+        n = np.divide(p * (1 - p), error**2, out=np.full_like(p, units), where=error > 0)
+        return wilson(p, np.clip(n, 1.0, 1e9), t)
+
+    (low_a, high_a), (low_b, high_b) = limits(a, se_a), limits(b, se_b)
 
     def reach(first: Array, second: Array) -> Array:
         return np.sqrt(np.maximum(first**2 - 2 * together * first * second + second**2, 0.0))
@@ -461,13 +468,6 @@ def _score_limits(
     wider = np.maximum(1.0, np.divide(spread / 100, se, out=np.ones_like(se), where=se > 0))
     below, above = reach(a - low_a, high_b - b) * wider, reach(high_a - a, b - low_b) * wider
     return 100 * np.maximum(a - b - below, -1), 100 * np.minimum(a - b + above, 1)
-
-
-def _wilson(p: Array, se: Array, units: float, t: float) -> tuple[Array, Array]:
-    """Score limits of rates whose standard error is that of as many independent tasks."""
-    n = np.clip(np.divide(p * (1 - p), se**2, out=np.full_like(p, units), where=se > 0), 1.0, 1e9)
-    middle, half = p + t**2 / (2 * n), t * np.sqrt(p * (1 - p) / n + t**2 / (4 * n**2))
-    return (middle - half) / (1 + t**2 / n), (middle + half) / (1 + t**2 / n)
 
 
 def parse_sweep(text: str) -> list[float]:

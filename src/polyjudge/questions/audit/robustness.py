@@ -155,14 +155,6 @@ def link_functions(panel: Panel, knots: tuple[Array, Array] | None = None) -> di
     }
 
 
-def _linked(panel: Panel, link: Callable[[Array], Array]) -> Array:
-    """The scores on the scale of a link; missing ones stay missing."""
-    out = np.empty(panel.scores.shape)
-    for part in row_blocks(out):
-        out[part] = np.where(np.isnan(panel.scores[part]), np.nan, link(panel.scores[part]))
-    return out
-
-
 def _distribution(panel: Panel) -> tuple[tuple[Array, Array], float]:
     """The distinct scores in order (at most `KNOTS` of them) with their mean rank as a share of all, and the median."""
     there = ~np.isnan(panel.scores)
@@ -229,7 +221,10 @@ def _on_scale(
 ) -> tuple[Array, Array, NDArray[np.bool_], float]:
     """On the scale of a link: interactions of groups of tasks, their mean, which pairs reverse, and the calibrated
     spread at the gate."""
-    bent = panel.with_scores(_linked(panel, link))
+    scores = np.empty(panel.scores.shape)
+    for part in row_blocks(scores):
+        scores[part] = np.where(np.isnan(panel.scores[part]), np.nan, link(panel.scores[part]))
+    bent = panel.with_scores(scores)
     values = task_interactions(bent)
     beta = mean_and_se(values, weights)[0].ravel()
     values = in_groups(values, weights)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,6 @@ from polyjudge.questions import options as o
 from polyjudge.rooms import load
 
 
-@dataclass(frozen=True)
 class Change(o.Group):
     """One judge in place of another."""
 

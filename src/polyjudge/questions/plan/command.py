@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +22,6 @@ Prices = Annotated[
 ]
 
 
-@dataclass(frozen=True)
 class Rule(o.Group):
     """Adaptive collection over scores that are already there."""
 
@@ -144,7 +142,7 @@ def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | No
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
     from polyjudge.panel.gold import align_gold, by_answer
     from polyjudge.questions.emit import emit
-    from polyjudge.questions.plan.label_plan import label_budget
+    from polyjudge.questions.plan.planning import label_budget
     from polyjudge.read.scores import read_gold
 
     if panel is None:

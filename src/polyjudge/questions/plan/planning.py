@@ -21,6 +21,7 @@ from polyjudge.estimate.components import (
 )
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre, pair_index
+from polyjudge.estimate.label_budget import FEWEST, budget_table
 from polyjudge.estimate.pairs import check_pairs
 from polyjudge.estimate.resample import (
     check_level,
@@ -31,6 +32,7 @@ from polyjudge.estimate.resample import (
 from polyjudge.estimate.subsets import prices_of
 from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.report.build import fields
@@ -423,3 +425,30 @@ def _reliability(estimate: Array, size: dict[str, int]) -> Array:
     s, e = np.stack(signal, axis=-1), np.stack(error, axis=-1)
     total = np.maximum(s, 0.0) + e
     return ratio(s, total)
+
+
+# --- labels ---
+
+
+class LabelBudget(Result):
+    """Labels that the languages need; the columns of `table` are those of `budget_table`."""
+
+    table: pd.DataFrame
+    half_width: float
+    level: float
+    batch: int
+    quantity: str
+
+    @property
+    def notes(self) -> tuple[Say, ...]:
+        """What the numbers take for granted, and the languages where they mean little."""
+        where = {"labels.all-equal": ~(self.table["sd"] > 0), "labels.pooled": self.table["pooled"]}
+        listed = {code: self.table["language"][mask.astype(bool)].tolist() for code, mask in where.items()}
+        more = (say(code, languages=names, fewest=FEWEST) for code, names in listed.items() if names)
+        return say("labels.pilot", level=self.level), *more
+
+
+def label_budget(panel: Panel, gold: Gold, half_width: float, *, level: float = 0.95, batch: int = 100) -> LabelBudget:
+    """Labels per language for a target half-width, from a pilot of labels; and where the next `batch` helps most."""
+    quantity, table = budget_table(panel, gold, half_width, level=level, batch=batch)
+    return LabelBudget(table=table, half_width=half_width, level=level, batch=batch, quantity=quantity)

@@ -9,8 +9,7 @@ import pandas as pd
 from polyjudge.panel.numbers import missing
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.plan.label_plan import LabelBudget
-from polyjudge.questions.plan.planning import Plan
+from polyjudge.questions.plan.planning import LabelBudget, Plan
 from polyjudge.questions.plan.separate import Separation
 from polyjudge.questions.plan.sequential import Replay
 from polyjudge.report.build import chart, fields, frame_of, notes, table

@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 
 from polyjudge.estimate.covariance import require_systems
 from polyjudge.estimate.incomplete import by_cluster
+from polyjudge.estimate.influence import cluster_codes
 from polyjudge.estimate.kernels import pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
 from polyjudge.estimate.resample import (
@@ -225,13 +226,8 @@ def _parts(panel: Panel, filled: _Filled) -> list[_Part]:
     for rows, values in filled.own:
         mean = mean_there(values, 2)[:, None]
         there = ~np.isnan(mean).any(axis=(1, 2))  # without a judge a task may have nobody
-        parts.append(_Part(mean[there], w[rows[there]], _codes(cluster[rows[there]])))
+        parts.append(_Part(mean[there], w[rows[there]], cluster_codes(cluster[rows[there]])))
     return parts
-
-
-def _codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Clusters numbered from 0 without a gap."""
-    return np.unique(cluster, return_inverse=True)[1]
 
 
 def _by_judge(panel: Panel, filled: Array) -> _Part:

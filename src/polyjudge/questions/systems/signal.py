@@ -26,7 +26,6 @@ from polyjudge.estimate.covariance import (
 from polyjudge.estimate.resample import check_level, check_resamples, percentile_limits
 from polyjudge.panel.arrays import AT_ONCE, Array, mean_there, ratio
 from polyjudge.panel.budget import require_time
-from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import families as find_families
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
@@ -96,7 +95,6 @@ class Signal(Result):
     """What stands against a verdict, one of `WHY`."""
     by_task: bool
     """There are no systems, so that the object is the task: do judges agree which task scores higher?"""
-    least: float
     level: float
     units: int
     resamples: int
@@ -110,7 +108,7 @@ class Signal(Result):
     @property
     def odd(self) -> list[tuple[str, str]]:
         """(language, judge) that do not agree with the others, though these agree with each other there."""
-        rows = self.cells[(self.cells["verdict"] == DISAGREE) & (self.cells["others_low"] > self.least)]
+        rows = self.cells[(self.cells["verdict"] == DISAGREE) & (self.cells["others_low"] > LEAST)]
         return list(zip(rows["language"], rows["judge"], strict=True))
 
     @property
@@ -126,7 +124,7 @@ class Signal(Result):
         if "consistency" not in self.languages or len(self.languages) < 3:
             return self.languages.iloc[:0]
         rows, usual = self.languages, self.languages["consistency"].median()
-        if not self.languages["consistency_low"].median() > self.least:  # no language follows the others
+        if not self.languages["consistency_low"].median() > LEAST:  # no language follows the others
             return rows.iloc[:0]
         return rows[rows["consistency_high"] < usual / 2].sort_values("consistency")
 
@@ -168,7 +166,6 @@ def signal(
     panel: Panel,
     *,
     families: Mapping[str, str] | None = None,
-    least: float = LEAST,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 7,
@@ -180,7 +177,6 @@ def signal(
     resampled. Agreement is decided across makers, and must stand without the group of makers that agrees most.
 
     families : makers of judges by name; found from the names where not given
-    least : reliability that parts agreement from none
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=4, systems=5, sees=0.0, seed=1)
@@ -189,8 +185,6 @@ def signal(
     """
     check_level(level)
     check_resamples(resamples)
-    if not 0 < least < 1:
-        raise UsageError(f"least is a reliability between 0 and 1, not {least}.")
     _, k, m = panel.shape
     require_time(2.5 * resamples * k * m * m, f"Whether every two of {m} judges agree in each of {k} languages")
     of = find_families(panel.judges, families)
@@ -203,7 +197,7 @@ def signal(
         drawn["lambda"] = one_factor(drawn.pop("covariance"))
     limits = {name: _limits(full[name][0], x, asked.units, level) for name, x in drawn.items() if name not in APART}
     named = shared_errors(np.concatenate([full["pooled"], drawn["pooled"]]), asked.groups, level)
-    found, why = asked.verdicts(limits, [g for g, *_ in named], least)
+    found, why = asked.verdicts(limits, [g for g, *_ in named])
     by_language = pd.DataFrame({"language": panel.languages, "verdict": found, "why": why})
     for name in ("one", "panel", "across", "outside", "consistency", "leaderboard", "within"):
         if name in full:
@@ -217,18 +211,17 @@ def signal(
         for name in ("one", "panel")
         for end, x in zip(("", "_low", "_high"), (over[name][0], *whole[name]), strict=True)
     }
-    overall, reason = asked.verdicts({n: x[:, None] for n, x in whole.items()}, [g for g, *_ in named], least)
+    overall, reason = asked.verdicts({n: x[:, None] for n, x in whole.items()}, [g for g, *_ in named])
     return Signal(
-        cells=_cells(panel, full, limits, asked.of_judges(limits["judge"], least), found),
+        cells=_cells(panel, full, limits, asked.of_judges(limits["judge"]), found),
         languages=by_language,
-        slopes=_slopes(panel, full, drawn, _agreeing(limits, least), level),
+        slopes=_slopes(panel, full, drawn, _agreeing(limits), level),
         families=pd.DataFrame({"judge": list(of), "family": list(of.values())}),
         groups=group_table(of, asked.groups, named),
         **means,
         verdict=overall[0],
         why=reason[0],
         by_task=panel.system_scores is None,
-        least=least,
         level=level,
         units=asked.units,
         resamples=resamples,
@@ -326,7 +319,7 @@ class _Asked:
             out["others"] = ratio((rest - trace) / ((m - 1) * (m - 2)), trace / (m - 1))
         return out
 
-    def verdicts(self, limits: dict[str, Array], named: list[int], least: float) -> tuple[list[Verdict], list[str]]:
+    def verdicts(self, limits: dict[str, Array], named: list[int]) -> tuple[list[Verdict], list[str]]:
         """Of each language, or of all together: the verdict, and what stands against one (`WHY`).
 
         Agreement must stand across makers, outside the group of makers that agrees most, and outside the named groups.
@@ -338,18 +331,18 @@ class _Asked:
         for x in range(languages):
             low = {name: limits[name][0][x] for name in limits if name != "judge"}
             parts = ["across", "outside" if "together" not in low or languages == len(self.outside) else "together"]
-            across = all(name in low and low[name] > least for name in parts)
-            across &= all(low["beyond"][g] > least for g in named)
-            inside = any(low["inside"][g] > least for g in named)
-            inside |= any(bool((low[name] > least).any()) for name in ("maker", "others") if name in low)
-            agree = bool(low["one"] > least) or inside
+            across = all(name in low and low[name] > LEAST for name in parts)
+            across &= all(low["beyond"][g] > LEAST for g in named)
+            inside = any(low["inside"][g] > LEAST for g in named)
+            inside |= any(bool((low[name] > LEAST).any()) for name in ("maker", "others") if name in low)
+            agree = bool(low["one"] > LEAST) or inside
             if m == 1:
                 found: tuple[Verdict, str] = "cannot tell", "one judge"
             elif informing[x] < FEWEST_VARYING:
                 found = "cannot tell", "constant"
             elif self.units < FEWEST:
                 found = "cannot tell", "few tasks"
-            elif limits["one"][1][x] < least and not inside:
+            elif limits["one"][1][x] < LEAST and not inside:
                 found = DISAGREE, ""
             elif m == 2 or self.kin.all():
                 found = "cannot tell", ("two judges" if m == 2 else "one maker") if agree else "width"
@@ -361,10 +354,10 @@ class _Asked:
             out[1].append(found[1])
         return out
 
-    def of_judges(self, limits: Array, least: float) -> NDArray[Any]:
+    def of_judges(self, limits: Array) -> NDArray[Any]:
         """(k, m) whether a judge agrees with the others."""
         low, high = limits
-        found = np.where(low > least, AGREE, np.where(high < least, DISAGREE, "cannot tell")).astype(object)
+        found = np.where(low > LEAST, AGREE, np.where(high < LEAST, DISAGREE, "cannot tell")).astype(object)
         few = (self.informing < FEWEST_VARYING) | (self.units < FEWEST)
         found[few] = "cannot tell"
         return found
@@ -395,10 +388,10 @@ def _informing(panel: Panel) -> NDArray[np.int64]:
     return out
 
 
-def _agreeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
+def _agreeing(limits: dict[str, Array]) -> NDArray[np.bool_]:
     """(k,): languages in which the judges agree, or would without one of them."""
-    out: NDArray[np.bool_] = limits["one"][0] > least
-    return out | (limits["others"][0] > least).any(axis=-1) if "others" in limits else out
+    out: NDArray[np.bool_] = limits["one"][0] > LEAST
+    return out | (limits["others"][0] > LEAST).any(axis=-1) if "others" in limits else out
 
 
 def _cells(

@@ -11,7 +11,7 @@ from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.panel.scale import Scale
-from polyjudge.questions.systems.signal import DISAGREE, PANEL, Signal
+from polyjudge.questions.systems.signal import DISAGREE, LEAST, PANEL, Signal
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, Step, Table
 from polyjudge.report.unit import less, shown_scale, times
@@ -158,8 +158,8 @@ def signal_chart(s: Signal) -> Chart:
         marks=pivot(judges.assign(mark=judges["verdict"].map({DISAGREE: "culprit"}).fillna("")), "mark"),
         note=say("signal.grid-note"),
     )
-    alt = say("signal.chart", low=low, high=high, least=s.least)
-    return chart("signal", "signal_heatmap", say("signal.grid"), alt, grid, cells=judges, least=s.least)
+    alt = say("signal.chart", low=low, high=high, least=LEAST)
+    return chart("signal", "signal_heatmap", say("signal.grid"), alt, grid, cells=judges, least=LEAST)
 
 
 def signal_section(s: Signal) -> Section:
@@ -170,7 +170,7 @@ def signal_section(s: Signal) -> Section:
     head = (SEEN, *(columns for name, columns in more.items() if name in s.languages))
     caption = say("signal.table", level=s.level)
     blocks: list[Block] = [signal_chart(s), table("signal-languages", caption, s.languages, *head)]
-    says = [say("signal.scope", by_task=s.by_task, least=s.least)]
+    says = [say("signal.scope", by_task=s.by_task, least=LEAST)]
     if len(s.groups):
         blocks.append(table("groups", say("signal.groups"), s.groups, GROUPED))
     if len(s.slopes):
