@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -246,21 +247,16 @@ def stand_in(panel: Panel) -> Panel:
         return panel
     known = _stand_ins.get(panel)
     if known is None:
-        known = StandIn(
-            estimate_interaction(panel).cell_influence,
-            panel.tasks,
-            panel.languages,
-            panel.judges,
-            weights=panel.weights,
-            declared_range=panel.declared_range,
-            observed_range=panel.observed_range,
-            notes=panel.notes,
-            reading=panel.reading,
-            clusters=panel.clusters,
-            cluster=panel.cluster,
-        )
-        _stand_ins[panel] = known
+        own = {"reading": panel.reading, "clusters": panel.clusters, "cluster": panel.cluster}
+        values = estimate_interaction(panel).cell_influence
+        known = _stand_ins[panel] = _standing(panel, values, panel.tasks, panel.weights, **own)
     return known
+
+
+def _standing(panel: Panel, values: Array, units: tuple[str, ...], weights: Array, **own: Any) -> StandIn:
+    """Values of units in the languages and by the judges of a panel."""
+    ends = {"declared_range": panel.declared_range, "observed_range": panel.observed_range}
+    return StandIn(values, units, panel.languages, panel.judges, weights=weights, notes=panel.notes, **ends, **own)
 
 
 def sum_clusters(values: Array, cluster: NDArray[np.int64]) -> Array:
@@ -316,17 +312,7 @@ def sampling_panel(panel: Panel) -> Panel:
     known = _sampled.get(panel)
     if known is None:
         scores, weights = by_cluster(whole.scores, whole.weights, panel.cluster)
-        known = StandIn(
-            scores,
-            panel.clusters,
-            panel.languages,
-            panel.judges,
-            weights=weights,
-            declared_range=panel.declared_range,
-            observed_range=panel.observed_range,
-            notes=panel.notes,
-        )
-        _sampled[panel] = known
+        known = _sampled[panel] = _standing(panel, scores, panel.clusters, weights)
     return known
 
 

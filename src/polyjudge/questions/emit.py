@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from polyjudge.panel.panel import Panel
     from polyjudge.report.result import Result
-    from polyjudge.report.sections import Report, Step
+    from polyjudge.report.sections import Report
 
 
 CELLS = "cells"
@@ -56,8 +56,12 @@ def emit_report(
 ) -> None:
     """The same for a report that is made already."""
     options = Output.of(ctx)
-    steps = tuple(_pasteable(ctx, step) for step in report.next)
-    report = replace(report, next=steps, payload=cache(report.payload))  # page and JSON both hold it
+    report = replace(report, payload=cache(report.payload))  # page and JSON both hold it
+    scores = ctx.params.get("scores")
+    if isinstance(scores, str):  # commands to paste have what was read in place of SCORES
+        lines = [[shell(scores) if w == "SCORES" else w for w in step.command.split(" ")] for step in report.next]
+        steps = zip(report.next, lines, strict=True)
+        report = replace(report, next=tuple(replace(step, command=" ".join(words)) for step, words in steps))
     written = write(report, str(ctx.info_name), tables or {}, options) if options.output is not None else ""
     show(report, options.as_json, options.full)
     if written:
@@ -82,15 +86,6 @@ def show(report: Report | None, as_json: bool, full: bool, details: str = "detai
         print_json(report.payload())
     else:
         terminal.show(report, full=full, details=details)
-
-
-def _pasteable(ctx: Context, step: Step) -> Step:
-    """The step with what was read in place of SCORES."""
-    scores = ctx.params.get("scores")
-    if not isinstance(scores, str):
-        return step
-    words = step.command.split(" ")
-    return replace(step, command=" ".join(shell(scores) if word == "SCORES" else word for word in words))
 
 
 def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> str:

@@ -11,7 +11,6 @@ from scipy.special import stdtr, stdtrit
 from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.influence import Lean, balance, cluster_codes, judges_first, lean, spread, two_boards
 from polyjudge.estimate.resample import check_level
-from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
@@ -107,7 +106,8 @@ def position(panel: Panel, *, level: float = 0.95) -> Position | None:
     cells = _cells(panel, known, level)
     if known.paired and min(k, m) > 1:
         cells = _interaction(panel, shown, cells, level)
-    systems = _systems(panel, shown, known, cluster, level)
+    boards = balance(shown, known, panel.weights, cluster, m)
+    systems = two_boards(shown.systems, "balanced", *boards, level)
     even = bool(np.allclose(systems["mean"], systems["balanced"], atol=1e-12))
     return Position(cells=cells, systems=systems, paired=known.paired, balanced=even, level=level)
 
@@ -115,8 +115,12 @@ def position(panel: Panel, *, level: float = 0.95) -> Position | None:
 def _cells(panel: Panel, known: Lean, level: float) -> pd.DataFrame:
     """Every cell, every judge over languages, and all together."""
     _, k, m = panel.shape
-    shares = [_share(known.margin, rows) for rows in _scopes(k, m)]
-    mix = np.stack(shares)  # (scopes, cells)
+    index = np.arange(k * m).reshape(k, m)
+    scopes = [np.ravel(index[r, c]) for r in (*range(k), slice(None)) for c in (*range(m), slice(None))]
+    mix = np.zeros((len(scopes), k * m))  # equal shares of those cells of a scope that are known
+    for row, cells in zip(mix, scopes, strict=True):
+        there = cells[~np.isnan(known.margin[cells])]
+        row[there] = 1 / max(len(there), 1)
     count = np.array([known.clusters[share > 0].max(initial=0) for share in mix])
     out: dict[str, Any] = {}
     for name, value, added, half in (
@@ -139,21 +143,6 @@ def _cells(panel: Panel, known: Lean, level: float) -> pd.DataFrame:
     return judges_first(frame[frame["preference"].notna()], level, cells=True)
 
 
-def _scopes(k: int, m: int) -> list[Any]:
-    """Cells of every row of the table: (language, judge) with a last one for all of each."""
-    index = np.arange(k * m).reshape(k, m)
-    rows, columns = [*range(k), slice(None)], [*range(m), slice(None)]
-    return [np.atleast_1d(index[r, c]).ravel() for r in rows for c in columns]
-
-
-def _share(known: Array, cells: Any) -> Array:
-    """Equal shares of those of some cells that are known."""
-    out = np.zeros(len(known))
-    there = [c for c in cells if not np.isnan(known[c])]
-    out[there] = 1 / max(len(there), 1)
-    return out
-
-
 def _interaction(panel: Panel, shown: Shown, cells: pd.DataFrame, level: float) -> pd.DataFrame:
     """The interaction of the preference, as of any score: a panel of each task's share for the first place."""
     n, k, m = panel.shape
@@ -174,9 +163,3 @@ def _interaction(panel: Panel, shown: Shown, cells: pd.DataFrame, level: float) 
         return cells
     columns = ["language", "judge", "interaction", "band_low", "band_high"]
     return cells.merge(bands[columns], on=["language", "judge"], how="left")
-
-
-def _systems(panel: Panel, shown: Shown, known: Lean, cluster: Any, level: float) -> pd.DataFrame:
-    """Margins of the systems as they are and with both orders in balance."""
-    boards = balance(shown, known, panel.weights, cluster, len(panel.judges))
-    return two_boards(shown.systems, "balanced", *boards, level)

@@ -1,7 +1,5 @@
 """Words about human labels."""
 
-from __future__ import annotations
-
 from polyjudge.panel.labels import clean
 from polyjudge.panel.numbers import points
 from polyjudge.panel.say import Template, Values, escape, names, places, plural

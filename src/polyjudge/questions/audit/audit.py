@@ -28,7 +28,7 @@ from polyjudge.questions.audit.inside import means_inside
 from polyjudge.questions.audit.matters import Certificate, certificate, what_matters
 from polyjudge.questions.audit.orders import RankReversals, TiedSets, order_judges, rank_reversals, tied_sets
 from polyjudge.questions.audit.robustness import Sensitivity, sensitivity
-from polyjudge.questions.audit.variation import Variance, judge_effect, language_effect, variance
+from polyjudge.questions.audit.variation import Variance, language_effect, main_effect, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
 from polyjudge.questions.systems.signal import Signal, signal
 from polyjudge.read.spoken import read_texts
@@ -244,7 +244,7 @@ def _crossed(
             summary=Summary.of(panel),
             calibrator=ConsensusCalibrator().fit(panel),
             language_effect=language_effect(panel, level, matters, **drawn),
-            judge_effect=judge_effect(panel, level),
+            judge_effect=main_effect(panel, "judge", level),
             uncertainty=bands,
             explanation=found,
             certificate=run("certificate", certificate, panel, matters, level=level, bands=bands),

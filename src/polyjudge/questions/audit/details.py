@@ -90,15 +90,6 @@ def _kind(e: Explanation) -> Words:
     return say(f"explain.kind.{e.kind}", named=named, **first)
 
 
-def culprit_blocks(e: Explanation) -> list[Block]:
-    """The worst tasks of the places."""
-    if not len(e.worst):
-        return []
-    more = [column(f"{name}:points", like=("score",)) for name in ("others", "expected")]
-    head = "task:label | " + ("system | " if "system" in e.worst else "") + "language | judge | score:points"
-    return [table("worst", say("explain.worst"), e.worst, head, *more, column("gap:+points", like=("score",)), most=60)]
-
-
 def answers_section(a: Audit) -> Section:
     """The answers that move a cell most, with their texts where there are any: cut, and nothing in them runs."""
     says: list[Words] = []
@@ -108,9 +99,12 @@ def answers_section(a: Audit) -> Section:
         for text in ("prompt", "response", "reason"):
             if isinstance(row.get(text), str) and row[text].strip():
                 says.append(say(f"answer.{text}", text=clean(row[text], LONGEST), judge=row["judge"]))
+    worst = a.explanation.worst
+    head = "task:label | " + ("system | " if "system" in worst else "") + "language | judge | score:points"
+    more = [column(name, like=("score",)) for name in ("others:points", "expected:points", "gap:+points")]
+    rows = table("worst", say("explain.worst"), worst, head, *more, most=60)
     title = "The answers that move it most"
-    blocks = tuple(culprit_blocks(a.explanation))
-    return Section(name="answers", title=title, says=tuple(says), blocks=blocks, folded=a.cell is None)
+    return Section(name="answers", title=title, says=tuple(says), blocks=(rows,), folded=a.cell is None)
 
 
 def cells_section(a: Audit) -> Section:

@@ -5,6 +5,8 @@ See docs/methods.md, section 6.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -221,18 +223,13 @@ def _replicate_sd(panel: Panel) -> float | None:
 # where the two disagree no shift is shared.
 
 
-def judge_effect(panel: Panel, level: float) -> pd.DataFrame:
-    """Overall mean of each judge less the grand mean: judge, effect, se, low, high, rank."""
-    return _effect(panel, 1, level, "judge", panel.judges)
-
-
 def language_effect(panel: Panel, level: float, matters: float, resamples: int, seed: int) -> pd.DataFrame:
     """Shared shift of each language: language, effect (mean over judges), se, low, high, rank; median (over judges, of
     what a language adds to each one's own mean), median_low, median_high; odd (the judge farthest from the median) and
     disagrees: mean and median surely differ, by what matters or more. Languages are tested together. A judge that is
     the odd one where they differ is left out of the medians.
     """
-    frame = _effect(panel, 2, level, "language", panel.languages)
+    frame = main_effect(panel, "language", level)
     panel = sampling_panel(panel)
     n, k, m = panel.shape
 
@@ -259,13 +256,14 @@ def language_effect(panel: Panel, level: float, matters: float, resamples: int, 
     return frame
 
 
-def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:
-    """Main effect of languages (`over` the judge axis) or of judges, from its value in every task."""
+def main_effect(panel: Panel, of: Literal["judge", "language"], level: float) -> pd.DataFrame:
+    """Overall mean of each judge or language less the grand mean, from its value in every task: judge or language,
+    effect, se, low, high, rank."""
     panel = sampling_panel(panel)
-    scores = panel.scores
-    values: Array = scores.mean(axis=over) - scores.mean(axis=(1, 2))[:, None]
+    scores, labels = panel.scores, panel.judges if of == "judge" else panel.languages
+    values: Array = scores.mean(axis=1 if of == "judge" else 2) - scores.mean(axis=(1, 2))[:, None]
     effect, se = mean_and_se(values, panel.weights)
     half = stdtrit(len(values) - 1, (1 + level) / 2) * se
-    frame = pd.DataFrame({word: labels, "effect": effect, "se": se, "low": effect - half, "high": effect + half})
+    frame = pd.DataFrame({of: labels, "effect": effect, "se": se, "low": effect - half, "high": effect + half})
     frame["rank"] = ranks(effect, panel.tie_gap)
     return frame

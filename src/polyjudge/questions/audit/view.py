@@ -48,25 +48,28 @@ ALIKE = "criterion = criterion_a:label | and = criterion_b:label | correlation/l
 
 def build(result: Audit, panel: Panel | None = None) -> Report:
     """First screen and sections. With a cell that was asked for, the verdict is about that cell."""
-    s, advice = result.summary, result.advice
-    frame = frame_of("audit", result, panel)
-    frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
-    frame["read"] = _read(result)
-    asked, shown = result.cell is not None, in_percent(result)
+    advice, asked, shown = result.advice, result.cell is not None, in_percent(result)
     todo = tuple(x for x in advice.steps if not (asked and x.why.code == "step.read-worst"))
     return Report(
-        **frame | {"judges": s.judges},
+        **_frame(result, result, panel),
         unit=result.explanation.unit,
-        title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
         verdict=cell_says(shown) if asked else advice.verdict,
         picture=() if advice.state == "constant" else corrections(result),
         beside=() if advice.state == "constant" else _beside(shown),
         uses=() if asked else tuple(advice.uses.values()),
-        next=steps(todo, s.source or SCORES),
+        next=steps(todo, result.summary.source or SCORES),
         findings=tuple(shown.findings),
-        brief=True,
         sections=sections(shown) if asked or result.probes is not None else Folded(lambda: sections(shown)),
     )
+
+
+def _frame(result: Inside, shown: Inside, panel: Panel | None) -> dict[str, Any]:
+    """What every report of an audit has; JSON is of the result, the words are of what is shown."""
+    s = shown.summary
+    title = say("audit.title", judges=len(s.judges), languages=len(s.languages))
+    facts = {"seed": shown.seed, "level": shown.level, "input fingerprint": s.fingerprint}
+    own = {"title": title, "facts": facts, "read": _read(shown), "judges": s.judges, "brief": True}
+    return frame_of("audit", result, panel) | own
 
 
 def in_percent(a: Audit) -> Audit:
@@ -103,27 +106,22 @@ def _squared(v: Variance, factor: float) -> Variance:
 
 def build_inside(result: Inside, panel: Panel | None = None) -> Report:
     """The same where nothing can be compared between languages: agreement, leaderboard, labels."""
-    frame, scale = frame_of("audit", result, panel), result.summary.shown
+    whole, scale = result, result.summary.shown
     result = _inside_in(result, scale)
-    s, advice = result.summary, result.advice
-    frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
-    frame["read"] = _read(result)
-    means = _means(result)
+    advice, means = result.advice, _means(result)
     board: tuple[Block, ...] = ()
     if result.systems is None:
         board = tuple(replace(b, most=5) for x in means for b in x.blocks if isinstance(b, Table))
     elif advice.state != "blind":
         board = (replace(systems.board(result.systems.leaderboard), most=5),)
     return Report(
-        **frame | {"judges": s.judges},
+        **_frame(whole, result, panel),
         unit=scale.unit,
-        title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
         verdict=(*advice.verdict, *_passes(result)),
         picture=board,
         uses=tuple(advice.uses.values()),
-        next=steps(advice.steps, s.source or SCORES),
+        next=steps(advice.steps, result.summary.source or SCORES),
         findings=tuple(result.findings),
-        brief=True,
         sections=(
             *([] if result.probes is None else [probe.section(result.probes)]),
             *(replace(x, folded=True) for x in judged(result)),

@@ -1,7 +1,5 @@
 """Words of an audit: verdict, findings, sections."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Words of a check."""
 
-from __future__ import annotations
-
 from polyjudge.panel.say import Template, names, plural
 
 WORDS: dict[str, Template] = {

@@ -1,7 +1,5 @@
 """Words of comparisons on left-out tasks."""
 
-from __future__ import annotations
-
 from polyjudge.panel.say import Template
 
 GAIN: dict[str, Template] = {

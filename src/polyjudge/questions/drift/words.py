@@ -1,7 +1,5 @@
 """Words about drift."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from polyjudge.panel.labels import ALL

@@ -1,7 +1,5 @@
 """Words about choosing and swapping judges."""
 
-from __future__ import annotations
-
 from polyjudge.panel.say import Template, Values, plural
 
 

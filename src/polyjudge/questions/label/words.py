@@ -1,7 +1,5 @@
 """Words about making and reading labels."""
 
-from __future__ import annotations
-
 from polyjudge.panel.say import Template, plural
 
 WORDS: dict[str, Template] = {

@@ -1,7 +1,5 @@
 """Words about plans: tasks, labels, systems to tell apart, and adaptive collection."""
 
-from __future__ import annotations
-
 from polyjudge.panel.numbers import money
 from polyjudge.panel.say import Template, Values, plural
 

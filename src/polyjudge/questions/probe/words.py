@@ -1,7 +1,5 @@
 """Words about probes."""
 
-from __future__ import annotations
-
 from polyjudge.panel.say import Template, Values, places, plural, readings
 
 

@@ -1,7 +1,5 @@
 """Words about systems."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from polyjudge.panel.labels import clean
