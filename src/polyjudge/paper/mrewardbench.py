@@ -321,7 +321,6 @@ PROOF = (
 )
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class HumanAnchor(Result):
     """Agreement of the panel-mean decision with the human preference, as published and with a tie tolerance.
 
