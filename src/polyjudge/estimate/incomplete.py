@@ -255,8 +255,8 @@ def stand_in(panel: Panel) -> Panel:
 
 def _standing(panel: Panel, values: Array, units: tuple[str, ...], weights: Array, **own: Any) -> StandIn:
     """Values of units in the languages and by the judges of a panel."""
-    ends = {"declared_range": panel.declared_range, "observed_range": panel.observed_range}
-    return StandIn(values, units, panel.languages, panel.judges, weights=weights, notes=panel.notes, **ends, **own)
+    own |= {"declared_range": panel.declared_range, "observed_range": panel.observed_range}
+    return StandIn(values, units, panel.languages, panel.judges, weights=weights, notes=panel.notes, **own)
 
 
 def sum_clusters(values: Array, cluster: NDArray[np.int64]) -> Array:

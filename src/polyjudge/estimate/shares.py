@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
@@ -19,7 +21,7 @@ def exact_binomial(share: Array, count: Array, level: float = 0.95) -> tuple[Arr
     return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
 
 
-def wilson(share: Array, count: Array, quantile: Array | float) -> tuple[Array, Array]:
+def wilson(share: Array, count: Array, quantile: Any) -> tuple[Array, Array]:
     """Score limits of shares seen in `count` independent cases, `quantile` standard errors wide."""
     square = quantile**2
     centre = (share + square / (2 * count)) / (1 + square / count)
