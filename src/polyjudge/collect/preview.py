@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,6 @@ def estimate(
     return pd.DataFrame(rows, columns=columns + money).astype(dict.fromkeys(money, float))
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Preview(Result):
     """A plan seen before it runs. `prompts` has the first item's first prompt in every language; `answered` counts the
     calls that the run folder already holds; `unreviewed` are languages whose prompts no speaker has reviewed;
@@ -188,7 +187,6 @@ SLOW = 20.0
 """Seconds after which an answer is called slow."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class FirstCalls(Result):
     """What the first calls found. `calls`: judge, language, problem (a code; empty when all is well), said (the
     service's own words, or the answer), score, seconds, input_tokens, output_tokens, cost. `notes`: judge, what is odd
