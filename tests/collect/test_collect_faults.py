@@ -296,6 +296,25 @@ def test_a_full_disk_is_an_error_not_a_loss(tmp_path: Path, monkeypatch: pytest.
     assert rows(tmp_path / "run", "select count(*) from answers") == [(40,)]
 
 
+def test_answers_that_arrive_together_are_all_kept_whatever_a_statement_may_hold(tmp_path: Path) -> None:
+    from polyjudge.collect.store import Answer, Key, Usage, Writer, check_answers, create_store
+
+    con = create_store(tmp_path)
+    con.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 60)  # two answers at a time
+    writer = Writer(con)
+    answers = [
+        Answer(Key(f"t{i}", "", "", 0, "en", "j", ""), f"h{i % 3}", "p", "a", float(i), "strict", None, Usage(), 0.1, 1,
+               "m", "stop")
+        for i in range(7)
+    ]  # fmt: skip
+    writer.put([*answers, answers[0]])
+    writer.close()
+    check_answers(con)
+    con.close()
+    assert rows(tmp_path, "select score from answers order by task") == [(float(i),) for i in range(7)]
+    assert rows(tmp_path, "select count(*) from prompts") == [(3,)]
+
+
 # --- secrets ---
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -22,7 +23,7 @@ import judge_server as js
 from polyjudge.collect.desk import Desk, Limits, Status
 from polyjudge.collect.plan import Judge, load_plan
 from polyjudge.collect.preview import preview
-from polyjudge.collect.runner import collect
+from polyjudge.collect.runner import client_session, collect
 from polyjudge.collect.spent import read_prices
 from polyjudge.collect.store import FILE, LOCK
 from polyjudge.panel.errors import CollectError, UsageError
@@ -344,6 +345,44 @@ def test_a_response_that_was_not_asked_for_is_no_answer(tmp_path: Path) -> None:
     assert con.execute("select distinct score from answers").fetchall() == [(5.0,)]
     con.close()
     server.close()
+
+
+def test_of_many_idle_connections_none_with_a_stray_response_is_used() -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=_stray_server, args=(server,), daemon=True).start()
+    url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+
+    async def ask() -> list[Any]:
+        async with client_session() as session:
+
+            async def one() -> Any:
+                async with session.post(url, data=b"{}") as response:
+                    return json.loads((await response.json())["choices"][0]["message"]["content"])["score"]
+
+            first = await asyncio.gather(*(one() for _ in range(4)))
+            await asyncio.sleep(0.5)
+            return [*first, *await asyncio.gather(*(one() for _ in range(6)))]
+
+    assert asyncio.run(ask()) == [5] * 10
+    server.close()
+
+
+def test_a_proxy_of_the_environment_is_used_and_nothing_of_netrc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge server stands in for a proxy: it sees requests for a host that does not exist."""
+    planted = js.plant("rating", 2, ["en", "ar"], ["ja"])
+    (tmp_path / "netrc").write_text("machine judge.invalid login me password my-own-secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with js.running({**planted, "key": "sk-planted-0123456789abcdef"}) as server:
+        monkeypatch.setenv("LOCAL_API_KEY", "sk-planted-0123456789abcdef")
+        monkeypatch.setenv("LOCAL_BASE_URL", "http://judge.invalid/v1")
+        monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "elsewhere.invalid")
+        path = js.write_plan(tmp_path, "http://judge.invalid/v1", "rating", planted)
+        assert collect(load_plan(path), tmp_path / "run").complete
+        monkeypatch.setenv("no_proxy", "judge.invalid")
+        assert not collect(load_plan(path), tmp_path / "other").complete
 
 
 def _stray_server(server: socket.socket) -> None:

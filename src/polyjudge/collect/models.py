@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.prompts import answer_schema
@@ -172,6 +173,7 @@ class HttpAsker(Asker):
             )
         self.session = session
         self.base, self.model, key = address(judge, hosts)
+        self.proxy = _proxy(self.base)
         self.headers = {str(k): str(v) for k, v in judge.settings.get("extra_headers", {}).items()}
         self.authorise(key)
 
@@ -211,7 +213,7 @@ class HttpAsker(Asker):
             async with (
                 asyncio.timeout(self.judge.timeout),
                 self.session.request(
-                    method, self.base + path, data=data, headers=sent, allow_redirects=False
+                    method, self.base + path, data=data, headers=sent, allow_redirects=False, proxy=self.proxy
                 ) as response,
             ):
                 body = await _read(response, None if raw else LARGEST_REPLY)
@@ -434,6 +436,14 @@ def address(judge: Judge, hosts: Sequence[str]) -> tuple[str, str, str | None]:
     return base.rstrip("/"), model, None
 
 
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address (HTTPS_PROXY, NO_PROXY), looked up once for all calls."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+
+
 def _no_strangers(judge: Judge, model: str, hosts: Sequence[str]) -> None:
     """Refuse addresses in a plan that the user did not name: the provider's client would send its key there."""
     variable = f"{model.split('/')[1 if model.startswith('openai-api/') else 0].upper().replace('-', '_')}_API_KEY"
@@ -511,6 +521,8 @@ def _content(content: Any) -> str:
 
 def as_count(value: Any) -> int | None:
     """A number of tokens, also one that is written as a float or a text."""
+    if value is None or type(value) is int:  # nearly always
+        return value if value is not None and 0 <= value < 2**40 else None
     try:
         value = value.replace(",", "") if isinstance(value, str) else value
         number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
@@ -521,7 +533,7 @@ def as_count(value: Any) -> int | None:
 
 def _total(usage: Mapping[str, Any], *names: str) -> int:
     """Tokens of these classes together."""
-    return sum(as_count(usage.get(name)) or 0 for name in names)
+    return sum([as_count(usage.get(name)) or 0 for name in names])
 
 
 def _chat_usage(usage: Mapping[str, Any]) -> dict[str, Any]:

@@ -243,7 +243,7 @@ async def _one(work: Work, judge: Judge, asker: Asker, language: str) -> Row:
     name = work.aligned.names[0]
     part = parts(work.plan, tuple(line[0] for line in work.aligned.lines(0)))[0]
     call = Call(0, Key(*name, 0, language, judge.name, part))
-    ask = question(work, judge, call, work.aligned.item(0)).ask
+    ask = question(work, judge, call, work.aligned.item(0), {}).ask
     notes: list[tuple[str, str]] = []
     for _ in range(3):
         try:

@@ -10,8 +10,9 @@ import signal
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 LONGEST_BACKOFF = 60.0
 UNREACHABLE = 3
 """Attempts after which a judge that never answered and whose address nobody answers at is set aside."""
+KEPT_PROMPTS = 256
+KEPT = 15.0
+"""Seconds for which a connection is kept for the next call."""
 NO_LOGPROBS, FAILED = "no log-probabilities", "failed"
 INTERRUPTED = "interrupted"
 SITTING = "sitting"
@@ -161,17 +165,24 @@ class Stop(Exception):
     """No further attempt is to be made for this call."""
 
 
-def question(work: Work, judge: Judge, call: Call, item: Item) -> Question:
-    """What is sent for a call; with the item itself for a judge that is code."""
+def question(work: Work, judge: Judge, call: Call, item: Item, made: dict[Any, tuple[str, str, int]]) -> Question:
+    """What is sent for a call; with the item itself for a judge that is code. `made`: the latest prompts, which other
+    judges are asked too."""
     key = call.key
     template = work.templates[key.language]
-    prompt = render(work.plan, template, item, key.language, key.part)
+    at = call.place, key.language, key.part
+    if at not in made:
+        prompt = render(work.plan, template, item, key.language, key.part)
+        made[at] = prompt, fingerprint(prompt), len(template.shared)
+        if len(made) > KEPT_PROMPTS:
+            made.pop(next(iter(made)))
+    prompt, mark, shared = made[at]
     text = f"{prompt}\n{template.reminder}\n" if call.again and template.reminder else prompt
     known: dict[str, str] = {}
     if judge.code:
         known = {**item.fields[key.language], "task": key.task, "system": key.system, "language": key.language}
         known |= {"part": key.part, "requirement": item.requirements[key.language].get(key.part, "")}
-    return Question(Ask(text, len(template.shared), call.again, known), prompt, fingerprint(prompt))
+    return Question(Ask(text, shared, call.again, known), prompt, mark)
 
 
 def _something_came(transport: Any) -> bool:
@@ -195,14 +206,18 @@ async def client_session() -> AsyncIterator[Any]:
 
     class Connector(aiohttp.TCPConnector):
         def _get(self, key: Any, *more: Any) -> Any:  # older versions are no coroutine and have no traces
-            for proto, _ in self._conns.get(key) or ():
-                if proto.should_close or _something_came(proto.transport):
-                    proto.close()
+            idle, now = self._conns.get(key) or (), time.monotonic()
+            for line in (idle, reversed(idle)):  # versions take the next one from either end
+                for proto, since in line:
+                    if proto.should_close or _something_came(proto.transport):
+                        proto.close()
+                    elif proto.is_connected() and now - since < KEPT - 1:
+                        break
             return super()._get(key, *more)
 
     jar, quiet = aiohttp.DummyCookieJar(), aiohttp.ClientTimeout(total=None, sock_connect=30)
     async with aiohttp.ClientSession(
-        connector=Connector(limit=0), cookie_jar=jar, timeout=quiet, trust_env=True
+        connector=Connector(limit=0, keepalive_timeout=KEPT), cookie_jar=jar, timeout=quiet
     ) as session:
         yield session
 
@@ -223,7 +238,9 @@ class Run:
         self.budget = Budget(asking.max_cost, sum(entry["cost"] for entry in used.values()))
         self.jitter = random.Random()
         self._items: dict[int, Item] = {}
+        self._prompts: dict[Any, tuple[str, str, int]] = {}
         self._noted: set[int] = set()
+        self._unsaved: list[tuple[Sequence[Record], asyncio.Future[None]]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self.batch_rows: int = reader.execute("select coalesce(max(id), 0) from batches").fetchone()[0]
         accounts = {name: Limits(account) for name, account in self.plan.accounts.items()}
@@ -275,6 +292,7 @@ class Run:
                 for task in self._tasks:
                     task.cancel()
                 await asyncio.gather(ticker, *self._tasks, return_exceptions=True)
+                self._hand_over()
                 self.writer.put([meta_statement(SITTING, None)])  # all that was in flight is on record
                 for desk in self.desks:
                     if desk.asker is not None:
@@ -369,7 +387,7 @@ class Run:
 
     def question(self, desk: Desk, call: Call) -> Question:
         """What is sent for a call."""
-        return question(self.work, desk.judge, call, self.item(call.place))
+        return question(self.work, desk.judge, call, self.item(call.place), self._prompts)
 
     def tokens_of(self, desk: Desk, ask: Ask, language: str) -> tuple[float, float]:
         """(expected, most) input tokens of a question."""
@@ -587,21 +605,14 @@ class Run:
             return
         loop = asyncio.get_running_loop()
         saved: asyncio.Future[None] = loop.create_future()
-
-        def done(problem: BaseException | None) -> None:
-            with suppress(RuntimeError):  # the loop is gone after Ctrl-C; the record is safe all the same
-                loop.call_soon_threadsafe(_settle, saved, problem)
-
-        self.writer.put(records, done)
+        if not self._unsaved:
+            loop.call_soon(self._hand_over)
+        self._unsaved.append((records, saved))
         await saved
 
-
-def _settle(saved: asyncio.Future[None], problem: BaseException | None) -> None:
-    if saved.done():
-        return
-    if problem is None:
-        saved.set_result(None)
-    else:
-        saved.set_exception(
-            CollectError(f"The store cannot be written: {problem}. Make room or repair the disk, then run it again.")
-        )
+    def _hand_over(self) -> None:
+        """Give the writer all that came in one turn of the loop: it is woken once, and makes one commit of it."""
+        if self._unsaved:
+            records, saved = zip(*self._unsaved, strict=True)
+            self._unsaved.clear()
+            self.writer.put(list(chain.from_iterable(records)), saved)

@@ -7,6 +7,7 @@ ones written here, and nothing else is in it: no trigger, no view, no table of o
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -17,9 +18,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -381,19 +383,22 @@ def _take_lock(file: IO[str]) -> bool:
 
 class Writer:
     """Writes records on a thread of its own. What waits together shares one commit, so a slow disk bounds the time of a
-    commit and not the rate. `done` is called (on that thread) once all of its records are safe."""
+    commit and not the rate; and one insert, for between two statements the thread waits for its turn to run."""
 
     def __init__(self, con: sqlite3.Connection) -> None:
         self._con = con
-        self._queue: queue.SimpleQueue[tuple[Sequence[Record], Callable[[BaseException | None], None] | None] | None]
+        self._queue: queue.SimpleQueue[tuple[Sequence[Record], Sequence[asyncio.Future[None]]] | None]
         self._queue = queue.SimpleQueue()
         self._recent: dict[str, None] = {}
+        self._prompts: list[tuple[Any, ...]] = []
+        self._answers: list[tuple[Any, ...]] = []
+        self._most = con.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
         self._thread = threading.Thread(target=self._work, name="polyjudge-writer")
         self._thread.start()
 
-    def put(self, records: Sequence[Record], done: Callable[[BaseException | None], None] | None = None) -> None:
-        """Queue records that are written together."""
-        self._queue.put((records, done))
+    def put(self, records: Sequence[Record], saved: Sequence[asyncio.Future[None]] = ()) -> None:
+        """Queue records that are written together; `saved` are settled once all of them are safe, or none can be."""
+        self._queue.put((records, saved))
 
     def close(self) -> None:
         """Write what is queued and stop."""
@@ -416,15 +421,28 @@ class Writer:
                 for records, _ in work:
                     for record in records:
                         self._write(record)
+                self._insert("prompts", self._prompts)
+                self._insert("answers", self._answers)
                 self._con.execute("commit")
             except Exception as error:
                 problem = error
                 self._recent.clear()
                 if self._con.in_transaction:
                     self._con.execute("rollback")
-            for _, done in work:
-                if done is not None:
-                    done(problem)
+            self._prompts.clear()
+            self._answers.clear()
+            waiting = [future for _, saved in work for future in saved]
+            if waiting:
+                with suppress(RuntimeError):  # the loop is gone after Ctrl-C; the records are safe all the same
+                    waiting[0].get_loop().call_soon_threadsafe(_settle, waiting, problem)
+
+    def _insert(self, table: str, rows: list[tuple[Any, ...]]) -> None:
+        """Rows that are not there yet, in as few statements as the database allows."""
+        while rows:
+            part = rows[: self._most // len(rows[0])]
+            values = ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(part))
+            self._con.execute(f"insert or ignore into {table} values {values}", list(chain.from_iterable(part)))
+            del rows[: len(part)]
 
     def _write(self, record: Record) -> None:
         if isinstance(record, Answer):
@@ -446,7 +464,7 @@ class Writer:
 
     def _answer(self, r: Answer) -> None:
         if r.prompt_hash not in self._recent:
-            self._con.execute("insert or ignore into prompts values (?, ?)", (r.prompt_hash, storable(r.prompt)))
+            self._prompts.append((r.prompt_hash, storable(r.prompt)))
             self._recent[r.prompt_hash] = None
             if len(self._recent) > 5000:
                 self._recent.pop(next(iter(self._recent)))
@@ -456,7 +474,18 @@ class Writer:
             *kept, _clean(r.logprobs), *r.usage, r.latency, r.attempt, r.reminded, _clean(r.model), _clean(r.stop),
             time.time(), checksum(*kept),
         )  # fmt: skip
-        self._con.execute(f"insert or ignore into answers values ({', '.join('?' * 26)})", row)
+        self._answers.append(row)
+
+
+def _settle(waiting: list[asyncio.Future[None]], problem: BaseException | None) -> None:
+    for saved in waiting:
+        if saved.done():
+            continue
+        if problem is None:
+            saved.set_result(None)
+        else:
+            why = f"The store cannot be written: {problem}. Make room or repair the disk, then run it again."
+            saved.set_exception(CollectError(why))
 
 
 def storable(text: str) -> str:
