@@ -137,10 +137,10 @@ def _not_code(node: ast.AST) -> Iterator[ast.AST]:
         yield node.value
     if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in SKIPPED_CALLS:
         yield from node.args
-    if isinstance(node, ast.arguments):
+    if isinstance(node, ast.arguments):  # of options they stand in docs/commands.md, which a test holds to them
         pairs = [*zip(reversed([*node.posonlyargs, *node.args]), reversed(node.defaults), strict=False)]
         pairs += [(a, d) for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None]
-        yield from (default for argument, default in pairs if argument.arg in SKIPPED_ARGUMENTS)
+        yield from (d for a, d in pairs if a.arg in SKIPPED_ARGUMENTS or "Option(" in ast.unparse(a))
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         names = [getattr(t, "id", "") for t in targets]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +13,7 @@ import polyjudge as pj
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.say import Say, say, word
 from polyjudge.questions.check.check import Formats, check_panel
+from polyjudge.questions.check.view import _command
 from refusals import lacks
 from values import Cases, Said, holed, simulated
 
@@ -74,6 +76,23 @@ def check_summary() -> Any:
 def check_one_of_each() -> Any:
     whole = simulated(12, 2, 2, seed=82)
     return Said((pj.check(whole.select(languages=whole.languages[:1], judges=whole.judges[:1])),))
+
+
+@CASES
+def check_asks() -> Any:
+    """What to answer, and the next command with it."""
+    plain = simulated(8, 2, 2, seed=86).to_long()
+    shown = plain.assign(model_a="A", model_b="B", winner=np.where(plain["score"] > 50, "A", "B")).drop(columns="score")
+    turned = shown.assign(model_a="B", model_b="C")
+    torn = plain.replace({"judge": {"judge2": "Rémy"}})
+    torn.loc[torn.index[torn["judge"] == "Rémy"][:4], "judge"] = "re\u0301my"
+    scales = plain.assign(score=plain["score"].where(plain["judge"] == "judge1", plain["score"] / 100))
+    frames = {
+        "winner": pd.concat([shown, turned]), "swapped": shown.assign(swapped=np.arange(len(shown)) % 2 == 0),
+        "alike": torn, "scales": scales, "lone": plain.rename(columns={"judge": "model"}).query("model == 'judge1'"),
+    }  # fmt: skip
+    found = {name: pj.check(frame) for name, frame in frames.items()}
+    return {name: [f.code for f in x.findings] + [_command(x)] for name, x in found.items()}
 
 
 @CASES

@@ -11,7 +11,7 @@ from scipy import stats
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.say import say
-from polyjudge.questions.probe.reaction import _interval, _over_tasks, _verdict
+from polyjudge.questions.probe.reaction import _interval, _over_tasks, _susceptibility, _verdict
 from refusals import refused
 from values import Cases, probes
 
@@ -104,6 +104,14 @@ def test_a_reading_needs_half_of_the_others_to_see_or_most_to_be_blind() -> None
         [open_, open_, open_, open_], ["severity", "severity", "severity", "blind"],
         ["competence", "blind", "blind", open_], [open_, "blind", open_, open_],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rise", "sure"), [(4.5, False), (5.5, True)])
+def test_a_rise_of_half_of_what_matters_counts(rise: float, sure: bool) -> None:
+    scores = 50 + np.random.default_rng(4).normal(0, 0.2, (30, 2, 2, 2))
+    scores[:, 1] += rise
+    panel = pj.Panel.from_array(scores, systems=["clean", "plea-1"])
+    assert _susceptibility(panel, 0, {1: "plea"}, 10.0, 0.95)["rises"].unique().tolist() == [sure]
 
 
 def test_a_judge_that_was_not_audited_is_named() -> None:

@@ -81,7 +81,8 @@ def _command(result: Check) -> str:
             "read.far_column": {"--wide": v.get("pattern", "")},
             "read.lone_model": {"--judge": v.get("column", "")},
         }.get(question.code, {f"--{role}": first})
-    return replace(result.reading, options={**result.reading.options, **flags}).command("check")
+    taken = {name: column for name, column in result.reading.options.items() if column not in flags.values()}
+    return replace(result.reading, options={**taken, **flags}).command("check")
 
 
 def build_formats(result: Formats, panel: Panel | None = None) -> Report:
