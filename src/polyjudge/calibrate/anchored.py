@@ -216,17 +216,10 @@ class AnchoredCalibrator(ConsensusCalibrator):
             super()._fit(panel)
             return
         means = mean_there(panel.scores, 0)  # one judge, or languages without common tasks: nothing to centre
-        k, m = means.shape
-        grand = float(np.nanmean(means))
-        self.interaction_, self.se_ = panel.matrix(np.zeros((k, m))), None
-        self.judge_weights_ = pd.Series(1 / m, index=self.interaction_.columns, name="weight")
-        self.language_effect_ = pd.Series(
-            np.nan_to_num(mean_there(means, 1) - grand), index=self.interaction_.index, name="language_effect"
-        )
-        self.judge_effect_ = pd.Series(
-            np.nan_to_num(mean_there(means, 0) - grand), index=self.interaction_.columns, name="judge_effect"
-        )
-        self.grand_mean_, self.shrunk_, self.memory_ = grand, 0.0, None
+        grand, (k, m) = float(np.nanmean(means)), means.shape
+        language, judge = (np.nan_to_num(mean_there(means, axis) - grand) for axis in (1, 0))
+        self._keep(panel.matrix(np.zeros((k, m))), language, judge, grand, np.full(m, 1 / m))
+        self.se_, self.shrunk_, self.memory_ = None, 0.0, None
         self.counts_ = panel.matrix((~np.isnan(panel.scores)).sum(axis=0))
 
     def _fit_shift(self, units: Panel, labels: Gold, stratum: NDArray[np.int64], severity: Array, moved: Array) -> None:
@@ -349,7 +342,9 @@ class AnchoredCalibrator(ConsensusCalibrator):
         if (out.map_ in ("isotonic", "ordinal")) != (data["curve"] is not None):
             raise ValueError("the curve does not fit the map that was taken")
         if data["curve"] is not None:
-            out.curve_ = _read_curve(data, (len(languages), len(judges)))
+            out.curve_ = read_numbers(data, "curve", (len(languages), len(judges), len(data["curve"][0][0])))
+            if out.curve_.shape[2] < 2 or (np.diff(out.curve_) < 0).any():
+                raise ValueError("a curve has fewer than two steps, or falls")
             low, high = read_numbers(data, "span", (2,)).tolist()
             if not low < high:
                 raise ValueError("the span has its ends in the wrong order")
@@ -367,12 +362,3 @@ class AnchoredCalibrator(ConsensusCalibrator):
         if out.shift != "none" and out.shift_.isna().any():
             raise ValueError("a shift is missing that is to be removed")
         return out
-
-
-def _read_curve(data: dict[str, Any], cells: tuple[int, int]) -> Array:
-    """Curves of a saved calibrator: at least two steps, and nowhere falling."""
-    steps = len(data["curve"][0][0])
-    curve = read_numbers(data, "curve", (*cells, steps))
-    if steps < 2 or (np.diff(curve) < 0).any():
-        raise ValueError("a curve has fewer than two steps, or falls")
-    return curve

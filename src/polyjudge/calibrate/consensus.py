@@ -82,19 +82,19 @@ class ConsensusCalibrator(Calibrator):
         """Estimate the interaction from a panel."""
         estimate = estimate_interaction(panel)
         means, w, error, self.shrunk_ = self._estimates(estimate, panel.weights)
-        self.interaction_ = panel.matrix(centre(means, w))
+        language, judge = (means.mean(axis=axis) - means.mean() for axis in (1, 0))
+        self._keep(panel.matrix(centre(means, w)), language, judge, float(means.mean()), w)
         self.se_ = panel.matrix(error)
-        self.judge_weights_ = pd.Series(w, index=self.interaction_.columns, name="weight")
-        self.language_effect_ = pd.Series(
-            means.mean(axis=1) - means.mean(), index=self.interaction_.index, name="language_effect"
-        )
-        self.judge_effect_ = pd.Series(
-            means.mean(axis=0) - means.mean(), index=self.interaction_.columns, name="judge_effect"
-        )
-        self.grand_mean_ = float(means.mean())
         there = ~np.isnan(panel.scores)
         self.counts_ = panel.matrix(np.einsum("t,tlb->lb", panel.weights, there)).round().astype(np.int64)
         self.memory_ = Memory.of(panel, estimate.influence, panel.range[0], estimate.cell_influence)
+
+    def _keep(self, cells: pd.DataFrame, language: Array, judge: Array, grand: float, weights: Array) -> None:
+        """The interaction, the effects of languages and judges beside it, and the judges' weights."""
+        self.interaction_, self.grand_mean_ = cells, grand
+        self.language_effect_ = pd.Series(language, index=cells.index, name="language_effect")
+        self.judge_effect_ = pd.Series(judge, index=cells.columns, name="judge_effect")
+        self.judge_weights_ = pd.Series(weights, index=cells.columns, name="weight")
 
     def _estimates(self, estimate: InteractionEstimate, units: Array) -> tuple[Array, Array, Array, float]:
         """Cell means (k, m) whose centring is the interaction, judge weights (m,), error (k, m), share taken off."""
@@ -205,16 +205,13 @@ class ConsensusCalibrator(Calibrator):
         def cells(field: str) -> pd.DataFrame:
             return pd.DataFrame(read_numbers(data, field, (k, m)), index=languages, columns=judges)
 
-        out.interaction_ = cells("interaction")
-        effects = read_numbers(data, "language_effect", (k,)), read_numbers(data, "judge_effect", (m,))
-        out.language_effect_ = pd.Series(effects[0], index=languages, name="language_effect")
-        out.judge_effect_ = pd.Series(effects[1], index=judges, name="judge_effect")
+        sizes = {"language_effect": (k,), "judge_effect": (m,), "judge_weights": (m,), "grand_mean": (), "shrunk": ()}
+        language, judge, weights, grand, shrunk = (read_numbers(data, name, size) for name, size in sizes.items())
+        out._keep(cells("interaction"), language, judge, float(grand), weights)
         counts = cells("counts")
         out.counts_ = counts.astype(np.int64)
         out.se_ = None if data["se"] is None else cells("se")
-        out.judge_weights_ = pd.Series(read_numbers(data, "judge_weights", (m,)), index=judges, name="weight")
-        out.shrunk_ = float(read_numbers(data, "shrunk", ()))
-        out.grand_mean_ = float(read_numbers(data, "grand_mean", ()))
+        out.shrunk_ = float(shrunk)
         out.memory_ = Memory.from_dict(data.get("memory"), k, m)
         _check_meaning(out, counts.to_numpy())
         return out

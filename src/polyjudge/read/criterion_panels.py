@@ -38,8 +38,13 @@ def read_criteria(
     if criteria is not None:
         return _each(source, "score", list(criteria), columns)
     column = criterion if criterion is not None else _found(source, columns)
+    if column is not None and is_foreign(source, columns.get("engine", "duckdb")):
+        raise UsageError(
+            f"Criteria in a column are read from files and frames. Read one criterion: a query where {column} = ..."
+        )
     if column is not None:
-        return _by_column(source, column, columns)
+        each, flag = criteria_of(open_table(source, Asked.of(columns)), column), {"--criterion": column}
+        return {c: _said(read_panel(source, only={column: c}, **columns), "", flag) for c in each}
     try:
         return {"": read_panel(source, **columns)}
     except Unclear as unclear:
@@ -56,15 +61,6 @@ def _each(source: Any, name: str, values: list[str], columns: dict[str, Any]) ->
         raise UsageError("criteria (--criteria) must name at least one score column.")
     flag = {"--criteria": ",".join(values)} if name == "score" else {}
     return {c: _said(read_panel(source, **{**columns, name: c}), f"--{name}", flag) for c in values}
-
-
-def _by_column(source: Any, column: str, columns: dict[str, Any]) -> dict[str, Panel]:
-    if is_foreign(source, columns.get("engine", "duckdb")):
-        raise UsageError(
-            f"Criteria in a column are read from files and frames. Read one criterion: a query where {column} = ..."
-        )
-    values = criteria_of(open_table(source, Asked.of(columns)), column)
-    return {c: _said(read_panel(source, only={column: c}, **columns), "", {"--criterion": column}) for c in values}
 
 
 def _said(panel: Panel, drop: str, flag: dict[str, str]) -> Panel:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polyjudge.panel.arrays import is_frame, pd
+from polyjudge.panel.arrays import is_frame
 from polyjudge.panel.say import LANGUAGE, POINTS, Say, called, measured, say
 from polyjudge.report.sections import Block, Chart, Column, Folded, Grid, Report, Section, Table
 from polyjudge.report.unit import MEANS
@@ -60,16 +60,8 @@ def _drawable(chart: Chart) -> bool:
         len(frame) > MOST_MARKS
         or any(frame[axis].nunique() > MOST_LABELS for axis in AXES if axis in frame and len(frame) > MOST_LABELS)
         for data in chart.data
-        for value in data.values()
-        for frame in _frames(value)
+        for frame in filter(is_frame, data.values())
     )
-
-
-def _frames(value: Any) -> Iterator[pd.DataFrame]:
-    if is_frame(value):
-        yield value
-    elif is_dataclass(value):
-        yield from (x for f in fields(value) if is_frame(x := getattr(value, f.name)))
 
 
 def _cut(grid: Table | Grid | None) -> Any:

@@ -35,6 +35,8 @@ REPEAT = "polyjudge_repeat"
 """Column with the place of a score in its list."""
 SHOWN = 8
 """Labels of a role that a reading shows."""
+READABLE = ("VARCHAR", "ENUM", "BOOLEAN", "JSON", "NULL", '"NULL"', *duck.NUMBERS)
+"""Types of the engine that may hold scores."""
 FAR = 5.0
 """A score column whose largest value is so many times the others' is asked about."""
 
@@ -356,14 +358,17 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     typed = all(p.plain and duck.is_number(k) for p, k in kinds.items())
     typed = typed and not v.numbers_in(v.parse_map(draft.asked.map))
     for place, kind in kinds.items():
-        if place.plain and not _readable(kind):
+        if place.plain and ("[" in kind or not kind.startswith(READABLE)):
             raise PanelError(
                 f"The score column {place.text!r} holds {clean(kind.lower().partition('_')[0])}, not numbers."
             )
     texts = {n: f"CAST({p.sql(types)} AS VARCHAR)" for n, p in cells.items()}
     where = f"The score column {found['score'][0].text!r} of {source.where}" if not draft.spread else source.where
     read = v.Values() if typed else _values(draft, source, list(texts.values()), where)
-    reading = replace(reading, values=read.to_dict(), options={**reading.options, **_value_flags(read)})
+    stated = ",".join(f"{word}={'' if number is None else f'{number:g}'}" for word, number in read.mapping.items())
+    flags = {"--map": stated, "--decimal": "comma" if read.comma else ""}
+    options = {**reading.options, **{flag: said for flag, said in flags.items() if said}}
+    reading = replace(reading, values=read.to_dict(), options=options)
     labels = {role: place for role, (place, _) in found.items() if role in ("language", "judge")}
     spread = draft.spread.labels if draft.spread else {"": {}}
     layout = Layout(labels=labels, scores=tuple((cells[n], spread[n]) for n in cells), values=read, typed=typed)
@@ -418,12 +423,6 @@ def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:
     return out
 
 
-def _readable(kind: str) -> bool:
-    """A type that holds numbers, text or truth values."""
-    plain = ("VARCHAR", "ENUM", "BOOLEAN", "JSON", "NULL", '"NULL"', *duck.NUMBERS)
-    return kind.startswith(plain) and "[" not in kind
-
-
 def _wide_sql(draft: _Draft, read: v.Values, texts: Mapping[str, str], keys: str, row: str) -> tuple[str, int]:
     """One row for each score column of each row, in the order of rows and columns."""
     assert draft.spread is not None
@@ -465,11 +464,6 @@ def _where(source: Source, texts: list[str], some: list[str], most: int = 5) -> 
         return ", ".join(repr(clean(word, 40)) for word in some[:most])
     start, word = (source.first_line, "line") if source.first_line is not None else (1, "row")
     return ", ".join(f"{word} {int(at) % (1 << 40) + start} ({clean(text, 40)!r})" for at, text in rows)
-
-
-def _value_flags(read: v.Values) -> dict[str, str]:
-    stated = [f"{word}={'' if number is None else f'{number:g}'}" for word, number in read.mapping.items()]
-    return ({"--map": ",".join(stated)} if stated else {}) | ({"--decimal": "comma"} if read.comma else {})
 
 
 def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> Understood:

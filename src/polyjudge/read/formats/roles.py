@@ -21,7 +21,7 @@ from polyjudge.read.formats.names import (
     part_of,
     task_and_language,
 )
-from polyjudge.read.formats.table import Place, Table, file_place, is_nested
+from polyjudge.read.formats.table import Place, Table, file_place
 
 OTHER = re.compile(
     r"(n_|num_|count|tokens?|cost|price|latency|time|timestamp|date|duration|seconds|length|len|seed|temperature|top_p|"
@@ -100,7 +100,8 @@ def find_roles(table: Table, asked: Asked) -> Roles:
         if f"{{{role}}}" in roles.patterns.get(other, "") and role not in roles.found:
             roles.patterns[role] = roles.patterns[other]
             roles.found[role] = (from_pattern(table, role, roles.patterns[other]), "pattern")
-    flat = [n for n in table.names if table.holds_lists(n) or not any(map(is_nested, table.values(n)[:20]))]
+    nested = {n for n in table.names if any(isinstance(v, (dict, list)) for v in table.values(n)[:20])}
+    flat = [n for n in table.names if n not in nested or table.holds_lists(n)]
     for role in USUAL:
         if role not in roles.found and role not in absent:
             _by_usual_name(table, roles, role, flat)

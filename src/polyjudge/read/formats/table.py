@@ -145,10 +145,6 @@ class Table:
         return len(texts) > 2 and texts in [[str(i + start) for i in range(len(texts))] for start in (0, 1)]
 
 
-def is_nested(value: Any) -> bool:
-    return isinstance(value, (dict, list))
-
-
 def _descend(path: tuple[str, ...], value: Mapping[str, Any], out: dict[str, tuple[str, ...]]) -> None:
     for key, inner in value.items():
         here = (*path, str(key))

@@ -34,7 +34,7 @@ from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.charts.vega import Picture, can_draw, converter
 from polyjudge.report.schema import pack, to_json
 from polyjudge.report.sections import Report
-from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
+from polyjudge.report.tables import cells, entries, left_out, numeric
 
 LIBRARIES = ("numpy", "scipy", "pandas", "vl-convert-python")
 FOLDED = 30
@@ -89,11 +89,6 @@ def _still(chart: Picture) -> str:
     if "'" not in svg:
         svg = svg.replace('"', "'")
     return "data:image/svg+xml," + quote(svg, safe=" ='/:;,.()-_~!*$@?|")
-
-
-def _judges_of(table: sections.Table, row: list[Cell]) -> str:
-    """Labels of the judges a row is about, with tabs between them: the page highlights it with them."""
-    return "\t".join(c.text for column, c in zip(table.columns, row, strict=True) if column.kind == "judge")
 
 
 def chart_id(chart: sections.Chart, index: int) -> str:
@@ -162,7 +157,10 @@ def _environment() -> jinja2.Environment:
         cells=cells,
         entries=entries,
         left_out=left_out,
-        judges_of=_judges_of,
+        # Labels of the judges a row is about, with tabs between them: the page highlights it with them.
+        judges_of=lambda table, row: "\t".join(
+            c.text for column, c in zip(table.columns, row, strict=True) if column.kind == "judge"
+        ),
         numeric=numeric,
         is_chart=lambda block: isinstance(block, sections.Chart),
         is_grid=lambda block: isinstance(block, sections.Grid),
