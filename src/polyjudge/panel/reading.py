@@ -21,9 +21,8 @@ How = Literal[
     "named", "usual name", "content", "joins", "nested", "pattern", "file name", "column names", "row", "format",
     "only",
 ]  # fmt: skip
-"""Named by the user; its usual name; what it holds (languages); what joins tests in several languages; a
-nested field of the usual name; a pattern the user gave; part of a file name; spread over columns; the row itself;
-what the format says; or in no column, for there is but one."""
+"""How a role was found: "joins" is a field that joins tests in several languages, "nested" one of a usual name, "only"
+says that there is but one and no column."""
 ROLES = ("task", "system", "language", "judge", "score", "replicate", "cluster", "group")
 
 

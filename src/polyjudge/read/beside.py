@@ -99,7 +99,7 @@ def on_server(
 
     if not address.lower().startswith("postgres"):
         raise UsageError("A table is written beside one of DuckDB or PostgreSQL. Write to a file instead.")
-    held = warehouse.connect(address, asked.table, "duckdb")
+    held = warehouse.open_foreign(address, asked.table)
     columns = columns_of(held.columns, asked.names)
     if column in held.columns:
         raise UsageError(f"The table already has a column {column!r}. Choose another name with --column.")

@@ -24,13 +24,12 @@ STREAMED = ("sqlite", "polars", "datafusion", "pandas", "dask")
 """Backends without the types or functions to group strictly: their rows are streamed into our own engine."""
 
 
-def open_foreign(source: Any, table: str | None, engine: str) -> Any:
-    """An Ibis table of an address, of files with Spark, or of a table that is open already."""
-    return connect(str(source), table, engine) if isinstance(source, (str, Path)) else as_table(source)
-
-
-def connect(address: str, table: str | None, engine: str) -> Any:
-    """An Ibis table from an address such as postgres://user@host/database::table, or from files with Spark."""
+def open_foreign(source: Any, table: str | None, engine: str = "duckdb") -> Any:
+    """An Ibis table of an address such as postgres://user@host/database::table, of files with Spark, or of a table that
+    is open already."""
+    if not isinstance(source, (str, Path)):
+        return as_table(source)
+    address = str(source)
     if engine == "spark":
         return as_table(spark_frame(address))
     address, _, named = address.rpartition("::") if table is None and "::" in address else (address, "", table or "")

@@ -24,18 +24,11 @@ if TYPE_CHECKING:
 
 def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
     """The first lines: what was read, from where, and how to correct it."""
-    facts = {n: len(getattr(panel, n)) for n in ("systems", "languages", "judges", "replicates")}
-    if isinstance(panel, Panel):
-        (low, high), tasks, found = panel.range, panel.n_tasks, panel.n_scores
-        missing, entries = int(panel.lost.sum()), int(panel.asked.sum())
-    else:
-        low, high, tasks, found = panel.low, panel.high, panel.tasks, panel.scores
-        missing, entries = panel.missing, panel.entries
-    facts = {"tasks": tasks, **facts}
-    scores = say(
-        "read.values", scores=found, missing=missing, entries=entries, low=low, high=high, unanswered=panel.unanswered
-    )
-    reading = panel.reading
+    s = Summary.of(panel) if isinstance(panel, Panel) else panel
+    axes = ("systems", "languages", "judges", "replicates")
+    facts = {"tasks": s.tasks, **{axis: len(getattr(s, axis)) for axis in axes}}
+    scores = say("read.values", **fields(s, "scores", "missing", "entries", "low", "high", "unanswered"))
+    reading = s.reading
     if reading is None:
         return say("read.from", **facts), scores
     named = {r.role: r.column for r in reading.roles if r.how != "column names"}

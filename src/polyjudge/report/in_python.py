@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from polyjudge.panel.reading import KEPT
+
 ANSWERS = ("audit", "systems", "compare", "judges", "plan", "check")
 ARGUMENTS = {
     "--at": "threshold",
@@ -12,13 +14,7 @@ ARGUMENTS = {
     "--resamples": "resamples",
     "--goal": "goal",
 }
-READING = frozenset(
-    {
-        "--task", "--language", "--judge", "--score", "--system", "--replicate", "--group", "--cluster", "--range",
-        "--languages", "--judges", "--wide", "--map", "--decimal", "--winner", "--swapped", "--format", "--metric",
-        "--language-from", "--judge-from", "--duplicates", "--incomplete", "--engine", "--reading", "--from",
-    }
-)  # fmt: skip
+READING = {*KEPT, "--engine", "--reading", "--from"}
 """Options that a panel, once read, needs no more."""
 METHODS = {"": "Consensus", "cbc": "Consensus", "sparse": "Sparse"}
 

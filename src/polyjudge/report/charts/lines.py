@@ -20,7 +20,7 @@ from polyjudge.report.charts.theme import (
     places,
     step,
 )
-from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, expression, layer, of, plot, when
+from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, layer, of, plot, when
 
 
 def intervals(
@@ -53,7 +53,7 @@ def intervals(
     base = plot(data).encode(
         y=of("judge:N", sort=list(name.values()), title=None, axis=dict(grid=True, gridDash=[2, 3]))
     )
-    full: Any = expression(f"{NONE_OR_CHOSEN} ? 1 : 0.25") if label == "judge" else 1.0
+    full: Any = {"expr": f"{NONE_OR_CHOSEN} ? 1 : 0.25"} if label == "judge" else 1.0
     opacity = when("datum.pale", constant(0.35), constant(full))
     tint = either(IS_CHOSEN, "accent", "mark")
     scale = dict(zero=zero == 0.0, **({} if domain is None else {"domain": list(domain), "nice": True}))
@@ -192,7 +192,7 @@ def rank_lines(ranks: pd.DataFrame, stage: str = BEFORE, title: str | None = Non
     base = plot(data).encode(x=x, y=y, color=tint)
     width = when(IS_CHOSEN, constant(2.5), constant(1))
     # Languages have no order to draw a curve over: faint straight segments only help the eye to find a judge again.
-    faint = expression(f"chosen == '' ? {0.3 if m <= 12 else 0.15} : {IS_CHOSEN} ? 1 : 0.08")
+    faint = {"expr": f"chosen == '' ? {0.3 if m <= 12 else 0.15} : {IS_CHOSEN} ? 1 : 0.08"}
     lines = base.mark("line", strokeDash=[2, 3], tooltip=None).encode(
         detail=of("judge:N"), strokeWidth=width, opacity=constant(faint)
     )

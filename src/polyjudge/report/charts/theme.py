@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from polyjudge.panel.labels import labels
-from polyjudge.report.charts.vega import VIEW, Picture, Spec, constant, expression, when
+from polyjudge.report.charts.vega import VIEW, Picture, Spec, constant, when
 
 COLOURS = {
     "ink": ("#1f2328", "#e6edf3"),
@@ -68,7 +68,7 @@ def colour(name: str) -> Spec:
     """A named colour as a value that the page can replace."""
     if name not in PARAMETERS:
         raise KeyError(f"charts have no colour {name!r}")
-    return expression(name)
+    return {"expr": name}
 
 
 def dim(rest: float) -> Spec:

@@ -93,10 +93,6 @@ def constant(value: Any) -> Spec:
     return {"value": value}
 
 
-def expression(text: str) -> Spec:
-    return {"expr": text}
-
-
 def when(test: str, yes: Spec, no: Spec) -> Spec:
     """A channel that is one of two, row by row."""
     return {"condition": {"test": test, **yes}, **no}
