@@ -29,9 +29,8 @@ def rows() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def cal(rows: pd.DataFrame) -> CriteriaCalibrator:
-    return CriteriaCalibrator.fitted(
-        read_criteria(rows, criterion="criterion"), lambda p: pj.ConsensusCalibrator().fit(p), "criterion"
-    )
+    panels = read_criteria(rows, criterion="criterion")
+    return CriteriaCalibrator({c: pj.ConsensusCalibrator().fit(p) for c, p in panels.items()}, "criterion")
 
 
 def expected(rows: pd.DataFrame, cal: CriteriaCalibrator) -> np.ndarray:
@@ -120,8 +119,9 @@ def test_an_unknown_criterion_is_an_error_or_kept(cal: CriteriaCalibrator, rows:
 
 def test_judges_must_be_the_same(rows: pd.DataFrame) -> None:
     part = rows[(rows["criterion"] == "clarity") | (rows["judge"] != "C")]
+    panels = read_criteria(part, criterion="criterion")
     with refused(UsageError, "clarity", "depth", "C"):
-        CriteriaCalibrator.fitted(read_criteria(part, criterion="criterion"), lambda p: pj.ConsensusCalibrator().fit(p))
+        CriteriaCalibrator({c: pj.ConsensusCalibrator().fit(p) for c, p in panels.items()})
 
 
 def test_a_curve_is_refused_where_rows_name_their_criterion(rows: pd.DataFrame, cal: CriteriaCalibrator) -> None:

@@ -153,7 +153,7 @@ def test_a_session_only_reads(filled: str) -> None:
     """Whatever runs in it, a database that scores are read from stays as it is."""
     from polyjudge.read import warehouse
 
-    held = warehouse.connect(f"{filled}::scores", None, "duckdb")
+    held = warehouse.open_foreign(f"{filled}::scores", None)
     con = held._find_backend().con
     with pytest.raises(Exception, match="read-only"), con.cursor() as cursor:
         cursor.execute("DELETE FROM scores")

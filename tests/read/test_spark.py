@@ -186,7 +186,7 @@ def test_a_calibrator_for_each_criterion_takes_that_of_the_row(spark: Any, score
     tone = long_rows.assign(score=long_rows["score"] + 9 * rng.normal(size=len(long_rows)), criterion="tone")
     rows = pd.concat([long_rows.assign(criterion="depth"), tone], ignore_index=True)
     panels = {c: pj.read_panel(part.drop(columns="criterion")) for c, part in rows.groupby("criterion")}
-    cal = CriteriaCalibrator.fitted(panels, lambda p: pj.ConsensusCalibrator().fit(p), "criterion")
+    cal = CriteriaCalibrator({c: pj.ConsensusCalibrator().fit(p) for c, p in panels.items()}, "criterion")
     key = ["criterion", "task", "language", "judge"]
     done = cal.apply(spark.createDataFrame(rows)).toPandas().set_index(key)["calibrated"]
     want = cal.apply(rows).set_index(key)["calibrated"]

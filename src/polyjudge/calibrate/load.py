@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,6 @@ from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.panel.criterion_adjustment import MARK, ByCriterion
 from polyjudge.panel.errors import CalibratorError, UsageError
 from polyjudge.panel.labels import clean
-from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say
 
 LARGEST = 1 << 29
@@ -95,11 +94,6 @@ class CriteriaCalibrator:
                     "Calibrate them one by one."
                 )
         self.parts, self.column = dict(parts), column
-
-    @classmethod
-    def fitted(cls, panels: Mapping[str, Panel], fit: Callable[[Panel], Calibrator], column: str = "") -> Self:
-        """One calibrator for each panel."""
-        return cls({name: fit(panel) for name, panel in panels.items()}, column)
 
     @property
     def adjustment_(self) -> ByCriterion:

@@ -124,9 +124,8 @@ def _each(
     output, save = places
     if output is not None and "--criterion" not in said and "--criteria" not in said:
         raise UsageError("Metrics of an eval tool are written back one at a time: say which one, --metric NAME.")
-    cal = CriteriaCalibrator.fitted(
-        whole, lambda panel: _fitted(panel, method, shrink, None, None, None)[0], said.get("--criterion", "")
-    )
+    parts = {name: _fitted(panel, method, shrink, None, None, None)[0] for name, panel in whole.items()}
+    cal = CriteriaCalibrator(parts, said.get("--criterion", ""))
     part = any(whole[name].shape[1:] != panel.shape[1:] for name, panel in panels.items())
     written = _write(ctx, scores, output, cal, column, part, spreadsheet_safe)
     _finish(ctx, first, cal, (save, f"calibrators of {len(cal.parts)} criteria"), written)

@@ -12,6 +12,8 @@ from polyjudge.panel.adjustment import Adjustment, quote
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact_address
+from polyjudge.read import warehouse
+from polyjudge.read.assemble import check_scores
 from polyjudge.read.duck import Source, name
 from polyjudge.read.engine import Engine
 from polyjudge.read.formats.roles import Asked
@@ -48,8 +50,6 @@ def columns_of(there: Iterable[str], names: Mapping[str, str | None]) -> Columns
 
 def counted(adjustment: Adjustment, engine: Engine, columns: Columns, unseen: str) -> Counted:
     """What an engine holds to be adjusted; an error where a score is none."""
-    from polyjudge.read.assemble import check_scores
-
     cells = engine.cells()
     check_scores(engine, cells, columns)
     rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
@@ -94,7 +94,6 @@ def on_server(
     The session reads only, but for that transaction. Returns the address of the table, and the rows as `Written` has
     them.
     """
-    from polyjudge.read import warehouse
     from polyjudge.read.ibis_engine import IbisEngine
 
     if not address.lower().startswith("postgres"):

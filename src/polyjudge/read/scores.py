@@ -16,7 +16,7 @@ from polyjudge.panel.labels import clean, redact_address
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options
 from polyjudge.panel.say import LANGUAGE, Say, Words, say
-from polyjudge.read import duck
+from polyjudge.read import duck, warehouse
 from polyjudge.read.assemble import Ways, assemble
 from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.engine import Duplicates
@@ -209,8 +209,6 @@ def is_foreign(source: Any, engine: str = "duckdb") -> bool:
 
 
 def _open_foreign(source: Any, asked: Asked, engine: str) -> Understood:
-    from polyjudge.read import warehouse
-
     held = warehouse.open_foreign(source, asked.table, engine)
     for role, said in (("language", asked.languages), ("judge", asked.judges)):
         if said and len(said) == 1 and not (asked.names.get(role) or usual_columns(role, held.columns)):
@@ -263,8 +261,6 @@ def reads_itself(asked: Asked) -> bool:
 
 def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Opened:
     """The rows of a table that another engine holds in our own one, for readings that only ours can do."""
-    from polyjudge.read import warehouse
-
     with foreign_errors("the table"):
         rows = warehouse.open_foreign(source, table, engine).to_pyarrow_batches()
         local = duck.open_frame(rows)

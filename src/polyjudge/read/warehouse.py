@@ -12,7 +12,8 @@ from polyjudge.panel.adjustment import spark_table
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
 from polyjudge.panel.labels import clean
-from polyjudge.read.duck import csv_head
+from polyjudge.read import duck
+from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.engine import Engine
 from polyjudge.read.limits import named
 
@@ -109,7 +110,7 @@ def spark_frame(address: str) -> Any:
             options = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
             separator = "\t" if plain.endswith(".tsv") else ","
             if os.path.isfile(address):
-                head = csv_head(Path(address))
+                head = duck.csv_head(Path(address))
                 separator = head.delimiter
                 if head.above:
                     raise UsageError(
@@ -149,9 +150,6 @@ def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[
     backend = table._find_backend(use_default=True)
     in_memory = type(table.op()).__name__ == "InMemoryTable"
     if backend.name in STREAMED or in_memory:
-        from polyjudge.read import duck
-        from polyjudge.read.duck_engine import DuckEngine
-
         wanted = [c for c in vars(columns).values() if c is not None] + ([weight] if weight else [])
         with foreign_errors(f"the {backend.name} table"):
             chosen = table.select(*dict.fromkeys(wanted))

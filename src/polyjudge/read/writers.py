@@ -36,6 +36,7 @@ from polyjudge.read.formats.table import Place
 from polyjudge.read.limits import SUFFIXES
 from polyjudge.read.opener import Opened, chosen_rows, open_table
 from polyjudge.read.scores import copied, is_foreign, parse_rescale, read_panel, reads_itself, understand, with_kept
+from polyjudge.read.warehouse import as_table, spark_frame
 
 ENDINGS = {kind: SUFFIXES[kind] for kind in ("csv", "json", "parquet")} | {"excel": (".xlsx",)}
 """Kinds of files that are written."""
@@ -346,7 +347,6 @@ def _with_spark(
 ) -> Written:  # fmt: skip
     """Read files with Spark and write a folder of Parquet files."""
     from polyjudge.read.ibis_engine import IbisEngine
-    from polyjudge.read.warehouse import as_table, spark_frame
 
     if output.suffix:
         raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -13,13 +13,11 @@ from polyjudge.panel.contents import Summary
 from polyjudge.panel.labels import shell
 from polyjudge.panel.numbers import writer
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.reading import Reading
 from polyjudge.panel.say import Say, Words, say
+from polyjudge.report.result import Result
 from polyjudge.report.schema import envelope
 from polyjudge.report.sections import Chart, Column, Grid, Kind, Table
-
-if TYPE_CHECKING:
-    from polyjudge.panel.reading import Reading
-    from polyjudge.report.result import Result
 
 
 def read_says(panel: Panel | Summary) -> tuple[Words, ...]:

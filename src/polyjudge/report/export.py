@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import atomic_path
+from polyjudge.report.charts import draw
 from polyjudge.report.charts.vega import Picture, converter
-
-if TYPE_CHECKING:
-    from polyjudge.report.sections import Report
+from polyjudge.report.sections import Report
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -46,8 +44,6 @@ def save_chart(chart: Picture, path: str | Path, scale: float = 2) -> None:
 
 def save_figures(report: Report, folder: Path, formats: Iterable[str]) -> list[Path]:
     """Every chart of a report in every format. Returns what was written."""
-    from polyjudge.report.charts import draw
-
     written = []
     for block in report.charts if (formats := tuple(formats)) else ():
         drawn = draw(block)

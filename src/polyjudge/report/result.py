@@ -5,15 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.files import atomic_write
+from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import Record
 from polyjudge.panel.say import LANGUAGE
-
-if TYPE_CHECKING:
-    from polyjudge.panel.panel import Panel
-    from polyjudge.report.sections import Chart, Report
+from polyjudge.report.sections import Chart, Report
 
 
 class Result(Record):
@@ -21,7 +20,6 @@ class Result(Record):
 
     def to_html(self, path: str | Path | None = None) -> str | None:
         """The report as one self-contained HTML page: written to `path`, or returned when there is none."""
-        from polyjudge.panel.files import atomic_write
         from polyjudge.report.page.render import render_report
 
         report = report_of(self)

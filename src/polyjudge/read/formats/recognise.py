@@ -15,14 +15,15 @@ from polyjudge.panel.say import Say, Words
 from polyjudge.read import duck
 from polyjudge.read.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.read.engine import Engine
+from polyjudge.read.formats import ragas
 from polyjudge.read.formats import values as v
 from polyjudge.read.formats.names import SCORE_WORDS, Spread, compile_pattern, guess_spread, tokens, words
 from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, conditions, find_roles, only_one
 from polyjudge.read.formats.table import Place, Table, as_number
+from polyjudge.read.opener import Opened
 
 if TYPE_CHECKING:
     from polyjudge.read.formats.verdicts import Pair
-    from polyjudge.read.opener import Opened
 
 NO_JUDGE = words(
     "mean avg average median std stdev sd var variance sum total min max overall consensus majority ensemble human "
@@ -138,12 +139,10 @@ def recognise(opened: Opened, asked: Asked) -> Understood:
 
 
 def _ragas_metrics(draft: _Draft) -> list[str]:
-    """Columns that are metrics of ragas; its reader is loaded where a table may be of ragas, or where no score is."""
+    """Columns that are metrics of ragas, where a table may be of ragas, or where no score is."""
     names = draft.table.names
     if "score" in draft.roles.found and not {"response", "answer"} & set(names):
         return []
-    from polyjudge.read.formats import ragas
-
     draft.format = "ragas" if ragas.fits(names) else draft.format
     return ragas.metrics(names)
 
