@@ -77,8 +77,7 @@ class Panel:
     system_replicates : (n, s, k, m, r) with NaN for missing, or None: the single scores of systems with replicates
     clusters : labels of the clusters of tasks; empty when none were declared
     cluster : (n,) index of each unit's cluster. Without clusters every unit is its own: clusters are what is resampled
-    looks : looks that an adaptive collection planned, after any of which it may have stopped: what is missing was not
-        bought, by its rule; 0 for other panels
+    looks : looks that an adaptive collection planned, after any of which it may have stopped; 0 for other panels
     absent : (k, m) cells that are missing by design (left out by the user), or None. They count as neither asked for
         nor lost nor scored, and the scale does not look at them; `scores` may hold fitted values there, so that a table
         of languages and judges has no gap
