@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.panel.scale import scale_of
+from polyjudge.questions.anchor.view import in_unit
 from polyjudge.report import report_of
 
 
@@ -144,3 +146,28 @@ def test_a_panel_that_is_off_everywhere_alike_is_not_said_to_be_off_in_one_langu
     assert report is not None
     said = next(s for s in report.verdict if getattr(s, "code", "") == "humans.error")
     assert said.values["alike"] == pytest.approx(10, abs=2)
+
+
+def test_pass_or_fail_is_said_in_percent_and_kept_as_it_was() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.random((120, 3)) < 0.5
+    scores = np.where(rng.random((120, 3, 3)) < 0.85, truth[..., None], ~truth[..., None])
+    panel = pj.Panel.from_array(scores.astype(float))
+    gold = _gold(panel, truth.astype(float), np.arange(120)[:, None] < [40] * 3)
+    rows = [gold.assign(annotator=gold["language"] + f"-{a}") for a in range(2)]
+    result = pj.anchor(panel, pd.concat(rows), resamples=5)
+    report = report_of(result, panel)
+    assert report is not None
+    assert result.humans is not None
+    own, shown = result.humans.table.iloc[:3].set_index("language"), report.picture[0].frame.set_index("language")
+    for name in ("error", "error_low", "error_high"):
+        assert (shown[name] / own[name]).tolist() == pytest.approx([100] * 3)
+    means = result.means.table.set_index("language")["estimate"]
+    assert (shown["estimate"] / means[shown.index]).tolist() == pytest.approx([100] * 3)
+    assert report.unit == "percentage points"
+    values = next(s.values for s in report.verdict if getattr(s, "code", "") in ("humans.open", "humans.settled"))
+    assert values["matters"] == pytest.approx(5)
+    kept = report.payload()["humans"]
+    assert kept["matters"] == pytest.approx(0.05)
+    decisions, raw = (r.table["raw"].iloc[0] for r in (in_unit(result, scale_of(panel)), result))
+    assert decisions == pytest.approx(1e4 * raw)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.say import Words, say
+from polyjudge.panel.say import POINTS, Words, say
+from polyjudge.panel.scale import Scale
 from polyjudge.questions.anchor.anchors import Anchor
 from polyjudge.questions.anchor.distance import SharedShift
 from polyjudge.questions.anchor.helped import Helped
@@ -14,10 +17,51 @@ from polyjudge.questions.anchor.humans import PANEL, LanguageError
 from polyjudge.questions.anchor.raters import Annotators
 from polyjudge.report.build import chart, column, fields, frame_of, notes, pivot, table
 from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step, Table
+from polyjudge.report.unit import less, scaled, shown_scale, times
+
+ENDS = ("", "_low", "_high")
+SHIFTS = frozenset(
+    {"shift", "low", "high", "centred", "centred_low", "centred_high", "matters", "between", "difference"}
+)
+SHIFTS |= {name + end for name in ("error", "severity") for end in ENDS} | {"against", "interaction"}
+MEANS = frozenset({"estimate", "low", "high", "labels_only", "labels_low", "labels_high", "panel", "humans"})
+MEANS |= {"panel_only", "panel_low", "panel_high", "labelled", "others"}
+SQUARES = frozenset({name + end for name in ("raw", "calibrated", "gain", "with_labels", "label_free") for end in ENDS})
+
+
+def in_unit(a: Anchor, scale: Scale) -> Anchor:
+    """Labels of pass or fail in percent, for whoever reads them; others as they are. JSON keeps the scores."""
+    factor = scale.factor
+    if factor == 1.0 or a.kind != "score":
+        return a
+    h, r, means = a.humans, a.raters, times(a.means, factor, names=SHIFTS | MEANS)
+    if h is not None:
+        fall = replace(h.fall, before=_times(h.fall.before, factor), after=_times(h.fall.after, factor))
+        board = None if h.board is None else less(scaled(h.board, factor, MEANS), scale.low * factor, tuple(MEANS))
+        h = replace(times(h, factor, ("judges", "board"), SHIFTS), fall=fall, board=board)
+    if r is not None:
+        r = replace(times(r, factor, ("pairs",), SHIFTS), spread=_times(r.spread, factor))
+    helped, squares = times(a.helped, factor, names=SHIFTS - {"low", "high"}), SQUARES | {"low", "high"}
+    return replace(
+        a,
+        humans=h,
+        raters=r,
+        means=replace(means, table=less(means.table, scale.low * factor, tuple(MEANS))),
+        shift=times(a.shift, factor, names=SHIFTS),
+        table=scaled(a.table, factor**2, SQUARES) if a.measure == "squared error" else a.table,
+        panel_gain=times(a.panel_gain, factor**2, names=SQUARES),
+        helped=times(helped, factor**2, names=squares),
+    )
+
+
+def _times(values: tuple[float, float, float], factor: float) -> tuple[float, float, float]:
+    return values[0] * factor, values[1] * factor, values[2] * factor
 
 
 def build(result: Anchor, panel: Panel | None = None) -> Report:
     """Annotators first; how far the panel is off and what removes it; who wins; which judge; what to label next."""
+    scale, frame = shown_scale(result, panel), frame_of("anchor", result, panel)
+    result, unit = in_unit(result, scale), scale.unit if result.kind == "score" else POINTS
     verdict = [*_raters_say(result), *_humans_say(result)]
     if result.humans is None and result.helped is not None:
         verdict.append(_helped_say(result.helped))
@@ -25,7 +69,6 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         verdict.append(_invariance(result))
     if result.probes is not None:
         verdict.append(_probes_say(result.probes))
-    frame = frame_of("anchor", result, panel)
     whose = say("anchor.read", labels=int(result.labels.sum()), languages=len(result.labels), judge=result.trusted)
     frame["read"] = (*frame.get("read", ()), whose)
     sections = (
@@ -41,7 +84,7 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
     )
     picture = () if result.humans is None else (_panel_table(result.humans, result.means.table),)
     return Report(
-        **frame, title="Panel beside human labels", verdict=tuple(verdict), picture=picture,
+        **frame, unit=unit, title="Panel beside human labels", verdict=tuple(verdict), picture=picture,
         next=_steps(result), sections=sections,
     )  # fmt: skip
 
