@@ -213,6 +213,7 @@ class Calls:
         self.calls: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
         """Of tests, and of fixtures that several tests share: by their file, or "" for all files."""
         self.found: dict[str, tuple[str, float]] = {}
+        self.failed: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -235,17 +236,22 @@ class Calls:
         finally:
             self.now = test
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
+
     def _note(self, frame: Any, _event: str, _arg: Any) -> None:
         code = frame.f_code
         if code.co_filename.startswith(self.package):
             self.calls[self.now].add((code.co_filename[len(self.package) :], code.co_firstlineno))
 
     def table(self) -> dict[str, Any]:
-        """Test -> its file, its seconds, and the functions it calls."""
+        """Test -> its file, its seconds, and the functions it calls; without those that fail while they are watched."""
         shared = self.calls[""]
         return {
             test: (file, seconds, sorted(self.calls[test] | self.calls[file] | shared))
             for test, (file, seconds) in self.found.items()
+            if test not in self.failed
         }
 
 
@@ -268,11 +274,11 @@ class Tested:
 
         def learn() -> int:
             calls = Calls(copy / "polyjudge")
-            code = _pytest(tests, calls)
+            code = _pytest(tests, calls, "--maxfail=3")
             notes.write_text(json.dumps(calls.table()), encoding="utf-8")
             return code
 
-        if _forked(learn, copy, 1800, sys.stderr.fileno()) not in (0, 5):
+        if _forked(learn, copy, 1800, sys.stderr.fileno()) not in (0, 1, 5):
             raise SystemExit(f"{' '.join(tests)} fail before anything is altered.")
         found = json.loads(notes.read_text(encoding="utf-8"))
         self.files = {test: file for test, (file, _, _) in found.items()}
@@ -303,8 +309,8 @@ class Tested:
         return code in (0, 5)  # 5: there was no test
 
 
-def _pytest(tests: list[str], plugin: object) -> int:
-    options = ["-q", "-x", "-p", "no:cacheprovider", "--no-header", "-m", QUICK, f"--rootdir={ROOT}"]
+def _pytest(tests: list[str], plugin: object, end: str = "-x") -> int:
+    options = ["-q", end, "-p", "no:cacheprovider", "--no-header", "-m", QUICK, f"--rootdir={ROOT}"]
     return int(pytest.main([*options, *tests], plugins=[plugin]))
 
 
