@@ -18,6 +18,7 @@ import polyjudge as pj
 from polyjudge.calibrate.label_maps import bend
 from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.errors import CalibratorError, UsageError
+from polyjudge.panel.say import word
 from polyjudge.read.writers import write_calibrated
 from refusals import refused
 
@@ -179,6 +180,20 @@ def test_the_stated_fall_begins_at_the_scores_as_they_were() -> None:
         assert cal.fall_.before[0] == pytest.approx(raw, rel=0.1)
         held.append(cal.fall_.removed[1] <= 1 - new**2 / raw**2 <= cal.fall_.removed[2])
     assert sum(held) >= 10
+
+
+def test_the_fall_of_pass_or_fail_is_said_in_percent() -> None:
+    rng = np.random.default_rng(0)
+    human = (rng.random((200, 4)) < 0.5).astype(float)
+    scores = np.repeat(human[..., None], 2, axis=2)
+    scores[:, 0] = np.maximum(scores[:, 0], rng.random((200, 2)) < 0.7)
+    panel = pj.Panel.from_array(scores)
+    cal = pj.AnchoredCalibrator().fit(panel, gold_of(panel, human, 60)[lambda t: t["language"] != "language4"])
+    said = {s.code: s for s in cal.cautions(panel)}
+    assert cal.fall_ is not None
+    assert said["calibrate.fall"].values["before"] == pytest.approx(100 * cal.fall_.before[0])
+    assert said["calibrate.no-labels"].values["half"] == pytest.approx(196 * cal.shift_se_["language4"])
+    assert "percentage points" in word(said["calibrate.fall"])
 
 
 def test_one_judge_can_be_anchored() -> None:

@@ -29,6 +29,7 @@ from polyjudge.panel.gold import Gold, align_gold, by_answer
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
+from polyjudge.panel.scale import scale_of
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
@@ -295,17 +296,17 @@ class AnchoredCalibrator(ConsensusCalibrator):
     def cautions(self, panel: Panel) -> tuple[Say, ...]:
         """What it does to the language error, what it is unsure of, and what every calibrator says."""
         out: list[Say] = []
+        scale = scale_of(panel)
         if self.fall_ is not None:
-            fall = self.fall_
-            names = ("removed", "low", "high")
-            ends = dict(zip(names, fall.removed, strict=True))
-            out.append(say("calibrate.fall", before=fall.before[0], after=fall.after[0], **ends))
+            before, after = (x[0] * scale.factor for x in (self.fall_.before, self.fall_.after))
+            ends = dict(zip(("removed", "low", "high"), self.fall_.removed, strict=True))
+            out.append(replace(say("calibrate.fall", before=before, after=after, **ends), unit=scale.unit))
         if self._by_annotators >= MUCH and self.shift != "none":
             out.insert(0, say("calibrate.annotators", share=self._by_annotators))
         bare = [str(x) for x in self.labels_.index[self.labels_ == 0]]
         if bare and self.shift != "none":
-            half = 1.96 * float(self.shift_se_[bare].max())
-            out.append(say("calibrate.no-labels", languages=bare, half=half))
+            half = 1.96 * float(self.shift_se_[bare].max()) * scale.factor
+            out.append(replace(say("calibrate.no-labels", languages=bare, half=half), unit=scale.unit))
         if self.map_ == "slope":
             out.append(say("calibrate.slope", low=float(self.slope_.min()), high=float(self.slope_.max())))
         elif self.map_ != "shift":

@@ -146,7 +146,8 @@ def _between(fit: Stratified, column: int) -> float:
 
 
 def _free(difference: Array, stratum: NDArray[np.int64], panel: Panel) -> tuple[float, float, float] | None:
-    """Share of a judge's squared language error that double centring removes: 1 - that of the panel mean by theirs.
+    """Share of a judge's squared language error that double centring removes: 1 - that of the panel mean by theirs,
+    which by arithmetic is not larger.
 
     None where judges have no clear error by language: there is nothing to remove.
     """
@@ -167,7 +168,8 @@ def _free(difference: Array, stratum: NDArray[np.int64], panel: Panel) -> tuple[
     if not judge > half(parts[:, 1]):
         return None
     point, ends = 1 - whole / judge, half(1 - parts[:, 0] / parts[:, 1])
-    return min(point, 1.0), point - ends, min(point + ends, 1.0)
+    value, low, high = (min(max(x, 0.0), 1.0) for x in (point, point - ends, point + ends))
+    return value, low, high
 
 
 def _explained(raters: Annotators | None, between2: float) -> tuple[float, float, float]:
