@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyjudge.panel.numbers import money
 from polyjudge.panel.say import Template, Values, escape, plural
 
 
@@ -15,6 +16,36 @@ def _adaptive(v: Values) -> str:
         return f"All is bought, and {left} cannot be settled to within what matters: {{names:text}}."
     limit = "The cost limit was reached before" if v["limit"] else "The run stopped before"
     return f"{limit} look {{look}} of {{looks}}. {left} still open: {{names:text}}. {bought}; the same command goes on."
+
+
+def _look(v: Values) -> str:
+    spent = "" if v["cost"] is None else " for {cost:money}"
+    low, middle, high = v["ahead"]
+    ahead = (
+        f" Expected to follow: {middle:,.0f} calls ({low:,.0f} to {high:,.0f}){_dollars(v['money'])}." if high else ""
+    )
+    return (
+        f"Look {{look}} of {{looks}}, {{tasks}} tasks: {{settled}} settled, {{open}} open after {{calls}} calls{spent};"
+        f" {{saved}} of {{whole}} are no longer needed.{ahead}"
+    )
+
+
+def _dollars(value: tuple[float, float, float] | None) -> str:
+    return "" if value is None else f", {money(value[1])} ({money(value[0])} to {money(value[2])})"
+
+
+def _expected(v: Values) -> str:
+    looks = "It looks after {looks} tasks"
+    if v["calls"] is None:
+        return (
+            f"{looks} and stops when all is settled. To see what that would take, give earlier scores: --pilot SCORES."
+        )
+    low, middle, high = v["calls"]
+    whole = v["whole"]
+    return (
+        f"Until all is settled: about {middle:,.0f} of {whole:,} calls ({low:,.0f} to {high:,.0f})"
+        f"{_dollars(v['money'])}. {looks}."
+    )
 
 
 def _lost(refused: int, count: int) -> str:
@@ -140,4 +171,6 @@ WORDS: dict[str, Template] = {
     "probe.short": "Too short to damage, left out: {tasks}.",
     "probe.ask": "Score them: add probes: {{path: {path:text}}} to the plan of the items. Then: polyjudge audit RUN "
     "--probes RUN",
+    "adaptive.look": _look,
+    "adaptive.expected": _expected,
 }

@@ -75,7 +75,10 @@ def check_summary() -> Any:
 @CASES
 def check_one_of_each() -> Any:
     whole = simulated(12, 2, 2, seed=82)
-    return Said((pj.check(whole.select(languages=whole.languages[:1], judges=whole.judges[:1])),))
+    one = whole.select(languages=whole.languages[:1], judges=whole.judges[:1])
+    part = holed(simulated(12, 3, 2, seed=87), (slice(None), 2, 0))
+    scales = (pj.Panel.from_array(np.random.default_rng(1).integers(0, n, (9, 2, 2))) for n in (2, 5))
+    return Said((pj.check(one), pj.check(part), *map(pj.check, scales)))
 
 
 @CASES

@@ -159,7 +159,7 @@ def drift_of_many_kinds() -> Any:
         drifted(lambda new: np.add(new, diffuse, out=new)),
         drifted(lambda new: np.clip(new, 45, 55, out=new)),
         drifted(failing),
-        drifted(lambda new: None, 8, 2, 2, runs=365),
+        drifted(lambda new: None, 12, 4, 4, runs=365),
         pj.drift(pj.ConsensusCalibrator().fit(thrice), once, runs=3),
         pj.drift(pj.ConsensusCalibrator().fit(two), other),
     ))  # fmt: skip

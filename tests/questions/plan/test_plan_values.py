@@ -83,6 +83,13 @@ def plan_forecast() -> Any:
 
 
 @CASES
+def plan_enough_labels() -> Any:
+    panel = simulated(60, 3, 3, seed=25)
+    gold = align_gold(panel, human_scores(panel, annotators=1))
+    return Said(label_budget(panel, gold, half) for half in (3.0, 9.0))
+
+
+@CASES
 def plan_notes() -> Any:
     holes = simulated(12, 2, 3, missing=0.1, seed=64)
     return Said((pj.plan(judges=3, languages=2, sigma=9.0, radius=3.0, draws=20), pj.plan(holes, radius=4.0, draws=20)))
@@ -113,8 +120,6 @@ def plan_sentences() -> Any:
     need = {"needed": 80, "points": 4.0, "power": 0.8, "level": 0.95, "judges": 3}
     labels = {"more": 20, "all": True, "languages": ["language2"], "half_width": 1.5, "level": 0.9, "total": 60}
     labels |= {"alone": 90, "design": 44}
-    look = {"look": 1, "looks": 4, "tasks": 12, "settled": 3, "open": 2, "calls": 72, "saved": 6, "whole": 96}
-    look |= {"cost": None, "ahead": (1, 2, 3), "money": None}
     saved = {"settled": 3, "of": 5, "share": 0.4, "calls": 50, "matters": 3.0}
     return [
         *(
@@ -130,11 +135,6 @@ def plan_sentences() -> Any:
         *(say("separate.now", **now | more) for more in ({}, {"judge": "judge3"}, {"low": -1.0})),
         *(say("separate.needed", **need | more) for more in ({}, {"needed": None}, {"judges": 1})),
         *(say("plan.labels-answer", **labels | more) for more in ({}, {"more": 0}, {"all": False}, {"design": None})),
-        *(
-            say("adaptive.look", **look | more)
-            for more in ({}, {"cost": 2.0}, {"ahead": (0, 0, 0)}, {"money": (1, 2, 3)})
-        ),
-        *(say("adaptive.expected", looks=[12, 24], calls=x, whole=96, money=None) for x in (None, (1, 2, 3))),
         *(say("replay.saved", questions=x, open=y, **saved) for x in ("judges", "gate") for y in (0, 2)),
         *(say("replay.blind-spot", tasks=tasks, points=2.0, guard=tasks == 1) for tasks in (1, 30)),
         *(say("plan.cost", scores=40, more=more, cost=cost) for more in (0, 1) for cost in (None, 3.5)),

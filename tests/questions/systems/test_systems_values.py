@@ -119,6 +119,9 @@ def systems_notes() -> Any:
     )  # fmt: skip
     own = {"judges": ["gpt-5", "claude-3", "gemini-2", "mistral-x", "llama-3"], "judge_system": 20.0 * np.eye(5)}
     panels += (simulated(20, 2, systems=["gpt-4", "claude-2", "gemini-1", "mistral-y", "llama-2"], seed=4, **own),)
+    alone = np.array(simulated(30, 2, 3, systems=3, noise_sd=2.0, seed=5).system_scores)
+    alone[:, 0, 0, 0] += 25.0
+    panels += (pj.Panel.from_array(alone, systems="abc"),)
     found = [pj.systems(panel, resamples=100) for panel in panels]
     return Said((*found, sections(found[2], apart)))
 

@@ -1,6 +1,5 @@
-"""Words about plans: tasks, labels, systems to tell apart, and adaptive collection."""
+"""Words about plans: tasks, labels, systems to tell apart."""
 
-from polyjudge.panel.numbers import money
 from polyjudge.panel.say import Template, Values, plural
 
 ASKED = {
@@ -20,36 +19,6 @@ def _saved(v: Values) -> str:
     )
     unit = "percentage points" if v["questions"] == "gate" else "points"
     return f"{done} with {{share:share}} of the scores ({{calls}}), to within {{matters}} {unit}."
-
-
-def _look(v: Values) -> str:
-    spent = "" if v["cost"] is None else " for {cost:money}"
-    low, middle, high = v["ahead"]
-    ahead = (
-        f" Expected to follow: {middle:,.0f} calls ({low:,.0f} to {high:,.0f}){_dollars(v['money'])}." if high else ""
-    )
-    return (
-        f"Look {{look}} of {{looks}}, {{tasks}} tasks: {{settled}} settled, {{open}} open after {{calls}} calls{spent};"
-        f" {{saved}} of {{whole}} are no longer needed.{ahead}"
-    )
-
-
-def _dollars(value: tuple[float, float, float] | None) -> str:
-    return "" if value is None else f", {money(value[1])} ({money(value[0])} to {money(value[2])})"
-
-
-def _expected(v: Values) -> str:
-    looks = "It looks after {looks} tasks"
-    if v["calls"] is None:
-        return (
-            f"{looks} and stops when all is settled. To see what that would take, give earlier scores: --pilot SCORES."
-        )
-    low, middle, high = v["calls"]
-    whole = v["whole"]
-    return (
-        f"Until all is settled: about {middle:,.0f} of {whole:,} calls ({low:,.0f} to {high:,.0f})"
-        f"{_dollars(v['money'])}. {looks}."
-    )
 
 
 def _plan(v: Values) -> str:
@@ -141,8 +110,6 @@ WORDS: dict[str, Template] = {
     "plan.simulated": "Intervals of expected numbers are simulation error.",
     "plan.labels": "Labels for ±{half_width} ({level:share}): {quantity:text}",
     "plan.next": "Where the next {batch} labels help most",
-    "adaptive.look": _look,
-    "adaptive.expected": _expected,
     "replay.title": "Adaptive collection, replayed",
     "replay.saved": _saved,
     "replay.blind-spot": lambda v: (
