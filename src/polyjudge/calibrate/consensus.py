@@ -220,6 +220,8 @@ class ConsensusCalibrator(Calibrator):
         if not hasattr(self, "interaction_"):
             return f"ConsensusCalibrator(weights={self.weights!r}), not fitted"
         k, m = self.interaction_.shape
+        if min(k, m) < 2:
+            return f"ConsensusCalibrator: a baseline for drift, languages {k}, judges {m}. It changes no score."
         shrunk = f", {self.shrunk_:.0%} taken off as noise (lower error on left-out tasks)" if self.shrunk_ else ""
         return (
             f"ConsensusCalibrator(weights={self.weights!r}), fitted on {k} languages x {m} judges, "

@@ -23,7 +23,7 @@ from polyjudge.panel.fill import average_systems
 from polyjudge.panel.labels import clean, some
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import long_table
-from polyjudge.panel.say import LANGUAGE, Words
+from polyjudge.panel.say import LANGUAGE, Words, plural
 
 if TYPE_CHECKING:
     from polyjudge.panel.shown import Shown
@@ -564,7 +564,9 @@ class Panel:
         n, k, m = self.shape
         units = "tasks" if np.all(self.weights == 1) else f"units of {self.n_tasks} tasks"
         systems = f" x {len(self.systems)} systems" if self.systems else ""
-        parts = [f"Panel: {n} {units}{systems} x {k} languages x {m} judges"]
+        parts = [
+            f"Panel: {n} {units}{systems} x {k} {plural(k, 'language', 'languages')} x {m} {plural(m, 'judge', 'judges')}"
+        ]
         if self.replicates:
             parts[0] += f" x {len(self.replicates)} replicates"
         low, high = self.range
