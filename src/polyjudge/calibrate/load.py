@@ -36,8 +36,8 @@ def load_calibrator(path: str | Path) -> Calibrator | CriteriaCalibrator:
         raise
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, nested too deep, a number of 5,000 digits
         raise CalibratorError(
-            f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}). If it holds scores, keep what "
-            "they say first: polyjudge calibrate SCORES --save cal.json"
+            f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}). If it holds scores, fit one "
+            "first: polyjudge calibrate SCORES --save cal.json"
         ) from None
     several = isinstance(data, dict) and data.get("kind") == CriteriaCalibrator.kind
     return CriteriaCalibrator.from_dict(data, where) if several else _part(data, where)

@@ -564,9 +564,8 @@ class Panel:
         n, k, m = self.shape
         units = "tasks" if np.all(self.weights == 1) else f"units of {self.n_tasks} tasks"
         systems = f" x {len(self.systems)} systems" if self.systems else ""
-        parts = [
-            f"Panel: {n} {units}{systems} x {k} {plural(k, 'language', 'languages')} x {m} {plural(m, 'judge', 'judges')}"
-        ]
+        cells = f"{k} {plural(k, 'language', 'languages')} x {m} {plural(m, 'judge', 'judges')}"
+        parts = [f"Panel: {n} {units}{systems} x {cells}"]
         if self.replicates:
             parts[0] += f" x {len(self.replicates)} replicates"
         low, high = self.range
