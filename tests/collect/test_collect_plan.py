@@ -21,7 +21,7 @@ from polyjudge.collect.plan import Plan, Rubric
 from polyjudge.collect.preview import preview
 from polyjudge.collect.prompts import TEMPLATES, check_template, layout, load_templates, render, template_name
 from polyjudge.collect.store import create_store
-from polyjudge.panel.errors import CollectError
+from polyjudge.panel.errors import CollectError, PanelError
 from refusals import lacks, refused
 
 EXAMPLES = files("polyjudge.collect") / "examples"
@@ -117,7 +117,7 @@ def test_bad_plan_files(tmp_path: Path) -> None:
         (tmp_path / "plan.yaml").write_text(text)
         with refused(CollectError, *named):
             load_plan(tmp_path / "plan.yaml")
-    with refused(CollectError, "nothing.yaml"):
+    with refused(PanelError, "nothing.yaml"):
         load_plan(tmp_path / "nothing.yaml")
 
 

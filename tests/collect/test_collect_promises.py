@@ -26,7 +26,7 @@ from polyjudge.collect.preview import preview
 from polyjudge.collect.runner import client_session, collect
 from polyjudge.collect.spent import read_prices
 from polyjudge.collect.store import FILE, LOCK
-from polyjudge.panel.errors import CollectError, UsageError
+from polyjudge.panel.errors import CollectError, PanelError
 from refusals import lacks, refused
 
 INPUT, OUTPUT = 1e-6, 2e-6
@@ -299,7 +299,7 @@ def test_a_pipe_or_a_device_is_no_plan_and_no_price_file(tmp_path: Path, what: s
         odd.symlink_to("/dev/zero")
     planted = js.plant("rating", 2, ["en", "ar"], ["ja"])
     path = js.write_plan(tmp_path / "p", "http://127.0.0.1:9/v1", "rating", planted, prices=str(odd))
-    with refused(CollectError, "regular file"):
+    with refused(PanelError, "pipe"):
         preview(load_plan(odd if what == "plan" else path))
 
 
@@ -430,7 +430,7 @@ def test_calls_in_flight_at_a_kill_are_counted(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_file_of_prices_and_no_template(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "prices.csv")
-    with refused(UsageError, "prices.csv"):
+    with refused(PanelError, "prices.csv"):
         read_prices(tmp_path / "prices.csv")
     (tmp_path / "prompts" / "en").mkdir(parents=True)
     os.mkfifo(tmp_path / "prompts" / "en" / "rating.txt")
@@ -438,7 +438,7 @@ def test_a_pipe_is_no_file_of_prices_and_no_template(tmp_path: Path) -> None:
     path = js.write_plan(
         tmp_path / "p", "http://127.0.0.1:9/v1", "rating", planted, rubric={"templates": str(tmp_path / "prompts")}
     )
-    with refused(CollectError, "rating.txt"):
+    with refused(PanelError, "rating.txt"):
         preview(load_plan(path))
 
 

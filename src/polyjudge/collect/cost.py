@@ -13,14 +13,14 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from polyjudge.collect.languages import shipped
-from polyjudge.collect.plan import Judge, Plan, Price, parse_price, read_text
+from polyjudge.collect.plan import Judge, Plan, Price, parse_price
 from polyjudge.collect.secrets import is_loopback
 from polyjudge.panel.errors import CollectError
+from polyjudge.panel.files import read_text
 from polyjudge.panel.labels import clean
 
 OUTPUT_GUESS = {"after": 100.0, "first": 300.0, "none": 12.0}
 """Output tokens guessed per call before anything is known, by where the reason stands (the paper's calls took 94)."""
-LARGEST_PRICES = 20_000_000
 _SCRIPTS = {
     "am": r"\u1200-\u139f", "ar": r"\u0600-\u06ff\u0750-\u077f", "bn": r"\u0980-\u09ff", "hi": r"\u0900-\u097f",
     "th": r"\u0e00-\u0e7f", "ru": r"\u0400-\u052f", "uk": r"\u0400-\u052f", "zh": r"\u1100-\u11ff\u2e80-\uffef",
@@ -79,7 +79,7 @@ def load_prices(plan: Plan) -> Prices:
         where, text = "the shipped prices", (files("polyjudge.collect") / "prices.json").read_text(encoding="utf-8")
     else:
         path = plan.resolve(plan.prices)
-        where, text = clean(path, 200), read_text(path, "the price file", LARGEST_PRICES)
+        where, text = clean(path, 200), read_text(path, 20 << 20)
     try:
         raw = json.loads(text)
         models, date = raw["models"], str(raw["date"])[:40]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import stat
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from polyjudge.collect.secrets import known_secrets, looks_secret
 from polyjudge.panel.errors import CollectError
+from polyjudge.panel.files import read_text
 from polyjudge.panel.labels import clean
 
 try:
@@ -395,24 +395,7 @@ def _with(defaults: dict[str, Any], entry: Any) -> Any:
 def load_plan(path: str | Path) -> Plan:
     """Read and check a plan: a YAML or JSON file. Its relative paths start at its own folder."""
     path = Path(path)
-    return parse_plan(_load(read_text(path, "the plan", 20_000_000), path), path.resolve().parent)
-
-
-def read_text(path: Path, what: str, most: int) -> str:
-    """The text of a small file. Refuses what is no file (a pipe, a device) and what is too large to be meant."""
-    shown = clean(path, 200)
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise CollectError(f"Cannot read {what} {shown}: it is not a regular file.")
-        if found.st_size > most:
-            raise CollectError(f"{shown} is too large for {what}: more than {most // 10**6} MB.")
-        return path.read_text(encoding="utf-8")
-    except CollectError:
-        raise
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise CollectError(f"Cannot read {what} {shown}: {why}.") from None
+    return parse_plan(_load(read_text(path, 20 << 20), path), path.resolve().parent)
 
 
 def parse_plan(raw: Any, folder: Path = Path()) -> Plan:

@@ -14,8 +14,9 @@ from typing import Any
 
 from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
-from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric, read_text
+from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
 from polyjudge.panel.errors import CollectError
+from polyjudge.panel.files import read_text
 from polyjudge.panel.labels import clean
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -245,7 +246,7 @@ def _own(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]
         raise CollectError(f"There is no folder {clean(folder, 200)} with the prompts of {clean(language.template)}.")
 
     def read(file: str) -> str:
-        return read_text(folder / file, "the template", 1_000_000).strip() + "\n"
+        return read_text(folder / file, 1 << 20).strip() + "\n"
 
     text = read(f"{name}.txt")
     criteria = read("criteria.txt").strip() if "{criteria}" in text and plan.rubric.criteria is None else ""

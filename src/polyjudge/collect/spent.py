@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from contextlib import closing
 from pathlib import Path
 
-from polyjudge.panel.errors import UsageError
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.files import read_json, read_text
 from polyjudge.panel.labels import clean
 
 LARGEST = 10_000_000
@@ -23,22 +23,17 @@ def read_prices(path: str | Path | None, scores: str | Path = "") -> dict[str, f
 
 
 def _file(path: Path) -> dict[str, float]:
-    form = 'CSV with the columns judge and price, or JSON such as {"gpt-4o": 0.002}'
     try:
-        if path.exists() and (not path.is_file() or path.stat().st_size > LARGEST):
-            raise UsageError(f"{clean(path, 200)} is no file of prices: it is not a regular file, or far too large.")
-        text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".json":
-            return {str(name): float(price) for name, price in json.loads(text).items()}
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+            return {str(name): float(price) for name, price in read_json(path, LARGEST).items()}
+        rows = csv.DictReader(io.StringIO(read_text(path, LARGEST), newline=""))
         return {str(row["judge"]): float(row["price"]) for row in rows}
-    except OSError as error:
-        raise UsageError(f"Cannot read the prices in {clean(path, 200)}: {error.strerror}.") from None
-    except UsageError:
+    except PanelError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error):
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error):
         raise UsageError(
-            f"{clean(path, 200)} holds no prices. It is {form}: what one score by each judge costs."
+            f"{clean(path, 200)} holds no prices. It is CSV with the columns judge and price, or JSON such as "
+            '{"gpt-4o": 0.002}: what one score by each judge costs.'
         ) from None
 
 

@@ -60,7 +60,7 @@ class Summary(Result):
     has nothing left to buy.
     `orphans`: answers of judges, languages, items or repeats that the plan no longer has. `models`: names
     that the services report, where one judge has several. `reasons`: why calls have no answer. `omitted`: what was
-    left out because a service does not know it. `position`: preference for the first answer, for comparisons.
+    left out because a service does not know it.
     `limit` (dollars) was kept to within one round of calls in flight, here at most `round`.
     """
 
@@ -75,7 +75,6 @@ class Summary(Result):
     orphans: pd.DataFrame
     models: pd.DataFrame
     reasons: pd.DataFrame
-    position: pd.DataFrame
     batches: int
     cost_of_removed: float
     price_date: str
@@ -145,7 +144,6 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         orphans=_orphans(con, names, languages, repeats),
         models=_models(con, names),
         reasons=_reasons(con),
-        position=_position(con) if plan["rubric"]["kind"] == "compare" else _position(None),
         batches=con.execute(under_way).fetchone()[0],
         cost_of_removed=float(sum(u["cost"] for name, u in used.items() if name not in names)),
         price_date=prices.date,
@@ -259,32 +257,6 @@ def _reasons(con: sqlite3.Connection) -> pd.DataFrame:
         f"from errors e left join answers a using ({KEY}) where a.task is null and e.kind <> 'killed' "
         "group by e.judge, e.kind order by 4 desc limit 20", con,
     )  # fmt: skip
-
-
-def _position(con: sqlite3.Connection | None) -> pd.DataFrame:
-    """Preference for the answer shown first, in percentage points over 50, with a 95% interval over items; and the
-    share of items whose winner changed with the order."""
-    columns = ["language", "judge", "items", "first", "low", "high", "changed"]
-    if con is None:
-        return pd.DataFrame(columns=columns)
-    both = pd.read_sql_query(
-        "select x.language, x.judge, x.score as ab, y.score as ba from answers x join answers y on x.task = y.task and "
-        "x.system = y.system and x.replicate = y.replicate and x.repeat = y.repeat and x.language = y.language and "
-        "x.judge = y.judge and x.part = 'AB' and y.part = 'BA' where x.score is not null and y.score is not null",
-        con,
-    )
-    rows = []
-    for (language, judge), group in both.groupby(["language", "judge"], sort=False):
-        lean = ((group["ab"] + group["ba"]) / 2 - 50).to_numpy()
-        half = math.nan
-        if len(lean) > 1:
-            from scipy.stats import t
-
-            half = float(t.ppf(0.975, len(lean) - 1) * lean.std(ddof=1) / math.sqrt(len(lean)))
-        mean = float(lean.mean())
-        changed = float((group["ab"] != 100 - group["ba"]).mean())
-        rows.append((language, judge, len(lean), mean, mean - half, mean + half, changed))
-    return pd.DataFrame(rows, columns=columns)
 
 
 def _tests(found: list[tuple[str, float | None]]) -> pd.DataFrame:

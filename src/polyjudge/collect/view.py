@@ -55,7 +55,7 @@ def _summary(s: Summary, panel: Panel | None = None) -> Report:
         verdict=tuple(verdict),
         picture=(_money(s.judges),),
         next=tuple(steps),
-        sections=(*answers, *_position(s), *_unreadable(s)),
+        sections=(*answers, *_unreadable(s)),
         payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
     )
 
@@ -92,15 +92,6 @@ def _notes(s: Summary) -> list[Words]:
     if estimated:
         out.append(say("collect.estimated", count=estimated))
     return out
-
-
-def _position(s: Summary) -> tuple[Section, ...]:
-    if s.position.empty:
-        return ()
-    leans = "leans to the first, points = first/low/high:+points"
-    head = f"language | judge | {leans} | changed with the order = changed:share"
-    leaning = table("position", "Preference for the answer shown first", s.position, head)
-    return (Section(name="position", title="Position bias", blocks=(leaning,), folded=False),)
 
 
 def _unreadable(s: Summary) -> tuple[Section, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel.errors import CollectError, UsageError
+from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import read_text, safe_csv, write_texts
 from polyjudge.panel.labels import clean
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, typed
@@ -30,21 +30,13 @@ LISTED = 200
 SKIPPED = {".git", "__pycache__", "node_modules", ".venv", "venv"}
 
 
-def texts_of(instances: list[dict[str, Any]]) -> dict[str, str]:
-    """What has to be translated: the queries and criteria, by a name of each."""
-    out = {f"{one['task']}/query": str(one["query"]) for one in instances if one.get("query")}
-    for one in instances:
-        out |= {f"{one['task']}/{r['requirement_id']}": str(r["criteria"]) for r in one["requirements"]}
-    return out
-
-
 def write_devai(
     folder: Path,
     instances: list[dict[str, Any]],
     workspaces: Path,
     translations: Mapping[str, Mapping[str, Translation]],
-    budget: int = 40_000,
-    shared: Sequence[str] | None = None,
+    budget: int,
+    shared: Sequence[str] | None,
 ) -> list[Path]:
     """items.LANGUAGE.jsonl for English and each translated language, and plan.yaml; returns the paths.
 
@@ -188,8 +180,10 @@ def chosen_languages(text: str | None) -> list[str]:
 def translations(
     instances: list[dict[str, Any]], languages: Sequence[str], folder: Path, model: str | None, base_url: str | None
 ) -> dict[str, dict[str, Translation]]:
-    """The texts in every language but English: from the files in `folder`, the rest from a model."""
-    texts, out = texts_of(instances), {}
+    """Queries and criteria in every language but English: from the files in `folder`, the rest from a model."""
+    texts, out = {f"{one['task']}/query": str(one["query"]) for one in instances if one.get("query")}, {}
+    for one in instances:
+        texts |= {f"{one['task']}/{r['requirement_id']}": str(r["criteria"]) for r in one["requirements"]}
     for language in languages:
         if language == "English":
             continue
@@ -214,11 +208,6 @@ def _in(say: Mapping[str, Translation], key: str, english: str) -> str:
     return say[key].translation if key in say else english
 
 
-def doubtful(translations: Mapping[str, Mapping[str, Translation]]) -> dict[str, Sequence[str]]:
-    """Language -> the texts that a person should read."""
-    return {language: [i for i, t in rows.items() if t.doubtful] for language, rows in translations.items()}
-
-
 # --- the work to be judged: a list of the files of a folder, and those that the requirements name ---
 
 
@@ -228,14 +217,12 @@ def named_files(criteria: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name.strip("/") for name in found if "/" in name or "." in name))
 
 
-def read_workspace(folder: Path, named: Iterable[str], budget: int = 40_000) -> str:
+def read_workspace(folder: Path, named: Iterable[str], budget: int) -> str:
     """A workspace as text: the list of its files, then the named files as far as `budget` characters go.
 
     A file gets an equal share of what is left, so that a long one does not push out the others; what was cut is said.
     Links that lead out of the folder are not followed.
     """
-    if not folder.is_dir():
-        raise CollectError(f"There is no workspace {clean(folder, 200)}.")
     root = folder.resolve()
     files = sorted(_files(root))
     listing = "\n".join(files[:LISTED]) + (f"\n... and {len(files) - LISTED} more" if len(files) > LISTED else "")

@@ -159,10 +159,9 @@ def prepare(
             tasks, named = devai_instances(instances), collection.chosen_languages(languages)
             place = translations or Path("translations")
             said = {} if shared else collection.translations(tasks, named, place, model, base_url)
-            for language, texts in collection.doubtful(said).items():
-                if texts:
-                    where, some = f"{place}/{language}.jsonl", ", ".join(texts[:3])
-                    tell(f"read {len(texts)} doubtful texts in {where}: {some}")
+            for language, rows in said.items():
+                if texts := [i for i, t in rows.items() if t.doubtful]:
+                    tell(f"read {len(texts)} doubtful texts in {place}/{language}.jsonl: {', '.join(texts[:3])}")
             written = collection.write_devai(folder, tasks, workspaces, said, budget, named if shared else None)
             written += [] if prompts is None else collection.use_prompts(folder, prompts, named)
     tell(f"wrote {', '.join(p.name for p in written)} to {output}")

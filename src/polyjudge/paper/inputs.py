@@ -11,7 +11,7 @@ import pandas as pd
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
-from polyjudge.panel.files import check_ordinary
+from polyjudge.panel.files import read_csv
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Grouping, Panel
 from polyjudge.paper import published
@@ -118,14 +118,7 @@ def anchor_sample(path: str | Path) -> pd.DataFrame:
 
 def table_of(path: str | Path, names: list[str], original: str) -> tuple[pd.DataFrame, str]:
     """A CSV file with these columns, and its name to be shown. `original`: what the released one is called."""
-    where = clean(str(path), 300)
-    check_ordinary(path)
-    try:
-        table = pd.read_csv(path, encoding="utf-8")
-    except OSError as error:
-        raise PanelError(f"Cannot read {where}: {error.strerror or error}.") from None
-    except ValueError as error:
-        raise PanelError(f"{where} is not a CSV file: {clean(error, 120)}.") from None
+    where, table = clean(str(path), 300), read_csv(path)
     lacking = [n for n in names if n not in table.columns]
     if lacking:
         raise PanelError(

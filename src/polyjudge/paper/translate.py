@@ -10,7 +10,7 @@ import asyncio
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -57,26 +57,22 @@ def parse_judge(raw: Mapping[str, str]) -> Judge:
         ) from None
 
 
-def translate(
-    texts: Mapping[str, str], language: str, judge: Judge, path: Path, *, send_key: Sequence[str] = ()
-) -> dict[str, Translation]:
+def translate(texts: Mapping[str, str], language: str, judge: Judge, path: Path) -> dict[str, Translation]:
     """Translate English texts (id -> text) into a language: {id: Translation}. `path` is the file they are kept in."""
     known = read_translations(path)
     done = {i: known[i] for i, text in texts.items() if i in known and known[i].source == text}
     todo = {i: text for i, text in texts.items() if i not in done}
     if todo:
-        asyncio.run(_all(todo, language, judge, path, done, send_key))
+        asyncio.run(_all(todo, language, judge, path, done))
     # What a person edited is checked anew; only the model's own way back is known, so that check is left to the person.
     return {i: replace(t, lost=_lost(t.source, t.translation)) for i, t in done.items()}
 
 
 def read_translations(path: Path) -> dict[str, Translation]:
     """The translations of a file, by id; none where there is no file."""
-    if not path.exists():
-        return {}
-    out = {}
+    out: dict[str, Translation] = {}
     try:
-        for line in filter(str.strip, read_text(path).split("\n")):
+        for line in filter(str.strip, read_text(path).split("\n") if path.exists() else ()):
             row = json.loads(line)
             out[str(row["id"])] = Translation(**{**row, "lost": tuple(row.get("lost", ()))})
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -87,15 +83,13 @@ def read_translations(path: Path) -> dict[str, Translation]:
     return out
 
 
-async def _all(
-    todo: Mapping[str, str], language: str, judge: Judge, path: Path, done: dict[str, Translation], hosts: Sequence[str]
-) -> None:
+async def _all(todo: Mapping[str, str], language: str, judge: Judge, path: Path, done: dict[str, Translation]) -> None:
     from polyjudge.collect.runner import client_session
 
     gate = asyncio.Semaphore(judge.concurrency)
     async with client_session() as session:
         try:
-            asker = make_asker(judge, None, session, hosts)
+            asker = make_asker(judge, None, session, ())
         except Problem as problem:
             raise CollectError(f"{clean(judge.name)} cannot translate: {problem.message}") from None
 
@@ -103,10 +97,10 @@ async def _all(
             async with gate:
                 there = await _ask(asker, judge, _prompt(text, "English", language))
                 back = await _ask(asker, judge, _prompt(there, language, "English"))
-            done[id_] = Translation(
-                id=id_, source=text, translation=there, back=back, alike=_alike(text, back), lost=_lost(text, there),
-                model=judge.model,
-            )  # fmt: skip
+            before, after = (re.findall(r"\w+", t.lower()) for t in (text, back))
+            alike = round(difflib.SequenceMatcher(None, before, after, autojunk=False).ratio(), 3)
+            more = {"back": back, "alike": alike, "lost": _lost(text, there), "model": judge.model}
+            done[id_] = Translation(id=id_, source=text, translation=there, **more)
             if len(done) % SAVE_EVERY == 0:
                 _write(path, done)
 
@@ -139,11 +133,6 @@ def _prompt(text: str, source: str, target: str) -> str:
         f"Translate the text below from {source} to {target}. Keep everything between backticks, file names, code and "
         f"names of datasets, models and libraries as they are. Reply with the translation and nothing else.\n\n{text}\n"
     )
-
-
-def _alike(source: str, back: str) -> float:
-    before, after = (re.findall(r"\w+", t.lower()) for t in (source, back))
-    return round(difflib.SequenceMatcher(None, before, after, autojunk=False).ratio(), 3)
 
 
 def _lost(source: str, translation: str) -> tuple[str, ...]:
