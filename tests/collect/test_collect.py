@@ -281,7 +281,7 @@ def test_bad_usage_is_one_paragraph(folder: Path) -> None:
         ((), ("plan", "-o")),
         (("-o", folder), (folder.name, "store.sqlite")),
         ((folder / "bad.yaml", "-o", folder / "run"), ("languages",)),
-        ((folder / "none.yaml", "-o", folder / "run"), ("none.yaml", "No such file")),
+        ((folder / "none.yaml", "-o", folder / "run"), ("There is no file", "none.yaml")),
         ((folder / "bad.yaml",), ("-o", "--dry-run")),
         ((folder / "bad.yaml", "-o", folder, "--export", "x.xls"), ("--export", ".csv")),
     ]:
