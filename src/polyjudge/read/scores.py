@@ -115,7 +115,7 @@ def read_panel(
     """
     said = {name: value for name, value in locals().items() if name not in ("source", "reading")}
     if reading is not None:
-        return read_panel(source, **with_kept(said, reading, inspect.signature(read_panel)))
+        return read_panel(source, **with_kept(said, reading))
     said |= {"range": _check_options(said), "rescale": parse_rescale(rescale)}
     if isinstance(source, Panel):
         return source
@@ -326,9 +326,9 @@ def parse_rescale(given: Any) -> dict[str, tuple[float, float]]:
     return out
 
 
-def with_kept(said: Mapping[str, Any], kept: str | Path, signature: inspect.Signature) -> dict[str, Any]:
+def with_kept(said: Mapping[str, Any], kept: str | Path) -> dict[str, Any]:
     """Arguments of reading: what the user said, else what a file of `check --save` says."""
-    usual = {name: parameter.default for name, parameter in signature.parameters.items()}
+    usual = {name: parameter.default for name, parameter in inspect.signature(read_panel).parameters.items()}
     found = kept_options(kept)
     return {**said, **{name: value for name, value in found.items() if said.get(name) == usual.get(name)}}
 

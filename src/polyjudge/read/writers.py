@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import glob
-import inspect
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ from polyjudge.read.formats.roles import Asked
 from polyjudge.read.formats.table import Place
 from polyjudge.read.limits import SUFFIXES
 from polyjudge.read.opener import Opened, chosen_rows, open_table
-from polyjudge.read.scores import copied, is_foreign, parse_rescale, read_panel, reads_itself, understand, with_kept
+from polyjudge.read.scores import copied, is_foreign, parse_rescale, reads_itself, understand, with_kept
 from polyjudge.read.warehouse import as_table, spark_frame
 
 ENDINGS = {kind: SUFFIXES[kind] for kind in ("csv", "json", "parquet")} | {"excel": (".xlsx",)}
@@ -70,9 +69,6 @@ def write_calibrated(
     partition_by: str | None = None,
     spreadsheet_safe: bool = False,
     overwrite: bool = False,
-    metric: str | None = None,
-    rescale: Any = None,
-    range: tuple[float, float] | None = None,
     reading: str | Path | None = None,
     **how: Any,
 ) -> Written:
@@ -81,9 +77,9 @@ def write_calibrated(
     output : .csv, .tsv, .jsonl, .json (each also .gz), .xlsx, .parquet, a folder of Parquet files, or `::TABLE`, a new
         table beside the DuckDB or PostgreSQL table that is read (`::` alone: its name and `_calibrated`)
     column : name of the new column. A wide table gets one beside each score column, with this as ending
-    rescale, range : judges on scales of their own, and the scale of the calibrator, as for `read_panel`
     reading : a file of `check --save`
-    how : names of columns and options of reading, as for `read_panel`
+    how : names of columns and options of reading, as for `read_panel`; `rescale` and `range` are judges on scales of
+        their own, and the scale of the calibrator
 
     Everything that was there stays as it is, in its order. Rows pass through the engine in a stream, so memory is
     bounded. The output is complete or not there. A folder must be new, empty, or written by polyjudge; with `overwrite`
@@ -91,8 +87,8 @@ def write_calibrated(
     """
     if not column or "\0" in column:
         raise UsageError("The column of calibrated scores needs a name: --column NAME.")
-    said = {**how, "table": table, "metric": metric, "rescale": rescale, "range": range}
-    said = with_kept(said, reading, inspect.signature(read_panel)) if reading is not None else said
+    said = {**how, "table": table}
+    said = with_kept(said, reading) if reading is not None else said
     asked, foreign = Asked.of(said, require_task=False), is_foreign(source)
     scales, limits = parse_rescale(said.get("rescale")), said.get("range")
     if scales and (limits is None or engine == "spark" or foreign):
@@ -119,14 +115,7 @@ def write_calibrated(
     before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
     parts = _parts(adjustment, asked, column)
     read = [understand(fresh() if i else opened, part.asked) for i, part in enumerate(parts)]
-    layouts = _layouts(read)
-    for role in ("language", "judge"):
-        if (
-            said.get(f"{role}s")
-            and unseen == "error"
-            and not any(at.labels[role].label for at in layouts if role in at.labels)
-        ):
-            raise UsageError(f"--{role}s names the {role} of rows without a column for it, and these have one.")
+    layouts = _layouts(read, [role for role in ("language", "judge") if said.get(f"{role}s") and unseen == "error"])
     counted = _counted(adjustment, parts, read, fresh, unseen)
     rows = _all_rows(fresh, opened, foreign, target.kind)
     if rows.stamps() != before:
@@ -140,14 +129,17 @@ def write_calibrated(
     return Written(done, *counted)
 
 
-def _layouts(read: Sequence[Understood]) -> list[Layout]:
-    """Where the scores of each reading stand."""
+def _layouts(read: Sequence[Understood], alone: Sequence[str]) -> list[Layout]:
+    """Where the scores of each reading stand. `alone` : roles of which the user names the only label."""
     found = [one.layout for one in read if one.layout is not None]
     if not found:
         raise UsageError(
             "Winners of pairs are calibrated as margins, so there is no score to put another beside. Save the "
             "calibrator (--save) and read the margins with pj.read_panel."
         )
+    for role in alone:
+        if not any(at.labels[role].label for at in found if role in at.labels):
+            raise UsageError(f"--{role}s names the {role} of rows without a column for it, and these have one.")
     return found
 
 
