@@ -39,7 +39,10 @@ Line = tuple[str, list[Any]]
 
 
 class Cases(dict[str, Callable[[], Any]]):
-    """The cases of a question by name; what they gave is kept in `values.txt` beside the file that has them."""
+    """The cases of a question by name; what they gave is kept in `values.txt` beside the file that has them.
+
+    Sentences that a result said are kept with their words; so are other wordings of them, of values that are made up.
+    """
 
     def __init__(self, file: str) -> None:
         self.kept = Path(file).with_name("values.txt")
@@ -63,9 +66,12 @@ class Cases(dict[str, Callable[[], Any]]):
     def write(self) -> None:
         known, met = say._template, set[str]()
         say._template = lambda code: noting(code, known(code), met)
-        parts = {name: seen(make()) for name, make in self.items()}
-        say._template = known
+        made = [name for name in self if name.endswith("_sentences")]
+        parts = {name: seen(self[name]()) for name in self if name not in made}
         parts["sentences"] = sorted(met)
+        parts |= {name: seen(self[name]()) for name in made}
+        parts["wordings"] = sorted(met.difference(parts["sentences"]))
+        say._template = known
         text = "".join("\n".join([f"# {name}", *lines, ""]) for name, lines in parts.items())
         self.kept.write_text(text, encoding="utf-8")
 

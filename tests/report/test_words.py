@@ -57,17 +57,17 @@ def _is_docstring(node: ast.AST) -> bool:
 def test_every_sentence_of_a_question_is_said_by_a_result_and_kept_in_each_of_its_wordings(question: str) -> None:
     """A code or a side of a choice that no panel reaches should go."""
     words = import_module(f"polyjudge.questions.{question}.words")
-    kept = [line for file in KEPT.glob("*/values.txt") for line in Cases(str(file)).read()["sentences"]]
-    assert set(words.WORDS) - {line.split("~")[0] for line in kept} == set()
+    every = [Cases(str(file)).read() for file in KEPT.glob("*/values.txt")]
+    said = [line for parts in every for line in parts["sentences"]]
+    assert set(words.WORDS) - {line.split("~")[0] for line in said} == set()
+    kept = [*said, *(line for parts in every for line in parts["wordings"])]
     text = "\n".join(kept).lower()
     tree = ast.parse(Path(str(words.__file__)).read_text(encoding="utf-8"))
     assert [x for x in phrases(tree) if without_values(x).lower() not in text] == []
     choices = [node for node in ast.walk(tree) if isinstance(node, ast.IfExp)]
-    ends = [(a, b) for x in choices for a, b in ((x.body, x.orelse), (x.orelse, x.body)) if _is_empty(b)]
-    said = [
-        without_values(longest).lower() for a, _ in ends if len(longest := max(phrases(a), key=len, default="")) > 1
-    ]
-    assert not [x for x in said if not _both(x, kept)]
+    sides = [(a, b) for x in choices for a, b in ((x.body, x.orelse), (x.orelse, x.body)) if _is_empty(b)]
+    longest = [without_values(max(phrases(a), key=len, default="")).lower() for a, _ in sides]
+    assert not [x for x in longest if len(x) > 1 and not _both(x, kept)]
 
 
 def _is_empty(node: ast.AST) -> bool:

@@ -13,7 +13,7 @@ from polyjudge.panel.gold import align_gold
 from polyjudge.panel.say import say
 from polyjudge.questions.anchor.helped import whom_it_helps
 from polyjudge.questions.anchor.raters import _reliability, annotators
-from values import Cases, binary, human_scores, probes, simulated, weighted
+from values import Cases, Said, binary, human_scores, probes, simulated, weighted
 
 CASES = Cases(__file__)
 
@@ -107,6 +107,18 @@ def test_items_with_one_label_have_its_noise_whole() -> None:
     grid[:8, :, 1] = np.nan
     variance = np.nanmean(grid, axis=2).var(axis=0, ddof=1).mean()
     assert _reliability(grid, 0.5) == pytest.approx(1 - 0.5 * (8 + 12 / 2) / 20 / variance)
+
+
+@CASES
+def anchor_severe() -> Any:
+    """Annotators who differ by some, much and most of what languages do; and labels that are too few."""
+    panel = simulated(40, 3, 2, seed=63)
+    labels = human_scores(panel, labels=20, annotators=3)
+    turn = labels["annotator"].str[-1].astype(int) - 1
+    severe = [labels.assign(score=labels["score"] + by * turn) for by in (0.5, 4.0, 8.0)]
+    few = simulated(60, 3, 3, interaction=9.0, noise_sd=3, seed=64)
+    found = [pj.anchor(panel, each, resamples=60) for each in severe]
+    return Said((*found, pj.anchor(few, human_scores(few, labels=6, annotators=1), resamples=60)))
 
 
 @CASES
