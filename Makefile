@@ -116,6 +116,7 @@ clean:
 	@echo "Setting up .venv with all that the tests need (once)"
 	$(PIP) install --require-hashes -r requirements/test.txt
 	$(PIP) install --no-deps --no-build-isolation -e .
+	-@$(BIN)/python -m pytest --collect-only -qq > /dev/null  # bytecode of source and tests: else each worker makes it
 	@touch $@ .venv/demo.stamp
 
 .venv-tools/stamp: requirements/tools.txt requirements/node/package.json | .venv/test.stamp

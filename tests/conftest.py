@@ -62,6 +62,32 @@ def pytest_xdist_auto_num_workers() -> int:
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+TOGETHER = {
+    f"tests/{name}.py": "Inspect"
+    for name in (
+        "collect/test_collect_judges",
+        "collect/test_collect_logs",
+        "collect/test_inspect_scores",
+        "read/test_formats",
+        "read/test_never_wrong",
+    )
+}
+"""Files that one worker runs: to load what they need takes seconds."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`: files, or groups of files, are handed out as wholes."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return TOGETHER.get(file, file)
+
+    return Files(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests begin, so that no worker waits at the end."""
     slow = set()

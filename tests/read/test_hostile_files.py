@@ -167,7 +167,7 @@ def many_cells(path: Path) -> Path:
 
 
 def many_objects(path: Path) -> Path:
-    with gzip.open(path, "wb", compresslevel=9) as file:
+    with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b'{"data": [' + b"{}," * 15_000_000 + b"{}]}")
     return path
 
