@@ -27,7 +27,7 @@ THIN = 0.01
 """A pair with no spread at all in more than this share of resamples is judged by the signs of its tasks instead."""
 TAIL = 10
 """With fewer exceedances than this the tail of a bootstrap distribution is continued by Student's t."""
-COLUMNS = 5_000
+COLUMNS = 2_000
 """Pairs times scopes that are resampled together: what a block holds does not grow with their number."""
 
 
