@@ -104,7 +104,7 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array, Array]:
     The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
     """
     values = panel.singles
-    parts = (values[part] for part in row_blocks(values))
+    parts = (values[part] for part in row_blocks(values, 4))
     each = np.concatenate([mean_there(np.where(np.isnan(x), x, x <= low + panel.tie_gap), -1) for x in parts])
     there = ~np.isnan(each)
     n = np.maximum(there.sum(axis=0), 1)
