@@ -397,7 +397,7 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say
             at = {"tasks": n, "languages": k, "judges": m, "replicates": r} | {facet: size}
             point, around = _reliability(full, at), _reliability(parts, at)
             _, low, high = jackknife(point, around, level)
-            ends = np.maximum(point, 0.0), np.clip(low, 0, 1), np.clip(high, 0, 1)
+            ends = np.maximum(point, 0.0), np.maximum(low, 0.0), np.clip(high, 0, 1)
             orders = ("judges_overall", "judges_in_language", "languages")
             rows += [(facet, size, factor, order, *map(float, x)) for order, *x in zip(orders, *ends, strict=True)]
     frame = pd.DataFrame(rows, columns=["facet", "size", "factor", "order", "reliability", "low", "high"])

@@ -129,7 +129,7 @@ def system_variance(panel: Panel, *, level: float = 0.95) -> SystemVariance:
             "component": names + ([NOISE] if noise is not None else []),
             "variance": full,
             "share": share,
-            "low": np.clip(low, 0, 1),
+            "low": np.maximum(low, 0.0),
             "high": np.clip(high, 0, 1),
         }
     )

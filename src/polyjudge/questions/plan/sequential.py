@@ -175,6 +175,11 @@ class Sequential:
         """Counts of tasks at which the rule looks."""
         return planned_looks(self.tasks, self.first)
 
+    @property
+    def alpha(self) -> float:
+        """Error of one look."""
+        return (1 - self.level) / len(self.looks)
+
     def unseen(self, units: int, alpha: float) -> float:
         """Points by which failures that have not shown on so many tasks (clusters) could move a difference: their share
         is below 1 - alpha^(1 / units), about 3 in `units`."""
@@ -256,14 +261,13 @@ class Sequential:
             raise UsageError(f"Look {state.look + 1} is planned at {n} tasks, not {len(scores)}.")
         which = np.flatnonzero(state.open)
         values = self.values(scores)[:, which]
-        alpha = (1 - self.level) / len(self.looks)
-        centre, se, critical = simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
+        centre, se, critical = simultaneous(values, clusters, self.alpha, self.resamples, self.seed + state.look)
         units = n if clusters is None else len(np.unique(np.asarray(clusters)))
         middle = (np.nanmedian if np.isnan(values).any() else np.median)(values, axis=0)
         moved = (np.abs(values - middle) > 0).sum(axis=0)
         sure = (moved >= FEWEST_CHANGES) & np.isfinite(critical) & (se > 0)
         half = np.full(len(which), np.inf)
-        half[sure] = critical * se[sure] + (self.unseen(units, alpha) if self.guard else 0.0)
+        half[sure] = critical * se[sure] + (self.unseen(units, self.alpha) if self.guard else 0.0)
         columns: dict[str, list[Any]] = {
             name: list(getattr(state, name)) for name in ("verdict", "settled_at", "estimate", "low", "high")
         }
@@ -473,7 +477,7 @@ def _first_less_all(replay: Replay, values: Array, centre: Array, questions: NDA
     half = np.full(se.shape, np.inf)
     np.multiply(se, np.array(replay.state.critical)[:taken, None], out=half, where=sure)
     if rule.guard:
-        half += np.array([rule.unseen(int(x), (1 - rule.level) / len(rule.looks)) for x in units])[:, None]
+        half += np.array([rule.unseen(int(x), rule.alpha) for x in units])[:, None]
     walk = error - np.take_along_axis(error, np.broadcast_to(stop, (runs, 1, len(stop))), axis=1)
     free, own = (_open(np.abs(centre + x), half, rule.matters) for x in (error, walk))
     each = np.arange(len(stop))
