@@ -187,8 +187,8 @@ def block(value: Table | Grid | Chart, path: str) -> Iterator[Line]:
     told = {name: getattr(value, name, None) for name in ("caption", "note", "alt")}
     yield from parts({k: v for k, v in told.items() if isinstance(v, Say)}, f"{path}.{value.name}")
     if isinstance(value, Chart):
-        shown = (each for name, each in lines(value.data, "") if not name.endswith(".index"))
-        held = [x for each in shown for x in each if not isinstance(x, str)]
+        drawn = (each for name, each in lines(value.data, "") if not name.endswith(".index"))
+        held = [x for each in drawn for x in each if not isinstance(x, str)]
         yield f"{path}.{value.name}", [value.draw, *digest(held + [0] * FEW)]
         if value.instead is not None:
             yield from block(value.instead, f"{path}.instead")

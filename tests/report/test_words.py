@@ -38,7 +38,7 @@ def test_every_code_in_the_source_has_words() -> None:
 def phrases(node: ast.AST) -> Iterator[str]:
     """The texts that an expression may put into a sentence."""
     if isinstance(node, ast.Constant):
-        yield from [node.value] * isinstance(node.value, str)
+        yield from [node.value] if isinstance(node.value, str) else []
     elif isinstance(node, ast.Subscript):  # not the name of a value
         yield from phrases(node.value)
     elif isinstance(node, ast.Dict):  # nor what a text is chosen by

@@ -39,6 +39,13 @@ def plan_separate() -> Any:
 
 
 @CASES
+def plan_separate_makers() -> Any:
+    makers = ["gpt-4o", "gpt-4.1", "claude-opus", "claude-haiku"]
+    panel = simulated(30, 2, judges=makers, systems=3, judge_system=2.0, seed=66)
+    return Said((separate(panel, 4.0),))
+
+
+@CASES
 def plan_labels() -> Any:
     panel = simulated(60, 3, 3, seed=25)
     return label_budget(panel, align_gold(panel, human_scores(panel, annotators=1)), 1.5, batch=40)
