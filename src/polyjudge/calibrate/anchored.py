@@ -149,6 +149,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
     _weight: Array | None = None
     _chosen: LabelMap
     _by_annotators: float = 0.0
+    _other: tuple[Say, ...] = ()
 
     def __init__(
         self,
@@ -186,6 +187,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
             units, gold = by_answer(panel, gold)
             labels = align_gold(units, gold, kind=None if isinstance(gold, Gold) else "score")
         stratum = strata_of(units, labels)
+        self._other = tuple(n for n in labels.notes if n.code == "gold.other-scores")
         labels, severity = take_off_severity(units, labels)
         kind = "shift" if self.shift == "none" or trusted is not None else self.map
         if kind in ("isotonic", "ordinal") and not np.all(panel.weights == 1):
@@ -311,7 +313,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
             out.append(say("calibrate.slope", low=float(self.slope_.min()), high=float(self.slope_.max())))
         elif self.map_ != "shift":
             out.append(say(f"calibrate.{self.map_}"))
-        return (*out, *super().cautions(panel))
+        return (*self._other, *out, *super().cautions(panel))
 
     def _fields(self) -> dict[str, Any]:
         known = self.shift_.notna()

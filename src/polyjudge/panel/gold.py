@@ -24,6 +24,8 @@ LABEL_COLUMNS = {"preference": ("preference", "pref", "choice"), "score": USUAL[
 CUTS = "polyjudge-cuts"
 """Where a table of labels (`DataFrame.attrs`) keeps the strata its tasks were drawn from: by language, the panel means
 that divide one stratum from the next."""
+SIZES = "polyjudge-sizes"
+"""The same for how many tasks each stratum had."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,11 +99,15 @@ def align_gold(
         return table
     if contradictions not in ("error", "mean", "drop"):
         raise UsageError(f"contradictions must be 'error', 'mean' or 'drop', not {contradictions!r}.")
+    attrs = getattr(table, "attrs", {})
     frame, kind = _columns(table, kind)
     notes: list[Say] = []
     frame, unknown = _known(panel, frame, notes)
     frame["label"] = _preference_values(frame, notes) if kind == "preference" else _score_values(panel, frame, scale)
     ratings = _ratings(frame)
+    stratum = strata(panel, attrs.get(CUTS, {}))
+    if stratum is not None and "stratum" in frame:
+        stratum = _as_drawn(panel, stratum, frame, attrs.get(SIZES, {}), notes)
     if ratings is not None and len(ratings.names) > 1 and contradictions == "error":
         contradictions = "mean"
     frame = _merge(frame, kind, contradictions, [] if ratings is not None else notes)
@@ -112,8 +118,7 @@ def align_gold(
     bare = [lang for lang, n in zip(panel.languages, (~np.isnan(values)).sum(axis=0), strict=True) if n == 0]
     if bare:
         notes.append(say("gold.bare", languages=bare))
-    cuts = getattr(table, "attrs", {}).get(CUTS, {})
-    return Gold(kind, values, panel.languages, tuple(notes), unknown, ratings, strata(panel, cuts))
+    return Gold(kind, values, panel.languages, tuple(notes), unknown, ratings, stratum)
 
 
 def strata(panel: Panel, cuts: Mapping[str, Any]) -> NDArray[np.int64] | None:
@@ -125,6 +130,30 @@ def strata(panel: Panel, cuts: Mapping[str, Any]) -> NDArray[np.int64] | None:
     for i, language in enumerate(panel.languages):
         known = ~np.isnan(mean[:, i])
         out[known, i] = np.searchsorted(np.asarray(cuts.get(language, ()), float), mean[known, i], side="right")
+    return out
+
+
+def _as_drawn(
+    panel: Panel, stratum: NDArray[np.int64], frame: pd.DataFrame, sizes: Mapping[str, Any], notes: list[Say]
+) -> NDArray[np.int64]:
+    """Strata (n, k) for labels that were drawn by other scores than the panel's: labelled items in those they were
+    drawn from, the others so that each stratum has the share of tasks it had then."""
+    mean, out, moved = panel.scores.mean(axis=2), stratum.copy(), 0
+    drawn = np.full(out.shape, -1, np.int64)
+    drawn[frame["t"], frame["l"]] = frame["stratum"]
+    for i, language in enumerate(panel.languages):
+        known, mine = stratum[:, i] >= 0, (drawn[:, i] >= 0) & (stratum[:, i] >= 0)
+        off = int((stratum[mine, i] != drawn[mine, i]).sum())
+        if off:
+            moved += off
+            out[mine, i] = drawn[mine, i]
+            rest = np.flatnonzero(known & ~mine)
+            size = np.asarray(sizes[language], float) * known.sum() / max(sum(sizes[language]), 1)
+            ends = np.cumsum(np.maximum(size - np.bincount(drawn[mine, i], minlength=len(size)), 0.0))
+            place = (np.arange(len(rest)) + 0.5) * ends[-1] / max(len(rest), 1)
+            out[rest[np.argsort(mean[rest, i], kind="stable")], i] = np.searchsorted(ends, place)
+    if moved:
+        notes.append(say("gold.other-scores", count=moved, of=int(((drawn >= 0) & (stratum >= 0)).sum())))
     return out
 
 
@@ -242,6 +271,8 @@ def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
         found["annotator"] = annotator
     texts = {role: label_texts(table[column]) for role, column in found.items()}
     frame = pd.DataFrame({**texts, "label": table[labels[chosen]].to_numpy()})
+    if table.attrs.get(SIZES) and "stratum" in table:
+        frame["stratum"] = table["stratum"].to_numpy(np.int64)
     if frame.empty:
         raise PanelError("The table of labels has no rows.")
     return frame, chosen

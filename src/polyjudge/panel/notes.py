@@ -70,6 +70,8 @@ WORDS: dict[str, Template] = {
         + ", and a row or column with a hole has no mean"
     ),
     "identify.apart": "{label} shares no task with the rest, so what differs there may be the tasks; left out",
+    "gold.other-scores": "The labels were drawn by other scores than these: {count} of {of} labelled items have moved. "
+    "Each counts by the chance it was drawn with.",
     "gold.bare": lambda v: (
         "No labels in {languages}: nothing is said about " + plural(len(v["languages"]), "it", "them") + "."
     ),

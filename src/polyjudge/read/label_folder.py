@@ -18,7 +18,7 @@ import pandas as pd
 
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.files import read_json
-from polyjudge.panel.gold import CUTS
+from polyjudge.panel.gold import CUTS, SIZES
 from polyjudge.panel.labels import clean, some
 from polyjudge.read.formats.excel import read_excel
 
@@ -169,13 +169,17 @@ def _joined(manifest: dict[str, Any], best: dict[str, Answer], odd: list[str]) -
             wrong.append(f"{clean(answer.label)!r} in {clean(answer.file)}")
             continue
         value = -value if shown.get("swapped") else value
-        rows.append({**who, column: value, "item": shown["item"], "again": bool(shown.get("again"))})
+        look = {"item": shown["item"], "again": bool(shown.get("again")), "stratum": item["stratum"]}
+        rows.append({**who, column: value, **look})
     if wrong:
         odd.append(f"{len(wrong)} labels are none of the answers that were offered: {some(wrong, 3)}.")
-    labels = pd.DataFrame(rows, columns=None if rows else ["task", "language", "annotator", column, "item", "again"])
+    labels = pd.DataFrame(
+        rows, columns=None if rows else ["task", "language", "annotator", column, "item", "again", "stratum"]
+    )
     if rows:
         labels = labels.sort_values(["language", "annotator", "item", "again"], ignore_index=True)
     labels.attrs[CUTS] = {language: part["cuts"] for language, part in manifest["design"].items()}
+    labels.attrs[SIZES] = {language: part["sizes"] for language, part in manifest["design"].items()}
     return labels, pd.DataFrame(skipped, columns=None if skipped else ["task", "language", "annotator", "why", "file"])
 
 
@@ -224,8 +228,8 @@ def _answers(path: Path, folder: Path, manifest: dict[str, Any], odd: list[str])
         yield Answer(token, None if empty else label, skip, str(record.get("at") or when), name)
     if strange:
         odd.append(
-            f"{clean(name)} has {strange} answers to items that this manifest does not know: it belongs to another "
-            "`label make`. Put it into that folder, or read it there."
+            f"{clean(name)} has {strange} {'answer' if strange == 1 else 'answers'} to items that this manifest does "
+            "not know: it belongs to another `label make`. Put it into that folder, or read it there."
         )
 
 

@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.estimate.few_labels import stratified_means
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.gold import CUTS, align_gold, strata
 from polyjudge.read.formats.excel import read_excel, write_excel
 from polyjudge.read.label_folder import read_label_folder
 from polyjudge.report import report_of
@@ -174,6 +176,37 @@ def test_more_adds_a_round_and_old_answers_stay_good(folder: Path, panel: pj.Pan
         part = manifest["design"][item["language"]]
         assert item["probability"] == pytest.approx(part["drawn"][item["stratum"]] / part["sizes"][item["stratum"]])
     assert pj.label.make(panel, output=folder, more=True).items >= 20, "as many as the labels ask for"
+
+
+def test_labels_drawn_by_other_scores_count_by_the_chance_they_were_drawn_with(tmp_path: Path) -> None:
+    """Later the panel has other judges: who would be in which stratum now says nothing of how items were drawn."""
+    rng = np.random.default_rng(1)
+    truth = np.clip(rng.normal(60, 25, (300, 2)), 0, 100)
+    first, later = (
+        pj.Panel.from_array(np.clip(truth[..., None] + rng.normal(0, sd, (300, 2, 2)), 0, 100)) for sd in (5, 40)
+    )
+    pj.label.make(first, output=tmp_path / "l", per_language=40, annotators=1, ask="slider")
+    shown, items = (_manifest(tmp_path / "l")[part] for part in ("shown", "items"))
+    place = {task: t for t, task in enumerate(first.tasks)}
+    rows = []
+    for token, look in shown.items():
+        item = items[look["item"]]
+        value = round(truth[place[item["task"]], first.languages.index(item["language"])])
+        rows.append({"item": token, "label": value})
+    answers = {"format": "polyjudge-answers", "answers": rows}
+    (tmp_path / "l" / "back.json").write_text(json.dumps(answers), encoding="utf-8")
+    labels = pj.label.read(tmp_path / "l").labels
+    same, other = (align_gold(panel, labels) for panel in (first, later))
+    assert [n.code for n in other.notes if n.code == "gold.other-scores"] == ["gold.other-scores"]
+    assert not same.notes
+    means = [stratified_means(g.values[..., None], g.stratum, np.ones(300)).mean[:, 0] for g in (same, other)]
+    assert means[1] == pytest.approx(means[0], abs=0.2)
+    naive = stratified_means(same.values[..., None], strata(later, labels.attrs[CUTS]), np.ones(300)).mean[:, 0]
+    assert np.abs(naive - means[0]).max() > 1
+    cal = pj.AnchoredCalibrator().fit(later, labels)
+    assert cal.cautions(later)[0].code == "gold.other-scores"
+    report = report_of(pj.anchor(later, labels, resamples=2), later)
+    assert "gold.other-scores" in [getattr(x, "code", "") for x in report.read]
 
 
 def test_link_pages_have_items_of_two_languages(panel: pj.Panel, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.say import POINTS, Words, say
+from polyjudge.panel.say import POINTS, Say, Words, say
 from polyjudge.panel.scale import Scale
 from polyjudge.questions.anchor.anchors import Anchor
 from polyjudge.questions.anchor.distance import SharedShift
@@ -70,7 +70,8 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
     if result.probes is not None:
         verdict.append(_probes_say(result.probes))
     whose = say("anchor.read", labels=int(result.labels.sum()), languages=len(result.labels), judge=result.trusted)
-    frame["read"] = (*frame.get("read", ()), whose)
+    other = [n for n in result.notes if isinstance(n, Say) and n.code == "gold.other-scores"]
+    frame["read"] = (*frame.get("read", ()), whose, *other)
     sections = (
         *([] if result.raters is None else [_raters(result.raters)]),
         *([] if result.humans is None else [_humans(result.humans, result.shift)]),

@@ -21,8 +21,8 @@ WORDS: dict[str, Template] = {
     "label.all-drawn": "{languages} have no more items than that: all of them are drawn.",
     "label.back": lambda v: (
         "{labelled} of {asked} answers are back"
-        + (", {skipped} were skipped" if v["skipped"] else "")
-        + (", {missing} are missing." if v["missing"] else ": all of them.")
+        + (f", {{skipped}} {plural(v['skipped'], 'was', 'were')} skipped" if v["skipped"] else "")
+        + (f", {{missing}} {plural(v['missing'], 'is', 'are')} missing." if v["missing"] else ": all of them.")
     ),
     "label.absent": "Nothing has come back yet from {annotators}.",
     "label.replaced": "{count} answers were replaced by a later one to the same item.",
