@@ -17,7 +17,6 @@ from polyjudge.report.sections import Finding, Severity, find
 
 if TYPE_CHECKING:
     from polyjudge.questions.audit.audit import Audit, Inside
-    from polyjudge.questions.probe.reaction import Probe
 
 Goal = Literal["compare-systems", "gate", "rank-judges", "best-judge-per-language", "panel-mean"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
@@ -89,9 +88,17 @@ def _crossed(a: Audit, blind: bool) -> Advice:
     )
     verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_placed(a)]
     uses = _uses(a, state, fault)
+    steps = _steps(a, state, fault)
     if a.probes is not None:
-        verdict.append(_probe_verdict(a.probes))
-        uses |= _probed_uses(a.probes, fault)
+        values = a.probes.counted
+        grave = not values["reacts"] or values["blind_places"] or values["competence"]
+        said = {**values, "tasks": a.probes.tasks}
+        verdict.append(Finding("verdict.probes", said, "serious" if grave else "info"))
+        uses["rank-judges"] = say("use.one.probed", state=fault, **values)
+        uses["best-judge-per-language"] = say("use.best.probed", **values)
+        if values["competence"]:
+            uses["panel-mean"] = say("use.mean.probed", **values)
+        steps = _probe_steps(values, a.explanation.named, steps)
     if a.goal is not None:
         uses = {a.goal: uses[a.goal]}
     else:
@@ -99,7 +106,6 @@ def _crossed(a: Audit, blind: bool) -> Advice:
         absent["best-judge-per-language"] = a.probes is None  # the step to labels says it
         absent["panel-mean"] = uses["panel-mean"].code == "use.mean.nothing" and fault == "diffuse" and a.probes is None
         uses = {goal: use for goal, use in uses.items() if not absent.get(goal)}
-    steps = _probe_steps(a.probes, a.explanation.named, _steps(a, state, fault))
     return Advice(state=state, method=method, goal=a.goal, verdict=tuple(verdict), uses=uses, steps=steps)
 
 
@@ -338,43 +344,10 @@ def _others(labels: tuple[str, ...], one: str) -> str:
     return ",".join(x for x in labels if x != one)
 
 
-# --- probes ---
-
-
-def _counts(p: Probe) -> dict[str, Any]:
-    """How many deviations that matter have which reading, and the places that are blind or competent."""
-    from polyjudge.questions.probe.reaction import VERDICTS
-
-    large = p.cells[p.cells["large"]]
-    out: dict[str, Any] = {v.replace(" ", "_"): int((large["verdict"] == v).sum()) for v in VERDICTS}
-    places = {
-        name: p.cells[p.cells[column] == name] for name, column in (("blind", "sight"), ("competence", "verdict"))
-    }
-    out |= {f"{name}_places": list(zip(x["language"], x["judge"], strict=True)) for name, x in places.items()}
-    return {**out, "of": len(large), "reacts": bool(p.usual_low > 0)}
-
-
-def _probe_verdict(p: Probe) -> Finding:
-    values = _counts(p)
-    grave = not values["reacts"] or values["blind_places"] or values["competence"]
-    return Finding("verdict.probes", {**values, "tasks": p.tasks}, "serious" if grave else "info")
-
-
-def _probed_uses(p: Probe, fault: State) -> dict[str, Say]:
-    """What probes change of the consequences."""
-    values = _counts(p)
-    out = {
-        "rank-judges": say("use.one.probed", state=fault, **values),
-        "best-judge-per-language": say("use.best.probed", **values),
-    }
-    return out | ({"panel-mean": say("use.mean.probed", **values)} if values["competence"] else {})
-
-
-def _probe_steps(p: Probe | None, named: Sequence[tuple[str, str]], steps: tuple[Advised, ...]) -> tuple[Advised, ...]:
+def _probe_steps(
+    values: dict[str, Any], named: Sequence[tuple[str, str]], steps: tuple[Advised, ...]
+) -> tuple[Advised, ...]:
     """Blind places are left out first; nothing is calibrated that probes call competence."""
-    if p is None:
-        return steps
-    values = _counts(p)
     gone = {"step.probe"}
     if not values["reacts"] or values["competence"]:
         gone |= {"step.calibrate", "step.correct-alone", "step.without"}

@@ -10,7 +10,7 @@ import pandas as pd
 
 from polyjudge.panel.labels import clean, label, labels
 from polyjudge.panel.numbers import number
-from polyjudge.panel.say import Say, Words, say
+from polyjudge.panel.say import Words, say
 from polyjudge.questions.audit.orders import ALL
 from polyjudge.questions.compare.view import held_out_section
 from polyjudge.questions.probe import view as probe
@@ -440,34 +440,17 @@ def _some(names: tuple[str, ...], most: int = 12) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def _gate_says(g: Gates) -> tuple[Say, ...]:
-    """The gap between languages, and what calibrating takes off it."""
-    at = g.sweep[g.sweep["threshold"] == g.threshold].iloc[0]
-    ends = {"raw_low": at["spread_raw_low"], "raw_high": at["spread_raw_high"]}
-    return (
-        say("gate.spread", threshold=g.threshold, raw=g.spread_raw, chance=g.spread_chance, **ends),
-        say("gate.gain", reduction=g.held_out_reduction, low=g.held_out_low, high=g.held_out_high),
-        say("gate.flips", share=g.flip_share, low=g.flip_low, high=g.flip_high, **fields(g, "flips", "decisions")),
-    )
-
-
-def _rates(g: Gates, column: str, stage: str) -> Chart:
-    caption = say("gate.rates", stage=stage, **fields(g, "threshold", "at_least"))
-    cells = g.cells.rename(columns={column: "pass", f"{column}_se": "se"})[["language", "judge", "pass", "se"]]
+def _rates(g: Gates) -> Chart:
+    caption = say("gate.rates", stage="calibrated", **fields(g, "threshold", "at_least"))
+    short = {"pass_calibrated": "pass", "pass_calibrated_se": "se"}
+    cells = g.cells.rename(columns=short)[["language", "judge", "pass", "se"]]
     values: dict[str, Any] = {}
     for end, at in (("low", cells["pass"].argmin()), ("high", cells["pass"].argmax())):
         cell = cells.iloc[int(at)]
         values |= {end: cell["pass"], f"{end}_judge": cell["judge"], f"{end}_language": cell["language"]}
-    name, wide = f"rates-{stage}", 100 * pivot(g.cells, column)
-    return chart(
-        name,
-        "pass_rates",
-        caption,
-        say("gate.rates-chart", **values),
-        Grid(name=name, caption=caption, values=wide, kind="percent", digits=0),
-        cells=cells,
-        title=f"Who passes where, {stage} scores",
-    )
+    grid = Grid(name="rates-calibrated", caption=caption, values=100 * pivot(cells, "pass"), kind="percent", digits=0)
+    title, alt = "Who passes where, calibrated scores", say("gate.rates-chart", **values)
+    return chart("rates-calibrated", "pass_rates", caption, alt, grid, cells=cells, title=title)
 
 
 def gate_section(g: Gates) -> Section:
@@ -490,7 +473,7 @@ def gate_section(g: Gates) -> Section:
     at = g.sweep[g.sweep["threshold"] == g.threshold].iloc[0]
     gate = fields(g, "threshold", "at_least")
     caption = say("gate.rates", stage="with standard errors", **gate)
-    blocks.append(_rates(g, "pass_calibrated", "calibrated"))
+    blocks.append(_rates(g))
     blocks.append(table("gate", caption, g.cells, f"language | judge | {PASSES}"))
     if len(g.systems):
         head = f"system | language | {PASSES} | decisions turned = flips:count | of = decisions:count"
@@ -498,10 +481,13 @@ def gate_section(g: Gates) -> Section:
     if g.contrast is not None and len(g.contrast):
         head = "judge | raw/_low/_high:+percent | calibrated/_low/_high:+percent"
         blocks.append(table("contrast", say("gate.contrast", base=g.base), g.contrast, head))
+    before = {"raw_low": at["spread_raw_low"], "raw_high": at["spread_raw_high"]}
     ends = {"low": at["spread_calibrated_low"], "high": at["spread_calibrated_high"]}
     left_out = {"raw": g.held_out_raw, "calibrated": g.held_out_calibrated, **fields(g, "resamples", "level")}
     says = (
-        *_gate_says(g),
+        say("gate.spread", threshold=g.threshold, raw=g.spread_raw, chance=g.spread_chance, **before),
+        say("gate.gain", reduction=g.held_out_reduction, low=g.held_out_low, high=g.held_out_high),
+        say("gate.flips", share=g.flip_share, low=g.flip_low, high=g.flip_high, **fields(g, "flips", "decisions")),
         say("gate.same-tasks", calibrated=g.spread_calibrated, **ends),
         say("gate.held-out", **left_out),
         say("gate.scope"),

@@ -54,13 +54,15 @@ def _choice(c: Choice, placed: Position | None, frame: dict[str, Any]) -> Report
         verdict.append(say("choose.language", language=first["language"], judges=first["judges"], more=len(others) - 1))
     if "squared_error" not in c.subsets:
         verdict.append(say("choose.shared-error"))
-    best = c.best[c.best["language"] == ALL]
+    best, every = (x[x["language"] == ALL] for x in (c.best, c.subsets))
+    alt = say("choose.frontier-chart", count=len(every), best=len(c.frontier))
+    drawn = {"subsets": every, "frontier": c.frontier, "kept": kept["judges"]}
     return Report(
         **frame,
         title=say("choose.title"),
         verdict=tuple(verdict),
         picture=(table("best", say("choose.best"), best, BEST),),
-        beside=(_frontier_chart(c),),
+        beside=(chart("frontier-chart", "frontier", say("choose.frontier"), alt, **drawn),),
         findings=tuple(ranked([*_groups(c), *(() if placed is None else placed.findings)])),
         sections=(_frontier(c), _languages(c), _trust(c), *(() if placed is None else (placed.section(),))),
     )
@@ -72,13 +74,6 @@ def _groups(c: Choice) -> list[Finding]:
         values = fields(row, "correlation", "low", "high", "family")
         out.append(find("notice", "choose-group", judges=list(row["members"]), **values))
     return out
-
-
-def _frontier_chart(c: Choice) -> Chart:
-    every = c.subsets[c.subsets["language"] == ALL]
-    alt = say("choose.frontier-chart", count=len(every), best=len(c.frontier))
-    data = {"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]}
-    return chart("frontier-chart", "frontier", say("choose.frontier"), alt, **data)
 
 
 def _frontier(c: Choice) -> Section:

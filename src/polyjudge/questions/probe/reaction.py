@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -55,6 +57,17 @@ class Probe(Result):
     own_interaction: bool
     """Whether the interaction is that of the clean versions, not of an audit."""
     findings: tuple[Finding, ...]
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """How many deviations that matter have which reading, the places that are blind or competent, and whether
+        judges notice damage at all."""
+        large = self.cells[self.cells["large"]]
+        out: dict[str, Any] = {v.replace(" ", "_"): int((large["verdict"] == v).sum()) for v in VERDICTS}
+        for name, column in (("blind", "sight"), ("competence", "verdict")):
+            rows = self.cells[self.cells[column] == name]
+            out[f"{name}_places"] = list(zip(rows["language"], rows["judge"], strict=True))
+        return {**out, "of": len(large), "reacts": bool(self.usual_low > 0)}
 
 
 def versions(systems: tuple[str, ...]) -> tuple[int, NDArray[np.int64], list[int], dict[int, str]]:

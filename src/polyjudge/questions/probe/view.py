@@ -63,10 +63,11 @@ def sayings(p: Probe) -> tuple[Words, ...]:
     seen = {name: int((p.cells["sight"] == name).sum()) for name in ("sees", "blind")}
     full = int(((p.cells["sight"] == "cannot tell") & (p.cells["at_end"] >= AT_END)).sum())
     out: list[Words] = [say("probe.seen", **seen, of=len(p.cells), usual=p.usual, reacts=p.usual_low > 0, at_end=full)]
-    large = p.cells[p.cells["large"]]
-    if len(large):
-        count = {v: int((large["verdict"] == v).sum()) for v in ("severity", "blind", "competence", "cannot tell")}
-        out.append(say("probe.large", of=len(large), **{k.replace(" ", "_"): n for k, n in count.items()}))
+    found = p.counted
+    if found["of"]:
+        out.append(
+            say("probe.large", **{n: found[n] for n in ("of", "severity", "blind", "competence", "cannot_tell")})
+        )
     elif p.own_interaction:
         out.append(say("probe.none-large", matters=p.matters))
     return (*out, say("probe.scope", tasks=p.tasks))
@@ -123,11 +124,10 @@ def section(p: Probe) -> Section:
 
 
 def _steps(p: Probe) -> tuple[Step, ...]:
-    blind = p.cells[p.cells["sight"] == "blind"]
-    if not len(blind) or p.usual_low <= 0:
+    blind = p.counted["blind_places"]
+    if not blind or p.usual_low <= 0:
         return ()
-    places = list(zip(blind["language"], blind["judge"], strict=True))
-    drops = [word for place in places for word in ("--drop", ",".join(map(str, place)))]
+    drops = [word for place in blind for word in ("--drop", ",".join(map(str, place)))]
     return (Step(why=say("step.without-blind"), command=shell_line(["polyjudge", "audit", "SCORES", *drops])),)
 
 
