@@ -45,6 +45,10 @@ class Variance(Result):
     r2_full: float
     r2_increment: float
     """What task:language adds to the simplified model."""
+    sse_simplified: float
+    sse_full: float
+    sst: float
+    """Sums of squares, as published: what the models leave, and in all."""
     three_way_f: float | None
     three_way_p: float | None
     """By t over tasks: the noise may differ between cells and between tasks."""
@@ -103,6 +107,9 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
         r2_simplified=1 - simplified / total,
         r2_full=1 - full / total,
         r2_increment=(simplified - full) / total,
+        sse_simplified=simplified,
+        sse_full=full,
+        sst=sst,
         three_way_f=f,
         three_way_p=p,
         three_way_p_equal=None if p is None else equal,
