@@ -12,6 +12,7 @@ import polyjudge as pj
 from polyjudge.panel.say import say
 from polyjudge.questions.position import position
 from polyjudge.questions.systems.leaderboard import _left_out
+from polyjudge.questions.systems.signal import _Asked
 from polyjudge.questions.systems.view import sections
 from values import Cases, Said, binary, simulated
 
@@ -177,6 +178,21 @@ def test_makers_are_left_out_where_two_judges_or_more_remain_none_alone() -> Non
     assert [*_left_out(names, None)] == [*names, "OpenAI"]
     assert [*_left_out(names[:2], None)] == [*names[:2]]
     assert _left_out(names, None)["OpenAI"].tolist() == [False, False, True, True]
+
+
+def test_agreement_beyond_a_group_is_that_of_all_pairs_that_are_not_inside_it() -> None:
+    rng = np.random.default_rng(7)
+    error = rng.normal(size=(60, 3, 2, 4))
+    error[..., 1] = error[..., 0] + 0.3 * error[..., 1]
+    panel = pj.Panel.from_array(50 + rng.normal(size=(60, 3, 1, 1)) + error, systems="abc")
+    asked = _Asked.of(panel, {judge: judge for judge in panel.judges})
+    once = np.ones((1, asked.units))
+    v, found = asked.moments.covariance(once)[0], asked.statistics(once)["beyond"][0]
+    assert len(asked.groups)
+    for group, inside in enumerate(asked.groups):
+        pairs = ~np.outer(inside, inside) & ~np.eye(4, dtype=bool)
+        expected = [x[pairs].mean() / np.diag(x).mean() for x in v]
+        np.testing.assert_allclose(found[:, group], expected)
 
 
 @pytest.mark.parametrize("name", CASES)
