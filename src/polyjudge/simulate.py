@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -93,8 +94,8 @@ def simulate_panel(
     *names, system_names = _names(languages, "language"), _names(judges, "judge"), _names(systems, "system")
     n, k, m, r, s = tasks, len(names[0]), len(names[1]), replicates, len(system_names)
     rng = np.random.default_rng(seed)
-    draws = _Draws(rng, np.arange(n) % clusters if clusters else None, cluster_share)
-    shared, centred = draws.shared, draws.centred
+    cluster = np.arange(n) % clusters if clusters else None
+    shared, centred = partial(_shared, cluster, cluster_share), partial(_centred, rng)
     mu, alpha, g = centred(task_sd, n), centred(judge_sd, m), centred(language_sd, k)
     if clusters:
         mu = shared(lambda: centred(task_sd, n))
@@ -127,29 +128,19 @@ def simulate_panel(
         cells = cells + middle.mean(axis=0)
     if missing:
         scores[rng.random(scores.shape[:-1]) < missing] = np.nan
-    panel = _panel(scores if r > 1 else scores[..., 0], names, system_names, draws.cluster)
+    panel = _panel(scores if r > 1 else scores[..., 0], names, system_names, cluster)
     return panel, _truth(panel, cells, mu, planted)
 
 
-@dataclass(frozen=True)
-class _Draws:
-    """Random terms, of which the tasks of a cluster have a share in common."""
+def _shared(cluster: NDArray[np.int64] | None, share: float, draw: Callable[[], Array]) -> Array:
+    """Draws (n, ...) of which the tasks of a cluster have a share in common."""
+    own = draw()
+    return own if cluster is None else np.sqrt(share) * draw()[cluster] + np.sqrt(1 - share) * own
 
-    rng: np.random.Generator
-    cluster: NDArray[np.int64] | None
-    share: float
 
-    def shared(self, draw: Callable[[], Array]) -> Array:
-        """Draws (n, ...) of which tasks in one cluster have a share in common."""
-        own = draw()
-        if self.cluster is None:
-            return own
-        return np.sqrt(self.share) * draw()[self.cluster] + np.sqrt(1 - self.share) * own
-
-    def centred(self, sd: float, size: int) -> Array:
-        """Draws with mean 0."""
-        draw = self.rng.normal(0, sd, size)
-        return draw - draw.mean()
+def _centred(rng: np.random.Generator, sd: float, size: int) -> Array:
+    draw = rng.normal(0, sd, size)
+    return draw - draw.mean()
 
 
 def _names(given: int | Sequence[str], word: str) -> tuple[str, ...]:

@@ -119,13 +119,11 @@ class DuckEngine:
     def cells(self) -> Cells:
         keys = ", ".join(["language", "judge", *self.inner])
         first = f", min({duck.ROW}) AS first" if self.ordered else ""
-        return cells_of(
-            self._columns(
-                f"SELECT {keys}, count(*) AS rows, count(score) AS scored, count_if(is_text) AS text, count(*) - "
-                f"count(task) AS unlabelled, sum(score) AS total, min(score) AS low, max(score) AS high{first} "
-                f"FROM {self._rows} GROUP BY {keys}"
-            )
+        counts = (
+            "count(*) AS rows, count(score) AS scored, count_if(is_text) AS text, count(*) - count(task) AS unlabelled"
         )
+        sums = "sum(score) AS total, min(score) AS low, max(score) AS high"
+        return cells_of(self._columns(f"SELECT {keys}, {counts}, {sums}{first} FROM {self._rows} GROUP BY {keys}"))
 
     def groups(self) -> tuple[list[str], bool]:
         order = f"min({duck.ROW})" if self.ordered else "stratum"

@@ -112,21 +112,11 @@ class IbisEngine:
     def cells(self) -> Cells:
         t = self.rows
         keys = ["language", "judge", *self.inner]
+        sums = {"total": t.score.sum(), "low": t.score.min(), "high": t.score.max()}
+        sums |= {name: test.ifelse(1, 0).sum() for name, test in (("text", t.is_text), ("unlabelled", t.task.isnull()))}
         first = {"first": t["first"].min()} if self.ordered else {}
-        return cells_of(
-            self._fetch(
-                t.group_by(keys).agg(
-                    rows=t.count(),
-                    scored=t.score.count(),
-                    text=t.is_text.ifelse(1, 0).sum(),
-                    unlabelled=t.task.isnull().ifelse(1, 0).sum(),
-                    total=t.score.sum(),
-                    low=t.score.min(),
-                    high=t.score.max(),
-                    **first,
-                )
-            ).to_pydict()
-        )
+        found = t.group_by(keys).agg(rows=t.count(), scored=t.score.count(), **sums, **first)
+        return cells_of(self._fetch(found).to_pydict())
 
     def groups(self) -> tuple[list[str], bool]:
         t = self.rows
@@ -205,15 +195,13 @@ class IbisEngine:
         if units.hashed:
             t = t.mutate(unit=self._place(t, labels), mark=self._digits(md5(t.task), 8))
         value = t.score.argmin(t["first"]) if duplicates == "first" else t.score.sum()
-        if not units.hashed:
-            found = self._fetch(t.group_by(["task", *keys]).agg(total=value, n=t.count()))
-        elif duplicates == "error":
-            found = self._fetch(t.group_by(["unit", *keys]).agg(total=value, n=t.count(), mark=t.mark.sum()))
-        else:
-            inner = t.group_by(["unit", "task", *keys]).agg(
-                total=t.score.mean() if duplicates == "mean" else value, n=t.count()
-            )
-            found = self._fetch(inner.group_by(["unit", *keys]).agg(total=inner.total.sum(), n=inner.count()))
+        unit, mark = "unit" if units.hashed else "task", units.hashed and duplicates == "error"
+        if units.hashed and not mark:  # a unit is a mean over tasks, not over rows
+            value = t.score.mean() if duplicates == "mean" else value
+            t = t.group_by(["unit", "task", *keys]).agg(total=value)
+            value = t.total.sum()
+        marked = {"mark": t.mark.sum()} if mark else {}
+        found = self._fetch(t.group_by([unit, *keys]).agg(total=value, n=t.count(), **marked))
         codes = {a: self._encode(found.column(key), getattr(labels, a)) for a, key in zip(axes, keys, strict=True)}
         if units.hashed:
             raw = found.column("unit").to_numpy().astype(np.int64)
@@ -226,10 +214,8 @@ class IbisEngine:
         rows = found.column("n").to_numpy().astype(np.int64)
         if duplicates == "first" and not units.hashed:
             rows = np.ones_like(rows)
-        mark = None
-        if units.hashed and duplicates == "error":
-            mark = np.array([int(x) for x in found.column("mark").to_pylist()], np.int64)
-        return Entries(codes, found.column("total").to_numpy().astype(float), rows, mark)
+        marks = np.array([int(x) for x in found.column("mark").to_pylist()], np.int64) if mark else None
+        return Entries(codes, found.column("total").to_numpy().astype(float), rows, marks)
 
     def _encode(self, column: Any, labels: tuple[str, ...]) -> Codes:
         """Places of the values among the labels, through the column's dictionary."""
