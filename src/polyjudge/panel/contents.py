@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from polyjudge.panel.arrays import pd
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import Record
@@ -54,9 +53,6 @@ class Summary(Record):
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in super().to_dict().items() if name != "reading"}
 
-    def to_frame(self) -> pd.DataFrame:
-        return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
-
     @classmethod
     def of(cls, panel: Panel) -> Self:
         return cls(
@@ -65,22 +61,18 @@ class Summary(Record):
             range_declared=panel.declared_range is not None,
             clusters=len(panel.clusters),
             source=panel.reading.words() if panel.reading is not None else "",
-            looks=panel.looks,
-            unanswered=panel.unanswered,
             constant=panel.observed_range[1] - panel.observed_range[0] <= panel.tie_gap,
             whole=panel.complete and panel.systems_complete,
-            reading=panel.reading,
+            **{name: getattr(panel, name) for name in ("looks", "unanswered", "reading")},
         )
 
 
 def about(panel: Panel) -> dict[str, Any]:
     """What a panel holds, under the names that a check and the summary of an audit share."""
     low, high = panel.range
+    same = ("systems", "languages", "judges", "replicates", "notes", "fingerprint")
     return {
-        **{
-            name: getattr(panel, name)
-            for name in ("systems", "languages", "judges", "replicates", "notes", "fingerprint")
-        },
+        **{name: getattr(panel, name) for name in same},
         "tasks": panel.n_tasks,
         "scores": panel.n_scores,
         "missing": int(panel.lost.sum()),

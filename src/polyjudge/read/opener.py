@@ -165,15 +165,8 @@ def _open_folder(folder: Path, asked: Asked) -> Opened:
     if run is not None:
         found = run.read_run(folder, asked.names.get("group"))
         opened = _held(found.frame, str(folder), "collection run", [])
-        return replace(
-            opened,
-            limits=found.declared_range,
-            notes=found.notes,
-            looks=found.looks,
-            condition=found.condition,
-            orders=found.orders,
-            sure=True,
-        )
+        own = {name: getattr(found, name) for name in ("notes", "looks", "condition", "orders")}
+        return replace(opened, limits=found.declared_range, sure=True, **own)
     if parts := matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
         return Opened(source=duck.open_paths(parts, clean(folder, 200)), shown=str(folder), format="parquet")
     paths = tool_files(folder)

@@ -150,21 +150,17 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    own = (word, cells, entries, left_out, numeric, chart_id)
     environment.globals.update(
-        word=word,
+        {function.__name__: function for function in own},
         severity=lambda sentence: getattr(sentence, "severity", ""),
         label=lambda name: label(str(name)),
-        cells=cells,
-        entries=entries,
-        left_out=left_out,
         # Labels of the judges a row is about, with tabs between them: the page highlights it with them.
         judges_of=lambda table, row: "\t".join(
             c.text for column, c in zip(table.columns, row, strict=True) if column.kind == "judge"
         ),
-        numeric=numeric,
         is_chart=lambda block: isinstance(block, sections.Chart),
         is_grid=lambda block: isinstance(block, sections.Grid),
-        chart_id=chart_id,
         fold=FOLDED,
     )
     return environment
