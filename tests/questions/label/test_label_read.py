@@ -207,6 +207,9 @@ def test_labels_drawn_by_other_scores_count_by_the_chance_they_were_drawn_with(t
     assert cal.cautions(later)[0].code == "gold.other-scores"
     report = report_of(pj.anchor(later, labels, resamples=2), later)
     assert "gold.other-scores" in [getattr(x, "code", "") for x in report.read]
+    for panel, told in ((first, False), (later, True)):
+        made = pj.label.make(panel, output=tmp_path / "l", per_language=4, more=True)
+        assert any(n.code == "label.other-scores" for n in made.notes) == told
 
 
 def test_link_pages_have_items_of_two_languages(panel: pj.Panel, tmp_path: Path) -> None:

@@ -90,6 +90,8 @@ def make(
     asked = old["ask"] if old else _ask(panel, ask, levels)
     texts = Texts.of(items, asked["kind"])
     labels, cuts, taken = _so_far(panel, units, folder, old, tasks, systems)
+    if labels is not None and any(n.code == "gold.other-scores" for n in labels.notes):
+        notes.append(say("label.other-scores"))
     if more and per_language is None:
         per_language = labels_next(units, labels, within)
     drawn = draw_items(units, tasks, systems, per_language or 50, seed, labels, cuts, taken)

@@ -18,6 +18,8 @@ WORDS: dict[str, Template] = {
     "label.anchor": "Hold the panel against them",
     "label.no-texts": "Pages show names instead of texts. Give the texts: --items ITEMS.",
     "label.english": "The page has no words for {languages}: its buttons are in English there.",
+    "label.other-scores": "The folder was made from other scores than these. Draw into a new one if they have changed "
+    "much.",
     "label.all-drawn": "{languages} have no more items than that: all of them are drawn.",
     "label.back": lambda v: (
         "{labelled} of {asked} answers are back"
