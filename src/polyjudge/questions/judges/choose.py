@@ -384,7 +384,7 @@ def _by_reliability(
 
     equal = np.full(len(members), 1 / len(members))
     gains = []
-    for f in range(int(fold.max()) + 1):
+    for f in np.unique(fold):
         left = among(fold == f)
         gains.append(_weighted(left, _optimal(among(fold != f))) - _weighted(left, equal))
     return gains, _optimal(among(np.ones(len(fold), bool)))
@@ -401,7 +401,7 @@ def _by_labels(
     known = np.asarray(~np.isnan(distance).any(axis=2))
     equal = np.full(len(members), 1 / len(members))
     gains = []
-    for f in range(int(fold.max()) + 1):
+    for f in np.unique(fold):
         train, test = known & (fold != f)[:, None], known & (fold == f)[:, None]
         if (train.sum(axis=0) < FOLDS).any() or not test.any():
             continue
@@ -409,7 +409,7 @@ def _by_labels(
         fitted = _nearest((distance - centre)[train])
         left = (distance - centre)[test]
         gains.append(float(np.sqrt(((left @ equal) ** 2).mean()) - np.sqrt(((left @ fitted) ** 2).mean())))
-    if len(gains) == int(fold.max()) + 1:
+    if len(gains) == len(np.unique(fold)):
         centre = np.stack([distance[known[:, s], s].mean(axis=0) for s in range(distance.shape[1])])
         yield gains, _nearest((distance - centre)[known])
 
