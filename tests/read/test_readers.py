@@ -423,14 +423,14 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "s.parquet"
     frame = pj.simulate_panel(tasks=4, languages=2, judges=2, seed=0)[0].to_long()
     frame.to_parquet(path)
-    count = DuckEngine.count_tasks
+    tasks = DuckEngine.tasks
 
-    def grow(self: DuckEngine) -> int:
+    def grow(self: DuckEngine, labels: Any) -> Any:
         with path.open("ab") as file:
             file.write(b"more")
-        return count(self)
+        return tasks(self, labels)
 
-    monkeypatch.setattr(DuckEngine, "count_tasks", grow)
+    monkeypatch.setattr(DuckEngine, "tasks", grow)
     with refused(PanelError, "s.parquet"):
         pj.read_panel(path)
 
@@ -440,13 +440,13 @@ def test_a_table_that_grows_while_it_is_read(tmp_path: Path, monkeypatch: pytest
 
     frame = pj.simulate_panel(tasks=4, languages=2, judges=2, seed=0)[0].to_long()
     con = ibis.duckdb.connect(in_duckdb(frame, tmp_path).split("::")[0])
-    count = IbisEngine.count_tasks
+    tasks = IbisEngine.tasks
 
-    def grow(self: IbisEngine) -> int:
+    def grow(self: IbisEngine, labels: Any) -> Any:
         con.raw_sql("INSERT INTO scores SELECT * REPLACE ('late' AS task) FROM scores WHERE task = 'task1'")
-        return count(self)
+        return tasks(self, labels)
 
-    monkeypatch.setattr(IbisEngine, "count_tasks", grow)
+    monkeypatch.setattr(IbisEngine, "tasks", grow)
     with refused(PanelError, "grew"):
         pj.read_panel(con.table("scores"))
 

@@ -92,7 +92,7 @@ def assemble(engine: Engine, columns: Columns, ways: Ways, notes: Sequence[Words
             f"Task {clean(split)!r} of {engine.where} lies in several clusters ({clean(columns.cluster)}). A task has "
             "one: make them agree, or name another column (--cluster)."
         )
-    units, entries, n = _grouped(work, labels, int(cells["scored"].sum()))
+    units, entries, n = _grouped(work, labels, int(cells["rows"].sum()), int(cells["scored"].sum()))
     shown = engine.shown()
     engine.finish()
     if ways.duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
@@ -108,11 +108,10 @@ def assemble(engine: Engine, columns: Columns, ways: Ways, notes: Sequence[Words
     return _settle_incomplete(_with_reading(panel, reading, labels, n), ways.incomplete)
 
 
-def _grouped(work: _Work, labels: Labels, scored: int) -> tuple[Units, Entries, int]:
-    """Tasks, or units of them, the scores of each, and the number of tasks."""
+def _grouped(work: _Work, labels: Labels, rows: int, scored: int) -> tuple[Units, Entries, int]:
+    """Tasks, or units of them, the scores of each, and the number of tasks. So many rows have as many tasks at most."""
     engine, duplicates, most = work.engine, work.ways.duplicates, work.ways.max_units
-    n = engine.count_tasks()
-    if n > (most or MOST_TASKS):
+    if rows > (most or MOST_TASKS) and (n := engine.count_tasks()) > (most or MOST_TASKS):
         if twins := _twins_of_many(engine, work.notes):
             _settle_twins(work, "task", twins)
             n = engine.count_tasks()
@@ -120,12 +119,12 @@ def _grouped(work: _Work, labels: Labels, scored: int) -> tuple[Units, Entries, 
     units = engine.tasks(labels)
     if twins := _twins(units.labels, "task"):
         _settle_twins(work, "task", twins)
-        units, n = engine.tasks(labels), engine.count_tasks()
+        units = engine.tasks(labels)
     _check_lengths("task", units.labels, engine.where)
     entries = engine.entries(units, labels, duplicates)
     if work.ways.alike != "different" and (twins := _parted(units, entries, len(labels.judge))):
         _settle_twins(work, "task", twins)
-        units, n = engine.tasks(labels), engine.count_tasks()
+        units = engine.tasks(labels)
         entries = engine.entries(units, labels, duplicates)
     if int(entries.rows.max(initial=0)) > 1:
         if duplicates == "error":
@@ -133,7 +132,7 @@ def _grouped(work: _Work, labels: Labels, scored: int) -> tuple[Units, Entries, 
         work.notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
     elif duplicates == "first" and scored > len(entries.rows):
         work.notes.append(say("panel.first-kept", count=scored - len(entries.rows)))
-    return units, entries, n
+    return units, entries, units.size
 
 
 def _stand_in(panel: Panel) -> tuple[Say, ...]:

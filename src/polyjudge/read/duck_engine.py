@@ -94,10 +94,7 @@ class DuckEngine:
         )
 
     def _label_table(self, table: str, labels: list[str]) -> None:
-        self.con.execute(
-            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT unnest(?::VARCHAR[]) AS label, unnest(range(?)) AS place",
-            [labels, len(labels)],
-        )
+        self.con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT unnest(?::VARCHAR[]) AS label", [labels])
 
     def _columns(self, sql: str) -> dict[str, list[Any]]:
         with engine_errors(self.where):
@@ -159,7 +156,8 @@ class DuckEngine:
                 f"(row_number() OVER (ORDER BY {order}) - 1)::INTEGER AS u{group}{weight} FROM {self._rows} "
                 "GROUP BY task"
             )
-        table = self._arrays("SELECT * EXCLUDE (h) FROM task_units ORDER BY u")
+        table = self._arrays("SELECT * FROM task_units ORDER BY u")
+        self._clash = len(np.unique(table["h"])) < len(table["h"])
         weights = None
         if self.weight:
             weights, top = (np.ma.filled(table[n].astype(float), np.nan) for n in ("w", "w_max"))
@@ -191,21 +189,20 @@ class DuckEngine:
             self.con.execute(
                 "CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, h, u FROM task_units JOIN units USING (raw_u)"
             )
+        ((clash,),) = self._rows_of("SELECT count(*) > count(DISTINCT h) FROM task_units")
+        self._clash = bool(clash)
         units = self._arrays("SELECT raw_u, w, mark FROM units ORDER BY u")
         places, mark = units["raw_u"].astype(np.int64), units["mark"].view(np.int64)
         return Units.by_hash(places, units["w"].astype(float), mark, each, labels, self.clustered)
 
     def _enumerate(self, labels: Labels) -> None:
         for axis in labels.used():
-            self._label_table(f"{axis}_labels", list(getattr(labels, axis)))
-            self.con.execute(
-                f"CREATE OR REPLACE TEMP TYPE {axis}_codes AS ENUM (SELECT label FROM {axis}_labels ORDER BY place)"
-            )
+            names = list(getattr(labels, axis))
+            self.con.execute(f"CREATE OR REPLACE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [names])
 
     def _match(self) -> str:
         """Join on the hash alone unless two tasks share one."""
-        ((clash,),) = self._rows_of("SELECT count(*) - count(DISTINCT h) FROM task_units")
-        return "hash(s.task) = t.h" + (" AND s.task = t.task" if clash else "")
+        return "hash(s.task) = t.h" + (" AND s.task = t.task" if self._clash else "")
 
     def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
         axes = labels.entry_axes()
