@@ -334,10 +334,13 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
+
+
 def _load(text: str) -> _Object | None:
     """The object that is the whole text."""
     try:
-        found = json.loads(text, object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
+        found = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, _Object) else None
@@ -355,12 +358,11 @@ def _inside(found: _Object, name: str, depth: int = 0) -> Iterator[tuple[bool, A
 def _edge_objects(text: str, name: str) -> list[_Object] | str:
     """The objects with a key of that name, when they stand at the edge of the answer; a reason when one does not."""
     out: list[tuple[int, int, _Object]] = []
-    decoder = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
     at, tries = text.find("{"), 0
     while at != -1 and tries < 200:
         tries += 1
         try:
-            found, end = decoder.raw_decode(text, at)
+            found, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
             continue
