@@ -10,7 +10,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.say import say
-from polyjudge.questions.drift.difference import difference
+from polyjudge.questions.drift.difference import _labels, difference
 from values import Cases, Said, one_cell_off, simulated
 
 CASES = Cases(__file__)
@@ -202,6 +202,13 @@ def drift_sentences() -> Any:
         say("range-changed", low=0, high=1, low_before=0, high_before=100),
         say("range-narrowed", low=40, high=60),
     ]
+
+
+@pytest.mark.parametrize("damaged", ["ab", [1, 2], None])
+def test_labels_of_an_audit_are_a_list_of_names(damaged: Any) -> None:
+    assert _labels(["a", "b"]) == ["a", "b"]
+    with pytest.raises(TypeError):
+        _labels(damaged)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,23 +77,23 @@ class Drift(Result):
     range_after: tuple[float, float]
     findings: tuple[Finding, ...]
     seed: int
-    kind: Kind = "none"
+    kind: Kind
     """What explains the change: see `polyjudge.explain`."""
-    broken: pd.DataFrame = field(default_factory=pd.DataFrame)
+    broken: pd.DataFrame
     """The cells that explain it: language, judge, change, low, high."""
-    effects: pd.DataFrame = field(default_factory=pd.DataFrame)
+    effects: pd.DataFrame
     """What the interaction does not show, of paired tasks: effect ("judge-offset", "language-shift", "discrimination":
     how much a judge's score rises with the other judges', over tasks, "agreement": the same over the systems of a task;
     these two need three judges), label, before, after,
     change, low, high, p (adjusted), changed. Empty for calibrators saved before, and for other tasks."""
-    runs: int = 1
+    runs: int
     """The error level is kept over this many comparisons with the same calibrator."""
-    new_systems: tuple[str, ...] = ()
-    gone_systems: tuple[str, ...] = ()
-    systems: pd.DataFrame = field(default_factory=pd.DataFrame)
+    new_systems: tuple[str, ...]
+    gone_systems: tuple[str, ...]
+    systems: pd.DataFrame
     """Systems that themselves changed: system, language ("(all)": everywhere), change (against the other systems), low,
     high, p (adjusted). The judges are compared without them."""
-    compared_systems: tuple[str, ...] = ()
+    compared_systems: tuple[str, ...]
     """Systems on which the judges are compared; empty where there are none."""
 
 
