@@ -6,8 +6,6 @@ import json
 from itertools import combinations
 from typing import Any
 
-import altair
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,6 +80,9 @@ def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: Audit) -> None:
         charts.grids.helped_grid(helped, 0.95),
         charts.lines.bars(few, "shots", "tau", "Title", "unit", reference=0.1),
     ]
+    import altair
+    import jsonschema
+
     schema = jsonschema.Draft7Validator(altair.load_schema())  # Altair asks it in steps, ten times as slow
     for picture in (*drawn, *more):
         spec = picture.to_dict()

@@ -11,15 +11,17 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page
 
 import polyjudge as pj
 from polyjudge.panel.labels import label
 from polyjudge.questions.audit.audit import Audit
 from polyjudge.report.schema import SCHEMA
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.slow
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
 
 import polyjudge as pj
 from refusals import lacks
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 COMMANDS = {
     "demo": ("demo",),

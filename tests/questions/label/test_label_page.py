@@ -6,13 +6,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
 
 import polyjudge as pj
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -31,7 +33,7 @@ HOSTILE = (
 )
 
 Make = Callable[..., Path]
-Open = Callable[[Path, Path], tuple[BrowserContext, Page, list[str]]]
+Open = Callable[[Path, Path], "tuple[BrowserContext, Page, list[str]]"]
 
 
 @pytest.fixture(scope="module")
