@@ -22,7 +22,6 @@ def reference() -> str:
 
 
 def _every(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-    """A command, and those of its own."""
     yield path, command
     for name, own in getattr(command, "commands", {}).items():
         yield from _every(f"{path} {name}", own)

@@ -103,7 +103,6 @@ class _Tasks:
         )  # fmt: skip
 
     def places(self, purchase: Purchase) -> list[int]:
-        """Items of the tasks to buy, in order."""
         return [p for task in self.order[purchase.start : purchase.stop] for p in self._places[task]]
 
     def cells(self, rule: Sequential, purchase: Purchase) -> set[tuple[str, str, str]]:
@@ -283,7 +282,6 @@ def audited_scores(path: Path, plan: Plan) -> Array | None:
 
 
 def _asked(plan: Plan) -> dict[str, list[str]]:
-    """What is compared."""
     return {"languages": [x.name for x in plan.languages], "judges": [x.name for x in plan.judges]}
 
 
@@ -340,7 +338,6 @@ def _joined(tasks: _Tasks, parts: list[_Part], asked: dict[str, list[str]]) -> I
 
 
 def _note(tasks: _Tasks, parts: list[_Part]) -> dict[str, Any]:
-    """What is kept in the store."""
     looks = {"looks": list(tasks.rule().looks), "order": tasks.order, "systems": list(tasks.named)}
     return {"settings": tasks.settings, **looks, "parts": [part.to_dict() for part in parts]}
 

@@ -213,7 +213,6 @@ class BatchDesk:
             self.desk.status.note = None
 
     def _collect_calls(self) -> None:
-        """All remaining calls that are in no batch under way."""
         sent = {call.key for batch in self.open for call, _ in batch.calls.values()}
         while isinstance(call := self.run.order.take(self.desk.judge.name), Call):
             if call.key not in sent:
@@ -398,7 +397,6 @@ def open_batches(run: Run, judge: str) -> list[Batch]:
 
 
 def _insert(batch: Batch, judge: str) -> list[Record]:
-    """The rows of a batch that is about to be sent."""
     sent = (batch.row, judge, batch.token, len(batch.calls), batch.reserved, batch.created)
     out: list[Record] = [Statement("insert into batches values (?, ?, ?, null, 'sending', ?, ?, ?, null, null)", sent)]
     for custom, (call, attempt) in batch.calls.items():

@@ -177,7 +177,6 @@ def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
 
 
 def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:
-    """Earlier scores of the plan's languages and judges."""
     from polyjudge.collect.adaptive import audited_scores
     from polyjudge.read import read_panel
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from statistics import median
 from typing import Any, NamedTuple
 
-from polyjudge.collect.languages import shipped
+from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.plan import Judge, Plan, Price, parse_price
 from polyjudge.collect.secrets import is_loopback
 from polyjudge.panel.errors import CollectError
@@ -21,24 +21,9 @@ from polyjudge.panel.labels import clean
 
 OUTPUT_GUESS = {"after": 100.0, "first": 300.0, "none": 12.0}
 """Output tokens guessed per call before anything is known, by where the reason stands (the paper's calls took 94)."""
-_SCRIPTS = {
-    "am": r"\u1200-\u139f", "ar": r"\u0600-\u06ff\u0750-\u077f", "bn": r"\u0980-\u09ff", "hi": r"\u0900-\u097f",
-    "th": r"\u0e00-\u0e7f", "ru": r"\u0400-\u052f", "uk": r"\u0400-\u052f", "zh": r"\u1100-\u11ff\u2e80-\uffef",
-    "ja": r"\u1100-\u11ff\u2e80-\uffef", "ko": r"\u1100-\u11ff\u2e80-\uffef",
-}  # fmt: skip
-"""Characters that are counted at the rate of a language with a script of its own."""
-_ELSEWHERE = (("zh", _SCRIPTS["zh"]), ("ru", r"\u0370-\u052f"), ("ar", r"\u0590-\u08ff"), ("hi", r"\u0900-\u0dff"),
-              ("th", r"\u0e00-\u109f"), ("am", r"\u1200-\u17ff"))  # fmt: skip
-_FAMILIES = (
-    (r"gpt-4o|gpt-4\.1|gpt-4\.5|gpt-[5-9]|gpt-oss|(^|/)o[1-9]", "o200k"),
-    (r"gpt-4|gpt-3\.5", "cl100k"),
-    (r"qwen|qwq", "qwen"),
-    (r"mistral|mixtral|magistral|codestral", "tekken"),
-    (r"deepseek", "deepseek"),
-    (r"llama-?3", "llama3"),
-    (r"gemma-?[34]", "gemma"),
-    (r"command-r", "command-r"),
-)
+_ELSEWHERE = (("zh", r"\u1100-\u11ff\u2e80-\uffef"), ("ru", r"\u0370-\u052f"), ("ar", r"\u0590-\u08ff"),
+              ("hi", r"\u0900-\u0dff"), ("th", r"\u0e00-\u109f"), ("am", r"\u1200-\u17ff"))  # fmt: skip
+"""Characters of other scripts than a language's own, and the language at whose rate they are counted."""
 FREE = ("ollama", "vllm", "sglang")
 """Providers that are servers of one's own: free unless the plan gives a price."""
 
@@ -113,7 +98,6 @@ def _look_up(judge: Judge, known: Mapping[str, Any], where: str) -> Price | None
 
 
 def expected_output(judge: Judge, plan: Plan) -> float:
-    """Output tokens expected per call before any was recorded."""
     guess = judge.output_tokens or OUTPUT_GUESS[plan.rubric.reason]
     most = judge.settings.get("max_tokens")
     return min(guess, most) if isinstance(most, int) else guess
@@ -161,27 +145,27 @@ def usage(con: sqlite3.Connection, prices: Prices | None = None) -> dict[str, di
 
 
 @cache
-def _rates() -> dict[str, dict[str, float]]:
-    found = json.loads((files("polyjudge.collect") / "tokens.json").read_text(encoding="utf-8"))
-    return {name: entry["rates"] for name, entry in found["tokenizers"].items()}
+def _tokenizers() -> dict[str, dict[str, Any]]:
+    return json.loads((files("polyjudge.collect") / "tokens.json").read_text(encoding="utf-8"))["tokenizers"]
 
 
 def family(model: str) -> str | None:
     """The tokenizer of a model; None when it was not measured."""
-    return next((name for pattern, name in _FAMILIES if re.search(pattern, model, re.IGNORECASE)), None)
+    known = _tokenizers().items()
+    return next((name for name, entry in known if re.search(entry.get("models", "$^"), model, re.IGNORECASE)), None)
 
 
 @cache
 def _by_script(language: str) -> tuple[tuple[str, Any], ...]:
     code = shipped(language) or "en"
-    own = [(code, _SCRIPTS[code])] if code in _SCRIPTS else []
-    return tuple((name, re.compile(f"[{chars}]")) for name, chars in (*own, *_ELSEWHERE))
+    own = {code: phrases(code)["script"]} if "script" in phrases(code) else {}
+    return tuple((name, re.compile(f"[{chars}]")) for name, chars in (*own.items(), *_ELSEWHERE))
 
 
 def characters(text: str, language: str = "en") -> dict[str, int]:
     """Characters of a text by the language whose rate they have."""
     code = shipped(language) or "en"
-    plain = "en" if code in _SCRIPTS else code
+    plain = "en" if "script" in phrases(code) else code
     out: dict[str, int] = {}
     rest = len(text)
     if not text.isascii():
@@ -199,7 +183,9 @@ def tokens(counts: dict[str, int], model: str) -> tuple[float, float, float]:
     """(expected, least, most) tokens of counted characters. A measured tokenizer was off by at most a fifth on other
     texts in all shipped languages; a third is allowed for. Another one lies between the measured ones."""
     known = family(model)
-    totals = {name: sum(n * rates[code] for code, n in counts.items()) for name, rates in _rates().items()}
+    totals = {
+        name: sum(n * entry["rates"][code] for code, n in counts.items()) for name, entry in _tokenizers().items()
+    }
     if known is not None:
         return totals[known], totals[known] * 3 / 4, totals[known] * 4 / 3
     return median(totals.values()), min(totals.values()), max(totals.values()) * 4 / 3

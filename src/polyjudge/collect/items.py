@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from polyjudge.collect.languages import SHIPPED, phrases
 from polyjudge.collect.plan import NEEDED, Plan
 from polyjudge.collect.store import Name, storable
 from polyjudge.panel.errors import CollectError
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
     from polyjudge.collect.probes import Probes as Made
 
 HUB = "https://huggingface.co/datasets/CohereLabsCommunity/multilingual-reward-bench/resolve/main/{code}/raw.json"
-MREWARDBENCH_CODES = {
-    "en": "eng_Latn", "ar": "arb_Arab", "tr": "tur_Latn", "zh": "zho_Hans", "hi": "hin_Deva", "ja": "jpn_Jpan",
-    "es": "spa_Latn", "de": "deu_Latn", "fr": "fra_Latn", "pt": "por_Latn", "it": "ita_Latn", "ru": "rus_Cyrl",
-    "uk": "ukr_Cyrl", "ko": "kor_Hang", "id": "ind_Latn", "vi": "vie_Latn",
-}  # fmt: skip
-"""M-RewardBench's names of the languages that have shipped prompts."""
-
 LABELS = ("id", "system", "replicate", "group", "cluster")
 """Keys of a plan's items that name columns of labels."""
 
@@ -249,14 +243,13 @@ def _long_enough(
     """Responses of one task more than asked for, drawn by the seed, and tasks that were passed over as too short."""
     import numpy as np
 
-    from polyjudge.collect.damage import graphemes
-    from polyjudge.collect.probes import FEWEST_GRAPHEMES
+    from polyjudge.collect.probes import long_enough
 
     names, rows, short = list(first), list[dict[str, Any]](), list[str]()
     for i in np.random.default_rng([seed, 21]).permutation(len(names)):
         fields = out.item(first[names[i]]).fields
         texts = {language: fields[language]["response"] for language in out.rows}
-        if min(len(graphemes(text[:1000])) for text in texts.values()) < FEWEST_GRAPHEMES:
+        if not long_enough(texts.values()):
             short.append(names[i])
             continue
         rows += [{"task": names[i], "language": language, "response": text} for language, text in texts.items()]
@@ -525,7 +518,7 @@ def _parsed(path: Path) -> Iterator[Any]:
 
 def _mrewardbench(plan: Plan, code: str) -> Path:
     """The file of a language: in the plan's folder, or fetched once into the cache."""
-    code = MREWARDBENCH_CODES.get(code, code)
+    code = phrases(code).get("mrewardbench", code) if code in SHIPPED else code
     if plan.items.path != "hub":
         path = plan.resolve(plan.items.path) / code / "raw.json"
         if not path.is_file():

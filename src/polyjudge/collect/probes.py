@@ -89,7 +89,7 @@ def make_probes(
         if len(long) > tasks:  # one more than asked for: the last needs the answer to another task
             break
         texts = (_text(row[response]) for row in table[names[i]].values())
-        (long if min(map(_size, texts)) >= FEWEST_GRAPHEMES else short).append(names[i])
+        (long if long_enough(texts) else short).append(names[i])
     chosen = long[:tasks]
     if not chosen:
         raise CollectError(f"No task has a response of at least {FEWEST_GRAPHEMES} characters in every language.")
@@ -184,8 +184,9 @@ def _text(value: Any) -> str:
     return str(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _size(text: str) -> int:
-    return len(graphemes(text[:1000]))
+def long_enough(texts: Iterable[str]) -> bool:
+    """Whether all of these can be damaged."""
+    return all(len(graphemes(text[:1000])) >= FEWEST_GRAPHEMES for text in texts)
 
 
 def _plain(text: str) -> str:

@@ -50,7 +50,6 @@ class Template:
 
     @property
     def digest(self) -> str:
-        """Hash of the wording."""
         return fingerprint("\0".join([self.text, *(f"{k}={v}" for k, v in sorted(self.constants.items()))]))
 
     @property

@@ -42,7 +42,6 @@ class FolderScores:
 
 
 def holds_run(folder: str | Path) -> bool:
-    """Whether a folder is a collection run."""
     return (Path(folder) / FILE).is_file()
 
 

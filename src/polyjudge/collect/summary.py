@@ -39,12 +39,10 @@ class Progress(Result):
 
     @property
     def begun(self) -> bool:
-        """Whether a look was taken."""
         return bool((self.answers["settled_at"] > 0).any() or self.answers["estimate"].notna().any())
 
     @property
     def open(self) -> pd.DataFrame:
-        """The questions without an answer."""
         return self.answers[self.answers["verdict"] == "open"]
 
 
@@ -97,17 +95,14 @@ class Summary(Result):
 
     @property
     def missing(self) -> int:
-        """Answers without a score."""
         return int(self.judges["missing"].sum())
 
     @property
     def refused(self) -> int:
-        """Answers without a score because the judge refused."""
         return int(self.judges["refused"].sum())
 
 
 def read_summary(folder: str | Path) -> Summary:
-    """The summary of a run folder."""
     with closing(open_store(Path(folder))) as con, damaged(Path(folder) / FILE):
         return summarise(con, Path(folder), {})
 
@@ -186,7 +181,6 @@ def read_progress(con: sqlite3.Connection) -> Progress | None:
 def _judges(
     plan: dict[str, Any], used: dict[str, dict[str, float]], prices: Prices, cells: pd.DataFrame, calls: int
 ) -> pd.DataFrame:
-    """One row for each judge of the plan."""
     counts = cells.groupby("judge")[["answers", "missing", "refused"]].sum()
     rows = []
     for judge in plan["judges"]:
@@ -204,7 +198,6 @@ def _judges(
 
 
 def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str], repeats: int) -> pd.DataFrame:
-    """One row for each language and judge of the plan."""
     every = pd.MultiIndex.from_product([languages, judges], names=["language", "judge"])
     counts = pd.read_sql_query(
         "select language, judge, count(*) as answers, sum(score is null) as missing, "

@@ -72,7 +72,6 @@ def _progress(s: Summary, p: Progress) -> Words:
 
 
 def _notes(s: Summary) -> list[Words]:
-    """What a person should know besides."""
     out: list[Words] = []
     if s.missing:
         out.append(say("collect.missing", count=s.missing, refused=s.refused))

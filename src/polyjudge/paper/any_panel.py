@@ -44,7 +44,6 @@ class PaperReport(Result):
     notes: tuple[Say, ...]
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        """The rows of a table."""
         return next(t.frame for t in self.tables if t.name == name)
 
     def to_frame(self) -> pd.DataFrame:

@@ -43,7 +43,7 @@ def write_devai(
     One line for each task and framework that has a workspace (workspaces/FRAMEWORK/TASK); frameworks are systems.
     `shared`: languages that all judge the English items, of which only the instructions are translated.
     """
-    kinds = typed(instances).table.set_index(["task", "requirement_id"])["type"]
+    kinds = typed(instances).set_index(["task", "requirement_id"])["type"]
     languages = ["English", *(name for name in LANGUAGES if name in translations and name != "English")]
     lines: dict[str, list[str]] = {language: [] for language in languages}
     for one in instances:
@@ -169,7 +169,6 @@ def write_verdicts(folder: Path, verdicts: pd.DataFrame, instances: list[dict[st
 
 
 def chosen_languages(text: str | None) -> list[str]:
-    """Languages of the paper, by a list of names."""
     names = list(LANGUAGES) if text is None else [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in LANGUAGES]
     if unknown or not names:
@@ -200,7 +199,6 @@ def translations(
 
 
 def example(name: str) -> str:
-    """A shipped example."""
     return (resources.files("polyjudge.collect") / "examples" / name).read_text(encoding="utf-8")
 
 

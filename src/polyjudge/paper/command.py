@@ -174,7 +174,6 @@ def _formats(text: str) -> tuple[str, ...]:
 
 
 def _emit(ctx: Context, result: Any, name: str, output: Path | None, formats: tuple[str, ...], full: bool) -> None:
-    """Show a result, and write it with its tables and figures."""
     from polyjudge.panel.files import new_folder
     from polyjudge.paper.run import write
     from polyjudge.questions.emit import show

@@ -23,7 +23,7 @@ from polyjudge.paper.follow_up import follow_up
 from polyjudge.paper.human_labels import CAVEAT, LabelCheck, check_labels
 from polyjudge.paper.ledger import Answer, Answers, Correction, Kind, Reproduction, answers_of, correction
 from polyjudge.paper.printed import Table, table
-from polyjudge.paper.requirements import GROUPS, Requirements
+from polyjudge.paper.requirements import GROUPS
 from polyjudge.paper.score_information import Information, information
 from polyjudge.paper.top_judge import TARGET, Decisions, decisions
 from polyjudge.paper.unseen import unseen_language
@@ -51,7 +51,7 @@ MANY = 10_000
 class Types:
     """The benchmark's requirements, and the ablation of their groups: {group: {raw, cbc}}."""
 
-    requirements: Requirements | None = None
+    requirements: pd.DataFrame | None = None
     tau: dict[str, dict[str, float]] | None = None
     dawid_skene: float | None = None
     """Held-out tau of Dawid-Skene on single requirements, as the text of the paper describes it."""
@@ -94,7 +94,6 @@ class Findings:
 
     @property
     def largest(self) -> float:
-        """The largest |interaction|."""
         return float(np.abs(double_centre(self.panel.cell_means)).max())
 
 
@@ -325,9 +324,10 @@ def _requirement_types(book: dict[str, Any], types: Types) -> dict[str, dict[str
     for group, row in book.items():
         counts: dict[str, int] = {}
         if known is not None:
-            counts = {name.lower().replace(" ", "_"): known.count(name) for name in GROUPS[group]}
-            counts |= {"requirements": known.count(*GROUPS[group]), "tasks": known.tasks(*GROUPS[group])}
-        reading, lacking = TYPE_MAP if known else NEED_INSTANCES, "" if types.tau else NEED_JUDGMENTS
+            here = known[known["type"].isin(GROUPS[group])]
+            counts = {name.lower().replace(" ", "_"): int((here["type"] == name).sum()) for name in GROUPS[group]}
+            counts |= {"requirements": len(here), "tasks": here["task"].nunique()}
+        reading, lacking = NEED_INSTANCES if known is None else TYPE_MAP, "" if types.tau else NEED_JUDGMENTS
         out[group] = {
             name: Answer((types.tau or {}).get(group, {}).get(name), basis="verdicts given", reading=lacking)
             if name in ("raw", "cbc")
@@ -456,7 +456,6 @@ def _beside(old: Mapping[str, Any] | pd.DataFrame, new: pd.DataFrame, *names: st
 
 
 def _corrections(found: Findings, types: Types) -> tuple[Correction, ...]:
-    """Of the DevAI part, without labels."""
     u, rev = found.uncertainty, found.reversals
     lost = rev.pairs[(rev.pairs["p_published"] <= rev.alpha) & ~rev.pairs["reverses"]]
     turned = rev.pairs[rev.pairs["delta"] > 0]
@@ -485,7 +484,6 @@ def _pairs(table: pd.DataFrame) -> str:
 
 
 def _seen(check: LabelCheck | None) -> tuple[Correction, ...]:
-    """What the panel knows about the work, with labels."""
     if check is None:
         return ()
     return correction("measured", s=check.signal, r=check.panel, check=check), correction("helped", check=check)

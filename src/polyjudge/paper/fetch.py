@@ -22,6 +22,7 @@ COMMIT = "4436df2ed3e93b402bd1d53db7cbbc3e45c5de73"
 LABELS = "https://raw.githubusercontent.com/metauto-ai/agent-as-a-judge"
 LABELS_COMMIT = "43c2fa7b84ef0c1522e8250576e6798bace29dd0"
 """The benchmark of which the DevAI tasks, their requirements and the human labels come (MIT licence)."""
+LABEL_FILES = ("instances.jsonl", "human_labels.csv")
 FILES: dict[Benchmark, str] = {
     "devai": "paper/analysis/run_level_scores.csv",
     "mrewardbench": "data/external_validation/mrewardbench_panel/analysis_1500_item/pilot_complete_panel.csv",
@@ -69,10 +70,8 @@ def fetch_labels(tasks: Sequence[str], frameworks: Sequence[str], *, source: str
 
     They are put together from one small file for each task, and for each task and framework.
     """
-    paths = cached_labels(must_exist=False)
-    assert paths is not None
-    if all(p.exists() for p in paths):
-        return paths
+    if (have := cached_labels()) is not None:
+        return have
     names = [f"devai/instances/{t}" for t in tasks]
     names += [f"judgment/{f}/human_as_a_judge/{t}" for f in frameworks for t in tasks]
     with tempfile.TemporaryDirectory() as folder:
@@ -93,16 +92,15 @@ def fetch_labels(tasks: Sequence[str], frameworks: Sequence[str], *, source: str
         for r in one["requirements"]
     ]
     head = "task,framework,requirement_id,satisfied"
-    parts = {paths[0].name: lines, paths[1].name: [head, *rows]}
-    write_texts(paths[0].parent, {name: "\n".join([*part, ""]) for name, part in parts.items()})
-    return paths
+    parts = zip(LABEL_FILES, (lines, [head, *rows]), strict=True)
+    first, second = write_texts(cache_folder() / LABELS_COMMIT, {name: "\n".join([*part, ""]) for name, part in parts})
+    return first, second
 
 
-def cached_labels(must_exist: bool = True) -> tuple[Path, Path] | None:
-    """Where the requirements and the labels are in the cache."""
-    folder = cache_folder() / LABELS_COMMIT
-    paths = folder / "instances.jsonl", folder / "human_labels.csv"
-    return paths if not must_exist or all(p.exists() for p in paths) else None
+def cached_labels() -> tuple[Path, Path] | None:
+    """The requirements and the labels in the cache, if they were fetched before."""
+    first, second = (cache_folder() / LABELS_COMMIT / name for name in LABEL_FILES)
+    return (first, second) if first.exists() and second.exists() else None
 
 
 def cached(benchmark: Benchmark) -> Path | None:

@@ -39,7 +39,6 @@ def before_after(means: pd.DataFrame, gap: float, title: str, measure: str, note
 
 
 def ranks_of(panel: Panel) -> Picture:
-    """Figure 2."""
     means = panel.matrix(panel.cell_means)
     return before_after(means, panel.tie_gap, "Ranks of the judges by language", "score")
 

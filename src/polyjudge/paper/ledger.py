@@ -89,13 +89,11 @@ class Ledger(Result):
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """Number of rows of each verdict."""
         have = self.rows["verdict"].value_counts()
         return {v: int(have.get(v, 0)) for v in VERDICTS}
 
     @property
     def differs(self) -> pd.DataFrame:
-        """The rows that do not agree."""
         return self.rows[self.rows["verdict"] == "differs"]
 
 
@@ -208,7 +206,6 @@ class Correction:
 
 
 def correction(name: str, **values: Any) -> Correction:
-    """A correction of data/corrections.json with its values."""
     return Correction(**{field: text.format(**values) for field, text in published.data("corrections")[name].items()})
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.estimate.kernels import double_centre, stream
+from polyjudge.estimate.resample import holm
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.files import read_csv
@@ -62,9 +63,7 @@ def metadata(panel: Panel, languages: Any, seed: int = 7) -> Metadata:
         p = float((1 + (null >= explained - 1e-12).sum()) / (1 + len(null)))
         variables.append((name, explained, p, float(np.quantile(null, 0.95))))
     out = pd.DataFrame(variables, columns=["variable", "explained", "p", "smallest"])
-    order = np.argsort(out["p"], kind="stable")
-    stepped = np.maximum.accumulate(out["p"].to_numpy()[order] * np.arange(len(out), 0, -1))
-    out["p_holm"] = np.minimum(1.0, stepped[np.argsort(order)])
+    out["p_holm"] = holm(out["p"].to_numpy())
     notes = (say("metadata.few", languages=len(beta), smallest=float(out["smallest"].min())), say("metadata.cause"))
     table = pd.DataFrame(rows, columns=["variable", "judge", "slope", "low", "high"])
     return Metadata(table=table, variables=out, notes=notes)

@@ -89,7 +89,6 @@ def shown(value: Any, digits: int | str | None = None) -> str:
 
 
 def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str | None] | None = None) -> str:
-    """A frame as a Markdown table."""
     digits = digits or {}
     marks = [":--" if _is_text(frame[c]) else "--:" for c in frame]
     lines = [
@@ -108,7 +107,6 @@ def markdown_text(text: object) -> str:
 
 
 def latex_text(text: object) -> str:
-    """Text without any meaning to LaTeX."""
     return clean(text, 2000).translate(LATEX)
 
 

@@ -50,12 +50,10 @@ def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, float | str | Non
 
 
 def key(path: Path) -> str:
-    """A path as text."""
     return " > ".join(path)
 
 
 def place(benchmark: Benchmark, path: Path) -> str:
-    """Where in the paper the number of a path stands."""
     return str(_first(benchmark, "place", path))
 
 

@@ -9,7 +9,6 @@ neither group.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +30,6 @@ RESAMPLES, SEED = 200, 9
 JUDGMENT_COLUMNS = ["task", "framework", "language", "backbone", "requirement_id", "satisfied"]
 
 
-@dataclass(frozen=True)
-class Requirements:
-    """The 365 requirements with task, requirement_id, category and type ("" for neither group)."""
-
-    table: pd.DataFrame
-
-    def count(self, *types: str) -> int:
-        """How many requirements have one of these types."""
-        return int(self.table["type"].isin(types).sum())
-
-    def tasks(self, *types: str) -> int:
-        """How many tasks have such a requirement."""
-        return int(self.table.loc[self.table["type"].isin(types), "task"].nunique())
-
-
 def read_instances(path: str | Path) -> list[dict[str, Any]]:
     """The benchmark's tasks, one JSON object a line: task, query, requirements with criteria and prerequisites."""
     where = clean(str(path), 300)
@@ -65,8 +49,8 @@ def read_instances(path: str | Path) -> list[dict[str, Any]]:
     return rows
 
 
-def typed(instances: list[dict[str, Any]]) -> Requirements:
-    """The requirements of the instances with their types."""
+def typed(instances: list[dict[str, Any]]) -> pd.DataFrame:
+    """task, requirement_id, category and type ("" for neither group) of every requirement."""
     known = data("requirements")
     chosen = {(n, r): kind for kind, tasks in known["others"].items() for n, ids in tasks.items() for r in ids}
     rows = []
@@ -76,10 +60,10 @@ def typed(instances: list[dict[str, Any]]) -> Requirements:
             category, id_ = r.get("category") or "", int(r["requirement_id"])
             kind = known["categories"].get(category, chosen.get((number, id_), ""))
             rows.append((one["task"], id_, category, kind))
-    return Requirements(pd.DataFrame(rows, columns=["task", "requirement_id", "category", "type"]))
+    return pd.DataFrame(rows, columns=["task", "requirement_id", "category", "type"])
 
 
-def read_judgments(path: str | Path, requirements: Requirements, panel: Panel) -> pd.DataFrame:
+def read_judgments(path: str | Path, requirements: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     """Verdicts on single requirements: the authors' folder, or a CSV file of them.
 
     The folder holds MODEL/LANGUAGE/FRAMEWORK/gray_box/TASK.json, one file for each run; the file has task, framework,
@@ -91,7 +75,7 @@ def read_judgments(path: str | Path, requirements: Requirements, panel: Panel) -
         table, where = table_of(path, JUDGMENT_COLUMNS, "verdicts, one row for each requirement,")
     if not table["satisfied"].dropna().isin([0, 1]).all() or table.duplicated(JUDGMENT_COLUMNS[:5]).any():
         raise PanelError(f"{where}: `satisfied` must be 0, 1 or empty, once for each run and requirement.")
-    joined = table.merge(requirements.table, how="left", on=["task", "requirement_id"])
+    joined = table.merge(requirements, how="left", on=["task", "requirement_id"])
     unknown = joined["type"].isna()
     if unknown.any():
         row = joined[unknown].iloc[0]
@@ -131,7 +115,6 @@ def _folder(folder: Path, panel: Panel) -> pd.DataFrame:
 
 
 def _run(path: Path) -> list[tuple[str, int, int]]:
-    """Task, requirement and verdict of one run."""
     try:
         run = read_json(path)
         task = str(run.get("name", path.stem))

@@ -108,13 +108,11 @@ def devai_instances(path: Source) -> list[dict[str, Any]]:
     """The benchmark's tasks: of a file, of the cache, or fetched."""
     from polyjudge.paper.requirements import read_instances
 
-    if path is None:
-        have = cached_labels()
-        if have is None:
-            panel = sources.devai_panel(fetch("devai", sources.devai_panel))
-            have = fetch_labels(panel.tasks, panel.replicates)
-        path = have[0]
-    return read_instances(path)
+    have = None if path else cached_labels()
+    if path is None and have is None:
+        panel = sources.devai_panel(fetch("devai", sources.devai_panel))
+        have = fetch_labels(panel.tasks, panel.replicates)
+    return read_instances(have[0] if have else path or "")
 
 
 def write(result: Reproduction | PaperReport, folder: str | Path, formats: Sequence[str] = FORMATS) -> list[Path]:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from polyjudge.collect.askers import make_asker
 from polyjudge.collect.models import Ask, Asker, Problem
@@ -43,7 +44,6 @@ class Translation:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a person should read it."""
         return bool(self.lost) or (self.alike is not None and self.alike < LIKE)
 
 
@@ -99,7 +99,7 @@ async def _all(todo: Mapping[str, str], language: str, judge: Judge, path: Path,
                 back = await _ask(asker, judge, _prompt(there, language, "English"))
             before, after = (re.findall(r"\w+", t.lower()) for t in (text, back))
             alike = round(difflib.SequenceMatcher(None, before, after, autojunk=False).ratio(), 3)
-            more = {"back": back, "alike": alike, "lost": _lost(text, there), "model": judge.model}
+            more: dict[str, Any] = {"back": back, "alike": alike, "lost": _lost(text, there), "model": judge.model}
             done[id_] = Translation(id=id_, source=text, translation=there, **more)
             if len(done) % SAVE_EVERY == 0:
                 _write(path, done)

@@ -95,7 +95,6 @@ def unseen_judge(
 
 
 def exchange(panel: Panel) -> Panel:
-    """The panel with languages and judges exchanged."""
     return Panel(
         panel.scores.transpose(0, 2, 1),
         panel.tasks,

@@ -53,7 +53,6 @@ def build(result: Reproduction, panel: Panel | None = None) -> Report:
 
 
 def build_report(result: PaperReport, panel: Panel | None = None) -> Report:
-    """The paper's tables of any panel."""
     n, k, m = result.shape
     step = Step(
         why="The tables as LaTeX, Markdown and CSV, and the figures", command="polyjudge paper report SCORES -o DIR"

@@ -12,20 +12,12 @@ SHIPPED = (
     "en", "ar", "tr", "zh", "hi", "ja", "es", "sw",
     "de", "fr", "pt", "it", "ru", "uk", "ko", "bn", "id", "vi", "th", "am",
 )  # fmt: skip
-_ALIASES = {
-    "en": ("eng",), "ar": ("ara", "arb"), "tr": ("tur",), "zh": ("zho", "cmn", "simplified chinese"), "hi": ("hin",),
-    "ja": ("jpn",), "es": ("spa",), "sw": ("swa", "swh", "kiswahili"), "de": ("deu", "ger"), "fr": ("fra", "fre"),
-    "pt": ("por",), "it": ("ita",), "ru": ("rus",), "uk": ("ukr",), "ko": ("kor",), "bn": ("ben", "bangla"),
-    "id": ("ind",), "vi": ("vie",), "th": ("tha",), "am": ("amh",),
-}  # fmt: skip
-"""Other codes and names of the shipped languages."""
 
 
 @cache
 def phrases(code: str) -> Mapping[str, Any]:
     """The phrases of a shipped language."""
-    found: dict[str, Any] = json.loads((files(__package__) / f"{code}.json").read_text(encoding="utf-8"))
-    return found
+    return json.loads((files(__package__) / f"{code}.json").read_text(encoding="utf-8"))
 
 
 @cache
@@ -38,7 +30,8 @@ def shipped(language: str) -> str | None:
     """The code of a shipped language given as code, name or code_Script; None when there is none."""
     name = language.lower().replace("-", "_")
     for code in SHIPPED:
-        known = (code, phrases(code)["name"].lower(), phrases(code)["native"].lower(), *_ALIASES[code])
+        say = phrases(code)
+        known = (code, say["name"].lower(), say["native"].lower(), *say["aliases"])
         if name in known or name.split("_")[0] in known:
             return code
     return None

@@ -66,7 +66,6 @@ def ensemble(block: Block) -> Array:
 
 
 def ensemble_parts(block: Block) -> tuple[Array, Array, Array]:
-    """The values by judge-only norm, z-score and quantile norm."""
     means, by, profile = judge_only(block), z_score(block), quantile(block)
     assert not isinstance(means, Map)
     assert isinstance(by, Map)
