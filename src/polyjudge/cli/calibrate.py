@@ -14,7 +14,6 @@ from polyjudge.questions import options as o
 if TYPE_CHECKING:
     from polyjudge.calibrate.base import Calibrator
     from polyjudge.panel.panel import Panel
-    from polyjudge.panel.scale import Scale
 
 OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
 
@@ -62,23 +61,20 @@ def calibrate(
     _check({"-o": output, "--save": save, "--target": target, "--extend": extend, "--clip": clip, "--mark": mark})
     panels = o.criteria_panels(ctx, scores, criterion, criteria)
     if len(panels) > 1:
-        given = {"--labels": labels, "--extend": extend, "--mark": mark, "--clip": clip or None}
-        return _each(
-            ctx, scores, panels, given, (output, save), method, shrink, column or "calibrated", spreadsheet_safe
-        )
+        _check_one({"--labels": labels, "--extend": extend, "--mark": mark, "--clip": clip or None})
+        return _each(ctx, scores, panels, (output, save), method, shrink, column or "calibrated", spreadsheet_safe)
     everything = next(iter(panels.values()))
     alone = _alone(everything, output is not None and labels is None and extend is None)
     panel = everything if extend else settle_incomplete(everything, inside=alone or labels is not None)
     scale = scale_of(panel)
-    endless = scale.kind == "open" and panel.declared_range is None
-    if clip and endless:
+    if clip and scale.kind == "open" and panel.declared_range is None:
         raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
     cal, notes = _fitted(panel, method, shrink, labels, extend, target)
     notes += () if extend or mark is not None or (alone and labels is None) else cal.advice(panel)
-    outside = 0 if mark is not None or endless else _outside(cal, panel, scale)
+    outside = 0 if mark is not None else _outside(cal, panel)
     if outside:
-        facts = {"of": int(panel.counts.sum()), "clipped": clip, "low": scale.low, "high": scale.high}
-        notes = (say("calibrate.outside", count=outside, **facts), *notes)
+        values = {"of": int(panel.counts.sum()), "clipped": clip, "low": scale.low, "high": scale.high}
+        notes = (say("calibrate.outside", count=outside, **values), *notes)
     if mark is not None:
         cal, notes = marked(cal, mark), (say("calibrate.mark"), *notes)
     named = column if column is not None else "calibrated" if mark is None else "margin"
@@ -88,12 +84,19 @@ def calibrate(
 
 
 def _check(given: dict[str, Any]) -> None:
+    """Options that do not go together."""
     if given["-o"] is None and given["--save"] is None:
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
     if given["--target"] is not None and given["--extend"] is None:
         raise UsageError("--target belongs to --extend.")
     if given["--clip"] and given["--mark"] is not None:
         raise UsageError("--mark leaves the scores as they are: there is nothing to --clip.")
+
+
+def _check_one(given: dict[str, Any]) -> None:
+    asked = next((flag for flag, value in given.items() if value is not None), None)
+    if asked is not None:
+        raise UsageError(f"{asked} works on one criterion at a time: read one of them.")
 
 
 def _alone(panel: Panel, by_judges: bool) -> bool:
@@ -108,15 +111,13 @@ def _alone(panel: Panel, by_judges: bool) -> bool:
 
 
 def _each(
-    ctx: Context, scores: str, panels: dict[str, Panel], given: dict[str, Any], places: tuple[str | None, Path | None],
-    method: str | None, shrink: bool, column: str, spreadsheet_safe: bool,
+    ctx: Context, scores: str, panels: dict[str, Panel], places: tuple[str | None, Path | None], method: str | None,
+    shrink: bool, column: str, spreadsheet_safe: bool,
 ) -> None:  # fmt: skip
     """A calibrator for each criterion, in one file; and each row's score by that of its criterion."""
     from polyjudge.calibrate.load import CriteriaCalibrator
     from polyjudge.estimate.identify import settle_incomplete
 
-    if asked := [flag for flag, value in given.items() if value is not None]:
-        raise UsageError(f"{asked[0]} works on one criterion at a time: read one of them.")
     whole = {name: settle_incomplete(panel) for name, panel in panels.items()}
     first = next(iter(panels.values()))
     said = {} if first.reading is None else first.reading.options
@@ -201,7 +202,14 @@ def _finish(
         print_written(written)
 
 
-def _outside(cal: Calibrator, panel: Panel, scale: Scale) -> int:
-    """Calibrated scores beyond the score scale, by the finest scores the panel holds."""
-    values, gap = cal.transform(panel).finest, panel.tie_gap
-    return int(((values < scale.low - gap) | (values > scale.high + gap)).sum())
+def _outside(cal: Calibrator, panel: Panel) -> int:
+    """Calibrated scores beyond the score scale, by the finest scores the panel holds. An open scale has no ends."""
+    import numpy as np
+
+    from polyjudge.panel.scale import scale_of
+
+    scale = scale_of(panel)
+    if scale.kind == "open" and panel.declared_range is None:
+        return 0
+    values = cal.transform(panel).finest
+    return int(np.count_nonzero((values < scale.low - panel.tie_gap) | (values > scale.high + panel.tie_gap)))
