@@ -32,12 +32,12 @@ from polyjudge.collect.models import (
     Problem,
     Reply,
     as_count,
+    told,
     unusable,
 )
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.secrets import redact
 from polyjudge.panel.errors import CollectError
-from polyjudge.panel.labels import clean
 
 if TYPE_CHECKING:
     import aiohttp
@@ -77,7 +77,7 @@ def _find(module: str, name: str, plan: Plan | None) -> Callable[..., Any]:
         for part in name.split("."):
             found = getattr(found, part)
     except Exception as error:  # whatever the module does when it is imported
-        raise unusable(f"{module}:{name} cannot be imported: {_said(error)}") from None
+        raise unusable(f"{module}:{name} cannot be imported: {told(error)}") from None
     if not callable(found):
         raise unusable(f"{module}:{name} is not a function")
     return found
@@ -106,10 +106,10 @@ class FunctionAsker(Asker):
         except Problem:
             raise
         except ImportError as error:
-            raise unusable(_said(error)) from None
+            raise unusable(told(error)) from None
         except Exception as error:
             raise Problem(
-                kind=type(error).__name__, message=_said(error), retry=True, paid=True,
+                kind=type(error).__name__, message=told(error), retry=True, paid=True,
                 latency=time.monotonic() - started,
             ) from None  # fmt: skip
         more = dict(found) if isinstance(found, Mapping) else {}
@@ -158,7 +158,7 @@ class ScorerAsker(FunctionAsker):
         try:
             self._score = factory(**judge.model_args)
         except Exception as error:
-            raise unusable(f"the scorer cannot be made: {_said(error)}") from None
+            raise unusable(f"the scorer cannot be made: {told(error)}") from None
 
     async def found(self, ask: Ask) -> Any:
         from inspect_ai.model import ChatMessageUser, ModelName, ModelOutput
@@ -203,7 +203,3 @@ async def _in_thread(call: Callable[[], Any]) -> Any:
 
     threading.Thread(target=work, daemon=True, name="polyjudge-judge").start()
     return await future
-
-
-def _said(error: BaseException) -> str:
-    return clean(redact(f"{type(error).__name__}: {' '.join(str(error).split())}"), 300)

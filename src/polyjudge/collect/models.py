@@ -223,10 +223,10 @@ class HttpAsker(Asker):
         except (aiohttp.ClientError, OSError, ValueError) as error:
             odd = isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientPayloadError)
             if odd or isinstance(error, aiohttp.ClientSSLError):
-                raise unusable(_words(error)) from None
+                raise unusable(told(error)) from None
             away = isinstance(error, aiohttp.ClientConnectorError)
             raise Problem(
-                kind="connection", message=_words(error), retry=True, latency=_since(started), paid=not away,
+                kind="connection", message=told(error), retry=True, latency=_since(started), paid=not away,
                 unreachable=away,
             ) from None  # fmt: skip
         if status != 200:
@@ -347,7 +347,7 @@ class InspectAsker(Asker):
         try:
             self._api = get_model(self.model, **arguments, **judge.model_args).api
         except Exception as error:  # a missing key or package, an unknown provider, a bad argument
-            raise unusable(_words(error)) from None
+            raise unusable(told(error)) from None
         client = getattr(self._api, "client", None)
         if client is not None and hasattr(client, "max_retries"):  # clients that repeat by themselves are told not to
             client.max_retries = 0
@@ -402,7 +402,7 @@ class InspectAsker(Asker):
         retry = away or bool(decision) or isinstance(error, (json.JSONDecodeError, UnicodeDecodeError))
         kind = _kind(status) if status else "connection" if retry else type(error).__name__
         return Problem(
-            kind=kind, message=_words(error), retry=retry, fatal=status in FATAL, latency=latency,
+            kind=kind, message=told(error), retry=retry, fatal=status in FATAL, latency=latency,
             retry_after=getattr(decision, "retry_after", None), paid=retry and status is None, unreachable=away,
         )  # fmt: skip
 
@@ -583,6 +583,7 @@ def _since(started: float) -> float:
     return time.monotonic() - started
 
 
-def _words(error: BaseException, most: int = 400) -> str:
-    text = clean(redact(" ".join(re.sub(r"\[/?[a-z ]+\]", "", str(error)).split())), most)
+def told(error: BaseException) -> str:
+    """What an error says, without keys and markup."""
+    text = clean(redact(" ".join(re.sub(r"\[/?[a-z ]+\]", "", str(error)).split())), 400)
     return f"{type(error).__name__}: {text}"

@@ -146,10 +146,11 @@ def worded(benchmark: Benchmark, given: Mapping[Path, Answer], words: Mapping[st
     one at the row's place.
     """
     taken = dict(published.leaves(published.load(benchmark)))
-    rules = [(re.compile(pattern), *more) for pattern, *more in published.data("answers")[benchmark]]
+    rules = [(re.compile(rule), (*said, "", "")[:3]) for rule, *said in published.data("answers")[benchmark]]
     out: Answers = {}
     for path in {**taken, **given}:
-        match, number, kind, reading = _rule(rules, published.key(path))
+        key = published.key(path)
+        match, (number, kind, reading) = next((m, said) for rule, said in rules if (m := rule.fullmatch(key)))
         answer = given.get(path)
         if answer is None:
             if kind != "setting":
@@ -167,7 +168,7 @@ def worded(benchmark: Benchmark, given: Mapping[Path, Answer], words: Mapping[st
         ]
         out[path] = replace(
             answer,
-            number=answer.number or number.format(*groups, **known),
+            number=number.format(*groups, **known),
             kind=answer.kind if answer.kind != "reproduced" or not kind else kind,
             basis="label" if kind == "label" else answer.basis,
             reading=answer.reading or reading.format(**known),
@@ -176,15 +177,6 @@ def worded(benchmark: Benchmark, given: Mapping[Path, Answer], words: Mapping[st
 
 
 PARTS = ("held-out tau", "low end", "high end", "full-fit tau")
-
-
-def _rule(rules: Sequence[Any], key: str) -> tuple[re.Match[str], str, Any, str]:
-    for pattern, number, *more in rules:
-        match = pattern.fullmatch(key)
-        if match:
-            kind, reading = (*more, "", "")[:2]
-            return match, number, kind, reading
-    raise AssertionError(f"no words for {key}")
 
 
 # --- what a reproduction gives back ---
