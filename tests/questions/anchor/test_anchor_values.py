@@ -125,7 +125,7 @@ def anchor_severe() -> Any:
 def anchor_sentences() -> Any:
     ends = {"low": 0.3, "high": 0.7}
     odd = [("annotator1", "noisy", 0.0), ("annotator2", "harsh", -4.0), ("a3", "mild", 5.0), ("a4", "mild", 6.0)]
-    told = {"most": True, "share": 0.5, "spread": 4.0, "spread_low": 3.0, "spread_high": 5.0, **ends}
+    told = {"most": True, "linked": False, "share": 0.5, "spread": 4.0, "spread_low": 3.0, "spread_high": 5.0, **ends}
     fall = {"free": 0.1, "free_low": 0.05, "free_high": 0.2, "removed": 0.5, "before": 8.0, "after": 4.0, **ends}
     best = {"best": "judge1", "sure": 0.9, "other": []}
     board = {"first": "system1", "tied": [], "same": True, "panel": "system2"}
@@ -135,9 +135,12 @@ def anchor_sentences() -> Any:
     return [
         *(say("raters.verdict", verdict=x, alpha=0.5, **ends) for x in ("alone", "well", "enough", "poor")),
         *(say("raters.odd", who=odd[:count]) for count in (1, 2, 3, 4)),
-        *(say("raters.explained", **told | {x: y}) for x, y in (("share", 0.5), ("share", 0.4), ("most", False))),
-        *(say("humans.error", above=a, below=b, alike=None) for a in (off, none) for b in (off, none)),
-        *(say("humans.error", above=off, below=none, alike=by) for by in (0.6, -0.6)),
+        *(
+            say("raters.explained", **told | {x: y})
+            for x, y in (("share", 0.5), ("share", 0.4), ("most", False), ("linked", True))
+        ),
+        *(say("humans.error", above=a, below=b, every=None) for a in (off, none) for b in (off, none)),
+        *(say("humans.error", above=off, below=none, every=(s, by * s, "fr")) for s in (4, -4) for by in (1, 2)),
         say("humans.link"),
         *(say("humans.fall", **fall | {"free": free, "low": low}) for free in (None, 0.1) for low in (0.0, 0.3)),
         *(say("humans.judges", **best | {x: y}) for x, y in (("best", None), ("sure", 0.9), ("sure", 0.8))),
@@ -152,7 +155,8 @@ def anchor_sentences() -> Any:
         *(say(f"anchor.chart{x}", agreement=y) for x in ("", "-text") for y in (True, False)),
         say("raters.linked", annotators=2, languages=3, of=4, language="language1", by=1.5, low=1.0, high=2.0),
         say("anchor.hurt", judge="judge1", language="language2", loss=3.0, low=2.0, high=4.0),
-        say("humans.open", open=2, languages=3, more=40, matters=2.5),
+        *(say("humans.open", open=x, languages=3, more=40, matters=2.5) for x in (1, 2)),
+        *(say("humans.raters-limit", open=x, languages=3) for x in (1, 2)),
     ]
 
 

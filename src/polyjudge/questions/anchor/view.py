@@ -116,7 +116,7 @@ def _raters_say(result: Anchor) -> list[Words]:
         out.append(say("raters.linked", of=len(r.by_language), **values))
     if h is not None and (h.by_annotators or h.explained[0] >= 0.2):
         values = _triple("spread spread_low spread_high", r.spread) | _triple("share low high", h.explained)
-        out.append(say("raters.explained", most=h.by_annotators, **values))
+        out.append(say("raters.explained", most=h.by_annotators, linked=bool(r.linked), **values))
     return out
 
 
@@ -129,9 +129,11 @@ def _humans_say(result: Anchor) -> list[Words]:
     ends = []
     for part in (clear[clear["error"] > 0].nlargest(1, "error"), clear[clear["error"] < 0].nsmallest(1, "error")):
         ends.append((part["language"].iloc[0], part["error"].iloc[0]) if len(part) else (None, 0.0))
-    same = len(clear) and len(panel) > 1 and np.ptp(panel["error"]) < 0.01 * h.matters
-    alike = float(panel["error"].mean()) if same else None
-    out: list[Words] = [say("humans.error", above=ends[0], below=ends[1], alike=alike)]
+    every, known = None, panel[panel["error"].notna()].sort_values("error", key=abs)
+    if len(clear) and len(known) > 1 and (len(clear) == len(known) or np.ptp(known["error"]) < 0.01 * h.matters):
+        least, most = known["error"].iloc[0], known["error"].iloc[-1]
+        every = (least, most, known["language"].iloc[-1]) if abs(np.sign(known["error"]).sum()) == len(known) else None
+    out: list[Words] = [say("humans.error", above=ends[0], below=ends[1], every=every)]
     if np.isfinite(h.fall.removed[0]):
         fall = _triple("removed low high", h.fall.removed) | {"before": h.fall.before[0], "after": h.fall.after[0]}
         free = {"free": None} if h.free is None else _triple("free free_low free_high", h.free)

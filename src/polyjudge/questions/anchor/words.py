@@ -35,8 +35,14 @@ def _explained(v: Values) -> str:
             ("Most" if v["share"] >= 0.5 else "Much")
             + " of the difference between languages may be your annotators: those of one language differ by "
             "{spread/spread_low/spread_high:points} points among themselves, which may be {share/low/high:share} "
-            "of it. Each labels in one language, so severity and language cannot be told apart: do not correct the "
-            "panel by it before people who read two have labelled (label make --link)."
+            "of it. "
+            + (
+                "What those of two languages labelled does not settle it: have them label more before you correct the "
+                "panel by it (label make --more --link)."
+                if v["linked"]
+                else "Each labels in one language, so severity and language cannot be told apart: do not correct the "
+                "panel by it before people who read two have labelled (label make --link)."
+            )
         )
     return (
         "Annotators of one language differ by {spread/spread_low/spread_high:points} points: that may be "
@@ -45,10 +51,14 @@ def _explained(v: Values) -> str:
 
 
 def _error(v: Values) -> str:
-    if v["alike"] is not None:
-        where = "above" if v["alike"] > 0 else "below"
-        by = points(abs(v["alike"]))
-        return f"Against them the panel is {by} points {where}, in every language alike as far as can be told."
+    if v["every"] is not None:
+        least, most, language = v["every"]
+        span, end = points(abs(least)), f", most in {escape(clean(language))}."
+        if points(abs(most)) == span:
+            end = "."
+        else:
+            span += f" to {points(abs(most))}"
+        return f"Against them the panel is {span} points {'above' if most > 0 else 'below'} in every language{end}"
     above, below = v["above"], v["below"]
     parts = [
         f"{points(abs(value))} points {word} in {escape(clean(language))}"
@@ -109,11 +119,14 @@ WORDS: dict[str, Template] = {
     "humans.board": _board,
     "humans.judges": _judges,
     "humans.open": lambda v: (
-        "{open} of {languages} languages are not settled: about {more} more labels a language would tell whether the "
+        f"{{open}} of {{languages}} languages {plural(v['open'], 'is', 'are')} not settled: about "
+        "{more} more labels a language would tell whether the "
         "panel is off there by more than {matters:.3g} points."
     ),
-    "humans.raters-limit": "{open} of {languages} languages are not settled, and more labels by the same people "
-    "would not settle them: ask another annotator there.",
+    "humans.raters-limit": lambda v: (
+        f"{{open}} of {{languages}} languages {plural(v['open'], 'is', 'are')} not settled, and more labels by the "
+        "same people would not change that: ask another annotator there."
+    ),
     "humans.settled": "Every language is settled: off, or within {matters:.3g} points.",
     "humans.skewed": "With fewer than 20 labels in a language, and skewed labels, intervals of its "
     "mean cover less than they say (about 90%).",
