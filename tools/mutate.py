@@ -66,6 +66,8 @@ EQUIVALENT: dict[str, str] = {
     "questions/check/words.py: 6 -> (7)": "there are six commands to name",
     "questions/compare/held_out.py: f\"full fit of {m.name}\" -> ('altered')": "names a stream of random numbers",
     "questions/judges/choose.py: 1e3 -> (1001.0)": "any large number: weights are brought to the sum of 1",
+    "questions/audit/explanation.py: judge[:, None] == np.arange(m) -> (judge[:, None] != np.arange(m))": "the rank is "
+    "the same: columns of languages add up to one",
 }
 """Alterations that change nothing that anybody can see: as printed, without the line -> why."""
 

@@ -87,6 +87,18 @@ def label_more_by_default() -> Any:
         return pj.label.make(panel, output=folder, more=True)
 
 
+@CASES
+def label_more_of_systems() -> Any:
+    panel = pj.Panel.from_array(np.random.default_rng(75).integers(1, 6, (12, 2, 2, 2)), declared_range=(1, 5))
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "labels"
+        pj.label.make(panel, output=folder, per_language=10, annotators=1)
+        for sheet in (folder / "sheets").glob("*.csv"):
+            table = pd.read_csv(sheet, dtype=str)
+            table.assign(label=[str(1 + i % 5) for i in range(len(table))]).to_csv(sheet, index=False)
+        return Said((pj.label.make(panel, output=folder, more=True, per_language=6),))
+
+
 def written(panel: pj.Panel, items: Any, **options: Any) -> dict[str, Any]:
     """What stands in the files that `label make` writes."""
     with TemporaryDirectory() as name:

@@ -52,7 +52,7 @@ def write_sheets(folder: Path, shown: list[Shown], asked: Mapping[str, Any], nam
             f"argilla/{stem}.json": json.dumps(_argilla(one), ensure_ascii=False, indent=1),
         }
         for place, text in texts.items():
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).parent.mkdir(exist_ok=True)
             write_texts(folder, {place: CONTROL.sub("\ufffd", text)})
         _excel(sheet, folder / "sheets" / f"{stem}.xlsx")
         rows.append((f"pages/{stem}.html", one.language, one.annotator, len(one.rows)))
