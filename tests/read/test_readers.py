@@ -523,3 +523,26 @@ def test_json_with_text_and_missing_keys(tmp_path: Path) -> None:
 def test_parquet_written_in_row_groups_keeps_row_order(tmp_path: Path, long: pd.DataFrame, expected: pj.Panel) -> None:
     pq.write_table(pa.Table.from_pandas(long), tmp_path / "s.parquet", row_group_size=5)
     assert pj.read_panel(tmp_path / "s.parquet").fingerprint == expected.fingerprint
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["1", "0", "-3", "007"], ["0.5", "1.0", "1.234", "12.345", "-0"], ["", None, "85"], ["56.123456789012345"],
+     ["123456789012345678901.5"], ["1", "1,5"], ["2", "n/a"],
+     ["1e3"], ["8/10"], ["50%"], ["+4"], [".5"], ["1_0"], ["\u0663"], [f"{i}" for i in range(1001)]],
+)  # fmt: skip
+def test_few_plain_numbers_have_the_profile_that_the_engine_finds(texts: list[str | None]) -> None:
+    """What is looked at one by one is what a query would have said, or is left to it."""
+    from polyjudge.read.formats.values import Profile, plain_profile, profile_sql
+
+    rows = [(text, i % 3 + 1) for i, text in enumerate(texts)]
+    counts, word = profile_sql("t", {})
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE x AS SELECT unnest(?::VARCHAR[]) AS t, unnest(?::INTEGER[]) AS n", [*zip(*rows, strict=True)]
+    )
+    cursor = con.execute(f"SELECT {counts}, bool_or({word}) AS words FROM x")
+    found = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+    odd = found.pop("words") or found["plain"] < sum(n for text, n in rows if text)
+    here = plain_profile(rows)
+    assert here == (None if odd or len(texts) > 1000 or texts[0] in ("1e3", "+4", ".5") else Profile(**found))

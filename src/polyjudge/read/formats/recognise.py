@@ -441,13 +441,16 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     one = " UNION ALL ".join(f"SELECT trim({t}) AS t FROM {source.relation}" for t in texts)
     one = f"SELECT t, count(*) AS n FROM ({one}) GROUP BY t"
     given = v.parse_map(draft.asked.map)
-    counts, is_word = v.profile_sql("t", given)
-    cursor = source.con.execute(f"SELECT {counts}, bool_or({is_word}) AS words FROM ({one})")
-    found = dict(zip((column[0] for column in cursor.description), cursor.fetchall()[0], strict=True))
-    grouped = f"SELECT t, n FROM ({one}) WHERE {is_word} ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
-    words = source.con.execute(grouped).fetchall() if found["words"] else []
-    found["words"] = {str(t): int(n) for t, n in words}
-    profile = v.Profile(**found, semicolons=source.delimiter == ";")
+    profile = None if given else v.plain_profile(source.con.execute(f"{one} LIMIT {v.FEW + 1}").fetchall())
+    if profile is None:
+        counts, is_word = v.profile_sql("t", given)
+        cursor = source.con.execute(f"SELECT {counts}, bool_or({is_word}) AS words FROM ({one})")
+        found = dict(zip((column[0] for column in cursor.description), cursor.fetchall()[0], strict=True))
+        grouped = f"SELECT t, n FROM ({one}) WHERE {is_word} ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
+        words = source.con.execute(grouped).fetchall() if found["words"] else []
+        found["words"] = {str(t): int(n) for t, n in words}
+        profile = v.Profile(**found)
+    profile = replace(profile, semicolons=source.delimiter == ";")
     return v.recognise(profile, given, draft.asked.decimal, where, lambda some: _where(source, texts, some))
 
 
