@@ -53,6 +53,7 @@ SKIPPED_ARGUMENTS = {
     "seed": "another draw, not another answer",
     "compact": "layout",
     "indent": "layout",
+    "ensure_ascii": "another spelling of the same JSON",
 }
 """Arguments and defaults of these names, and why no test need notice what becomes of them."""
 SKIPPED_CONSTANTS = ("BYTES", "BLOCK", "MEMORY", "SHOWN", "ROOM", "WIDTH", "LONGEST", "MOST_")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.questions.label.making import labels_next
 from values import Cases, Said, check, simulated
 
 CASES = Cases(__file__)
@@ -89,14 +90,18 @@ def label_more_by_default() -> Any:
 
 @CASES
 def label_more_of_systems() -> Any:
-    panel = pj.Panel.from_array(np.random.default_rng(75).integers(1, 6, (12, 2, 2, 2)), declared_range=(1, 5))
+    panel = pj.Panel.from_array(np.random.default_rng(75).integers(1, 6, (30, 2, 2, 2)), declared_range=(1, 5))
     with TemporaryDirectory() as name:
         folder = Path(name) / "labels"
         pj.label.make(panel, output=folder, per_language=10, annotators=1)
         for sheet in (folder / "sheets").glob("*.csv"):
             table = pd.read_csv(sheet, dtype=str)
             table.assign(label=[str(1 + i % 5) for i in range(len(table))]).to_csv(sheet, index=False)
-        return Said((pj.label.make(panel, output=folder, more=True, per_language=6),))
+        return Said((pj.label.make(panel, output=folder, more=True, per_language=3),))
+
+
+def test_without_labels_the_next_round_has_fifty() -> None:
+    assert labels_next(simulated(12, 2, 2, seed=76), None, None) == 50
 
 
 def written(panel: pj.Panel, items: Any, **options: Any) -> dict[str, Any]:

@@ -127,8 +127,9 @@ def _humans_say(result: Anchor) -> list[Words]:
     panel = h.table[h.table["judge"] == PANEL]
     clear = panel[(panel["error_low"] > 0) | (panel["error_high"] < 0)]
     ends = []
-    for part in (clear[clear["error"] > 0].nlargest(1, "error"), clear[clear["error"] < 0].nsmallest(1, "error")):
-        ends.append((part["language"].iloc[0], part["error"].iloc[0]) if len(part) else (None, 0.0))
+    for part in (clear[clear["error"] > 0], clear[clear["error"] < 0]):
+        far = part.sort_values("error", key=abs)
+        ends.append((far["language"].iloc[-1], far["error"].iloc[-1]) if len(far) else (None, 0.0))
     every, known = None, panel[panel["error"].notna()].sort_values("error", key=abs)
     if len(clear) and len(known) > 1 and (len(clear) == len(known) or np.ptp(known["error"]) < 0.01 * h.matters):
         least, most = known["error"].iloc[0], known["error"].iloc[-1]

@@ -118,7 +118,7 @@ def page(shown: Shown, ask: Mapping[str, Any], name: str, stem: str) -> str:
 
 
 def _sheet(shown: Shown) -> pd.DataFrame:
-    pair = bool(shown.rows) and len(shown.rows[0][2]) > 1
+    pair = any(len(texts) > 1 for _, _, texts in shown.rows)
     names = ["response_a", "response_b"] if pair else ["response"]
     rows = [(token, prompt, *texts, "", "") for token, prompt, texts in shown.rows]
     return pd.DataFrame(rows, columns=["item", "prompt", *names, "label", "skip"])
