@@ -107,16 +107,11 @@ def read_summary(folder: str | Path) -> Summary:
         return summarise(con, Path(folder), {})
 
 
-def stored_prices(con: sqlite3.Connection) -> Prices:
-    """The prices that a run was last priced with."""
-    stored = read_meta(con, "prices")
-    by_judge = {str(k): None if v is None else Price(**v) for k, v in stored["by_judge"].items()}
-    return Prices(str(stored["date"]), by_judge)
-
-
 def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> Summary:
     """Count what the store holds. `ended`: how the sitting that just ended went."""
-    plan, prices = read_meta(con, "plan"), stored_prices(con)
+    plan, priced = read_meta(con, "plan"), read_meta(con, "prices")
+    known = {str(k): None if v is None else Price(**v) for k, v in priced["by_judge"].items()}
+    prices = Prices(str(priced["date"]), known)
     used, repeats = usage(con, prices), plan["repeats"]
     names, languages = ([part["name"] for part in plan[axis]] for axis in ("judges", "languages"))
     cells = _cells(con, names, languages, repeats)

@@ -288,18 +288,17 @@ def _gain_text(external: External) -> str:
 def _corrections(means: pd.DataFrame, external: External | None, anchor: HumanAnchor | None) -> tuple[Correction, ...]:
     square = float((double_centre(means.to_numpy()) ** 2).mean())
     held = _gain_text(external) if external else "held out it needs the panel"
+    retracted = []
+    if anchor is not None:
+        total = anchor.by_language.set_index("language").loc["all"]
+        rates = {name: _rate(anchor, name) for name in ("raw", "calibrated")}
+        retracted.append(correction("m-retracted", total=total, proof=anchor.proof, **rates))
     return (
-        *(() if anchor is None else (_retracted(anchor),)),
+        *retracted,
         correction("m-instead", square=square, held=held),
         correction("m-agree", full_fit=FULL_FIT),
         correction("m-order", severity=SEVERITY),
     )
-
-
-def _retracted(anchor: HumanAnchor) -> Correction:
-    total = anchor.by_language.set_index("language").loc["all"]
-    rates = {name: _rate(anchor, name) for name in ("raw", "calibrated")}
-    return correction("m-retracted", total=total, proof=anchor.proof, **rates)
 
 
 def _external_table(book: dict[str, Any], external: External | None, answers: Answers) -> Table:

@@ -73,14 +73,10 @@ def em(labels: Array, there: Array, train: Array) -> Array:
         prior = np.clip(expected.sum(axis=1, keepdims=True) / w.sum(axis=1, keepdims=True), 1e-3, 1 - 1e-3)
         if_zero = np.log((1 - sensitivity) / specificity)
         odds = np.log(prior / (1 - prior)) + (np.log(sensitivity / (1 - specificity)) - if_zero) @ labels.T
-        new = _logistic(odds + if_zero @ there.T)
+        new = 1 / (1 + np.exp(-np.clip(odds + if_zero @ there.T, -700, 700)))
         moved = np.where(w > 0, np.abs(new - posterior[active]), 0.0).max(axis=1)
         posterior[active] = new
         active = active[moved >= CHANGE]
         if not len(active):
             break
     return posterior
-
-
-def _logistic(odds: Array) -> Array:
-    return 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
