@@ -90,7 +90,8 @@ def label_more_by_default() -> Any:
 
 @CASES
 def label_more_of_systems() -> Any:
-    panel = pj.Panel.from_array(np.random.default_rng(75).integers(1, 6, (30, 2, 2, 2)), declared_range=(1, 5))
+    scores = np.random.default_rng(75).integers(1, 6, (30, 2, 2, 2))
+    panel = pj.Panel.from_array(scores, systems=["x", "y"], declared_range=(1, 5))
     with TemporaryDirectory() as name:
         folder = Path(name) / "labels"
         pj.label.make(panel, output=folder, per_language=10, annotators=1)
