@@ -220,8 +220,10 @@ def only_one(table: Table, roles: Roles, asked: Asked, role: str) -> Place | Non
         return Place("", label=str(said[0])) if len(said) == 1 else None
     if role != "language" or asked.names.get(role) is not None or len(table.source.files) > 1 or table.leaves:
         return None
-    tasks = roles.found["task"][0] if "task" in roles.found else None
-    if conditions(table, roles) or (tasks and tasks.plain and in_two_parts(table.distinct(tasks.text))):
+    if "task" not in roles.found or conditions(table, roles):
+        return None
+    tasks = roles.found["task"][0]
+    if tasks.plain and in_two_parts(table.distinct(tasks.text)):
         return None
     return Place("", label=ONLY)
 
