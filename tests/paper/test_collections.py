@@ -237,7 +237,12 @@ def test_every_judge_of_the_shipped_plans_has_a_price(name: str, tmp_path: Path)
 
 
 def test_prepare_command(
-    cli: Any, models: Models, instances: list[dict[str, Any]], workspaces: Path, tmp_path: Path
+    cli: Any,
+    models: Models,
+    instances: list[dict[str, Any]],
+    workspaces: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text("\n".join(json.dumps(one) for one in instances))
@@ -260,9 +265,10 @@ def test_prepare_command(
     assert done.returncode == 0, done.stderr
     assert "doubtful" in done.stderr  # Swahili lost its backticks
     assert {p.name for p in (tmp_path / "two").iterdir()} >= {"plan.yaml", "items.English.jsonl", "items.Swahili.jsonl"}
-    other = cli("paper", "prepare", "mrewardbench", "-o", tmp_path / "three")
+    monkeypatch.chdir(tmp_path)
+    other = cli("paper", "prepare", "mrewardbench", "-o", "mrewardbench")  # the name of a benchmark is no file
     assert other.returncode == 0, other.stderr
-    assert (tmp_path / "three" / "prompts" / "en" / "rating.txt").exists()
+    assert (tmp_path / "mrewardbench" / "prompts" / "en" / "rating.txt").exists()
 
 
 def test_prompts_of_the_user_and_the_two_arm_control(

@@ -111,7 +111,7 @@ def report(
 @paper.command(cls=o.command_class((o.Overwrite,)))
 def prepare(
     ctx: Context,
-    benchmark: Annotated[Benchmark, Argument(help="devai or mrewardbench.")],
+    benchmark: Annotated[Benchmark, Argument(metavar="devai|mrewardbench", help="devai or mrewardbench.")],
     output: Annotated[
         Path, Option("-o", "--output", metavar="DIR", help="Folder for the plan, the items and the prompts.")
     ],
