@@ -256,7 +256,7 @@ def _check_paths(command: str, parameters: Sequence[Any], given: Mapping[str, An
     shown = {p.name: p.metavar for p in parameters}
     named = {n: v for n, v in given.items() if isinstance(v, (str, Path)) and str(v)}
     outputs = {OUTPUTS[n]: v for n, v in named.items() if n in OUTPUTS and shown[n] != RUN}
-    places = [p for p in parameters if "|" not in (p.metavar or "")]  # a choice of words names no file
+    places = [p for p in parameters if not (p.metavar or "").islower()]  # a choice of words (devai|...) names no file
     read = {p.name for p in places if p.param_type_name == "argument" or p.metavar in (RUN, *INPUTS)}
     inputs = [v for n, v in named.items() if n in read and (n not in OUTPUTS or shown[n] == RUN)]
     check_apart(outputs, [*inputs, *(Path(v) / "*" for v in inputs if os.path.isdir(v))])
