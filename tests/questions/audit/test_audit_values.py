@@ -20,6 +20,7 @@ from polyjudge.questions.audit.by_criterion import audit_criteria
 from polyjudge.questions.audit.latent import bounded
 from polyjudge.questions.audit.missing import missingness
 from polyjudge.questions.audit.robustness import sensitivity
+from polyjudge.questions.audit.view import _said as first_said
 from polyjudge.questions.audit.view import recovery_section
 from polyjudge.questions.compare.recovery import recovery
 from values import Cases, Said, binary, bound, holed, one_cell_off, probes, simulated, weighted
@@ -201,7 +202,8 @@ def probed(k: int, m: int, seed: int, sees: Any = 1.0, shift: Any = 0.0) -> Said
     known = {"declared_range": (0.0, 100.0)}
     asked = pj.Panel.from_array(scores, systems=("clean", "damage-1", "damage-2", "placebo-1"), **known)
     tasks = 60 + shift + rng.normal(0, 8, (20, 1, 1)) + rng.normal(0, 4, (20, k, m))
-    return audited(pj.Panel.from_array(tasks, **known), probes=asked)
+    found, *uses = audited(pj.Panel.from_array(tasks, **known), probes=asked)
+    return Said((found.advice.verdict, *uses))
 
 
 @CASES
@@ -375,7 +377,8 @@ def says_criteria() -> Any:
     narrow = pj.Panel.from_array(np.array(off.system_scores) / 100, systems=off.systems)
     with bound(budget, MOST_COMPARED=1000):
         wide = audit_criteria({"a": good, "b": good}, resamples=100)
-    return Said((*(audit_criteria(x, resamples=100) for x in (*every, {"a": narrow, "b": good})), wide))
+    found = [audit_criteria(x, resamples=100) for x in (*every, {"a": narrow, "b": good})]
+    return Said(first_said(x) for x in (*found, wide))
 
 
 @CASES
