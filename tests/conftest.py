@@ -199,14 +199,20 @@ def published_mrewardbench() -> dict[str, Any]:
 
 
 @pytest.fixture
-def logs_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inspect logs read in this process, which has loaded Inspect to write them: loading it again takes a second."""
+def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect logs and workbooks read in this process: one of its own for each loads Inspect, or at least Python."""
+    from polyjudge.panel.errors import PanelError
     from polyjudge.read import child
 
-    def here(kind: str, given: list[str], *_: Any, **__: Any) -> Iterator[Any]:
-        return (json.loads(json.dumps([path, row])) for path in given for row in child.inspect_rows(path))
+    def here(kind: str, given: list[str], shown: str, **_: Any) -> Iterator[Any]:
+        logs = ([path, row] for path in given for row in child.inspect_rows(path))
+        try:
+            yield from map(json.loads, map(json.dumps, child._excel(*given) if kind == "excel" else logs))
+        except Exception as error:
+            raise PanelError(f"{shown} cannot be read: {error}.") from None
 
-    monkeypatch.setattr("polyjudge.read.formats.inspect_logs.in_child", here)
+    for name in ("inspect_logs", "excel"):
+        monkeypatch.setattr(f"polyjudge.read.formats.{name}.in_child", here)
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def methods() -> Iterator[None]:
     REGISTRY.update(before)
 
 
-@pytest.mark.usefixtures("methods")
+@pytest.mark.usefixtures("methods", "read_here")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_code_blocks_run(page: Path, folder: Path, cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python blocks of a page share their names, as in a notebook. Plain commands run here, others in bash."""

@@ -69,7 +69,7 @@ def test_eval_logs_become_a_panel(tmp_path: Path) -> None:
         pj.read_panel(tmp_path)
 
 
-@pytest.mark.usefixtures("logs_here")
+@pytest.mark.usefixtures("read_here")
 def test_logs_without_a_language_say_where_to_put_it(tmp_path: Path) -> None:
     write_logs(tmp_path, "ja", tasks=1, language_in="nowhere")
     for place, path in enumerate(sorted(tmp_path.glob("*.eval"))):

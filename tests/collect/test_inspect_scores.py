@@ -89,7 +89,7 @@ def test_the_score_is_the_mean_of_what_transform_gives(logs: dict[str, Path], sa
     assert np.isclose(metrics["stderr"].value, np.std(values, ddof=1) / np.sqrt(6))
 
 
-@pytest.mark.usefixtures("logs_here")
+@pytest.mark.usefixtures("read_here")
 def test_the_new_score_is_not_read_as_a_judge(
     logs: dict[str, Path], panel: pj.Panel, saved: Path, tmp_path: Path
 ) -> None:

@@ -462,7 +462,7 @@ def test_inspect_logs_with_several_graders_in_a_sample(tmp_path: Path) -> None:
     same(pj.read_panel(tmp_path), expected_cells())  # a folder; a glob below
 
 
-@pytest.mark.usefixtures("logs_here")
+@pytest.mark.usefixtures("read_here")
 def test_inspect_lists_of_the_collect_reducer(tmp_path: Path) -> None:
     from inspect_ai.log._log import EvalScorer
 

@@ -159,7 +159,7 @@ def mock(name: str, says: str) -> Any:
     return get_model(f"mockllm/{name}", custom_outputs=answer, memoize=False)
 
 
-@pytest.mark.usefixtures("logs_here")
+@pytest.mark.usefixtures("read_here")
 def test_inspect_graders_that_are_models_are_the_judges(tmp_path: Path) -> None:
     """`model_graded_qa(model=get_model(...))` is logged as a dict."""
     pytest.importorskip("inspect_ai")
@@ -175,7 +175,7 @@ def test_inspect_graders_that_are_models_are_the_judges(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("logs_here")
+@pytest.mark.usefixtures("read_here")
 def test_inspect_scorers_are_judges_and_evaluated_models_are_systems(tmp_path: Path) -> None:
     """Two systems and two custom scorers are two judges, not four."""
     pytest.importorskip("inspect_ai")
