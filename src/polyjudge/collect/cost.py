@@ -158,14 +158,14 @@ def family(model: str) -> str | None:
 @cache
 def _by_script(language: str) -> tuple[tuple[str, Any], ...]:
     code = shipped(language) or "en"
-    own = {code: phrases(code)["script"]} if "script" in phrases(code) else {}
+    own = {code: phrases(code)["script"]} if phrases(code)["script"] else {}
     return tuple((name, re.compile(f"[{chars}]")) for name, chars in (*own.items(), *_ELSEWHERE))
 
 
 def characters(text: str, language: str = "en") -> dict[str, int]:
     """Characters of a text by the language whose rate they have."""
     code = shipped(language) or "en"
-    plain = "en" if "script" in phrases(code) else code
+    plain = "en" if phrases(code)["script"] else code
     out: dict[str, int] = {}
     rest = len(text)
     if not text.isascii():

@@ -518,7 +518,7 @@ def _parsed(path: Path) -> Iterator[Any]:
 
 def _mrewardbench(plan: Plan, code: str) -> Path:
     """The file of a language: in the plan's folder, or fetched once into the cache."""
-    code = phrases(code).get("mrewardbench", code) if code in SHIPPED else code
+    code = phrases(code)["mrewardbench"] or code if code in SHIPPED else code
     if plan.items.path != "hub":
         path = plan.resolve(plan.items.path) / code / "raw.json"
         if not path.is_file():
