@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import polyjudge as pj
 from polyjudge.calibrate.extend import extend
@@ -48,6 +49,8 @@ def test_a_new_language_by_the_definition(panel: pj.Panel, cal: pj.ConsensusCali
     assert newcomer.shrunk == pytest.approx(1 - factor)
     assert newcomer.tasks == 6
     assert newcomer.more_tasks > 0
+    t, table = stats.t.ppf(0.975, 5), newcomer.table
+    np.testing.assert_allclose((table["high"] - table["low"]) / 2, t * table["se"])
     assert abs(wider.interaction_.loc["sw"].sum()) < 1e-9
     effect = (few.scores[:, 3] - few.scores[:, :3].mean(axis=1) + cal.language_effect_.mean()).mean()
     assert wider.language_effect_["sw"] == pytest.approx(effect)

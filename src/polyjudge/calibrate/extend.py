@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 from polyjudge.calibrate.shrinkage import Spread
 from polyjudge.estimate.designs import RANK_TOLERANCE, Elimination, helmert
 from polyjudge.estimate.incomplete import entry_weights
+from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import CalibratorError, UsageError
 from polyjudge.panel.labels import clean
@@ -89,8 +90,7 @@ def extend(
     `target` is the half width, in score points, that the recommendation of further tasks aims at; without it, the
     recommendation aims at the accuracy of the cells already fitted.
     """
-    if not 0 < level < 1:
-        raise UsageError(f"level must lie between 0 and 1, not {level}.")
+    check_level(level)
     if target is not None and not panel.tie_gap < target < math.inf:
         raise UsageError(f"target must be a positive number of score points, above {panel.tie_gap:g}, not {target:g}.")
     level = panel.level_left(level)

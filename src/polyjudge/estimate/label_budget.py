@@ -14,6 +14,7 @@ from scipy.special import chdtri, stdtrit
 
 from polyjudge.estimate.few_labels import residual_spread
 from polyjudge.estimate.label_design import by_neyman, design_cuts, for_most
+from polyjudge.estimate.resample import check_level
 from polyjudge.estimate.severity import gold_weights
 from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.errors import PanelError, UsageError
@@ -36,8 +37,7 @@ def labels_needed(sd: Array, correlation: Array, tasks: Array, half_width: float
     """
     if not half_width > 0:
         raise UsageError("The half-width must be above 0.")
-    if not 0 < level < 1:
-        raise UsageError(f"level is a confidence level between 0 and 1, not {level}.")
+    check_level(level)
     sd, correlation, tasks = np.broadcast_arrays(sd, correlation, tasks)
     low, high = np.full(sd.shape, 1.0), np.minimum(np.maximum(np.asarray(tasks, float), 2.0), MOST)
 
