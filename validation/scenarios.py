@@ -53,6 +53,9 @@ APART[0] = (9, 3, -3, -9)
 EDGE = 2.0 * np.outer((1, -1, 1, -1), (1, -1, 1, -1))
 """Gaps that change by 8 between any two languages, or not at all."""
 
+NOISE = np.array([1.5, 1.0, 0.7])
+"""Times the noise of each language."""
+
 SWAP = np.zeros((4, 4))
 SWAP[:, 0], SWAP[0, 0] = 1.6, -1.6
 """The first judge stands 1.6 above the others, and in the first language 1.6 below."""
@@ -328,6 +331,18 @@ SHAPES: tuple[Scenario, ...] = (
     Scenario("lengths", "one judge of three pays for length; equal systems", "lengths", 40, 2, 3, ask={"quality": 0.0}),
     Scenario("lengths, better systems", "which write less", "lengths", 40, 2, 3, ask={"quality": 1.0}),
     Scenario("lengths, 15 tasks", "better systems write less", "lengths", 15, 2, 3, ask={"quality": 1.0}),
+    *(
+        Scenario(f"no tasks in common, {name}", about, "unjoined", tasks, 3, 4, ask=ask)
+        for name, about, tasks, ask in (
+            ("calm", "8, 20 and 60 tasks a language", 88, {"sizes": (8, 20, 60)}),
+            ("calm, systems", "three systems", 88, {"sizes": (8, 20, 60), "systems": True}),
+            ("calm, missing", "10% missing at random", 88, {"sizes": (8, 20, 60), "holes": 0.1}),
+            ("calm, unequal noise", "the fewest tasks have most", 88, {"sizes": (8, 20, 60), "noise": NOISE}),
+            ("calm, some shared", "two of three languages share 10 tasks", 100, {"sizes": (20, 20, 60), "shared": 10}),
+            ("a cell", "9 points off in the language of 20 tasks", 88, {"sizes": (20, 8, 60), "off": 9.0}),
+            ("a cell, systems", "9 points off, three systems", 88, {"sizes": (20, 8, 60), "off": 9.0, "systems": True}),
+        )
+    ),
     Scenario("three criteria", "nothing is off", "criteria", 60, 3, 4, ask={"fault": 0.0}),
     Scenario("three criteria, a fault", "15 points in one cell of one of them", "criteria", 60, 3, 4,
              ask={"fault": 15.0}),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.shown import Shown
@@ -132,9 +133,46 @@ def criteria(s: Scenario, seed: int) -> Found:
     return out
 
 
+def unjoined(s: Scenario, seed: int) -> Found:
+    """Every task has one language, some of few tasks, some of many: intervals of the interaction hold, a calm audit
+    warns of nothing, a judge that is off in one language is named."""
+    rng = np.random.default_rng([seed, 29])
+    sizes, k, m = s.ask["sizes"], s.languages, s.judges
+    both, q = s.ask.get("shared", 0), 3 if s.ask.get("systems") else 1
+    of = np.repeat(np.arange(k), sizes)
+    there = of[:, None] == np.arange(k)
+    there[:both, 1] = True  # tasks that the first two languages share
+    scores = 50 + rng.normal(0, 8, (len(of), 1, 1, 1)) + rng.normal(0, 4, m) + rng.normal(0, 3, (len(of), 1, 1, m))
+    scores = scores + rng.normal(0, 5, (k, 1)) + rng.normal(0, 4, (len(of), q, k, 1))
+    scores = scores + rng.normal(0, 5, (len(of), q, k, m)) * s.ask.get("noise", np.ones(k))[:, None]
+    off = np.zeros((k, m))
+    off[0, 0] = -float(s.ask.get("off", 0.0))
+    kept = there[:, None, :, None] & (rng.random(scores.shape) >= s.ask.get("holes", 0.0))
+    scores = np.where(kept, scores + off, np.nan)
+    panel = _panel(scores) if q > 1 else Panel.from_array(scores[:, 0])
+    found = audit(panel, resamples=FEW)
+    assert found.uncertainty is not None
+    assert found.explanation is not None
+    cells, truth = found.uncertainty.cells, double_centre(off).ravel()
+    low, high, band_low, band_high = (cells[name].to_numpy() for name in ("low", "high", "band_low", "band_high"))
+    out: Found = {
+        "error": cells["interaction"].to_numpy() - truth,
+        "interval coverage": float(((low <= truth) & (truth <= high)).mean()),
+        "band coverage": bool(((band_low <= truth) & (truth <= band_high)).all()),
+    }
+    named = found.explanation.cells["named"].to_numpy(bool)
+    if off.any():
+        out["the broken cell is named"] = bool((named == (off.ravel() != 0)).all())
+        out["a sound cell is named"] = bool(named[1:].any())
+    else:
+        out["audits without a warning"] = not [f.code for f in found.findings if f.weight >= 2]
+    return out
+
+
 CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "alone": alone,
     "placed": placed,
     "lengths": lengths,
     "criteria": criteria,
+    "unjoined": unjoined,
 }

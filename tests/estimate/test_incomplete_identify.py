@@ -73,7 +73,9 @@ def test_two_blocks_that_share_nothing() -> None:
     mask = np.zeros((20, 4, 4), bool)
     mask[:, :2, :2] = True
     mask[:, 2:, 2:] = True
-    for message in (refuse(holed(mask)), _refuse_settle(holed(mask))):
+    with pytest.raises(pj.PanelError) as settled:
+        settle_incomplete(holed(mask))
+    for message in (refuse(holed(mask)), str(settled.value)):
         assert not lacks(message, 2, "language", "judge", "task")
         assert re.search("English and German .* Ada and Bob.* Swahili and Hindi .* Cleo and Dan", message)
 
@@ -85,22 +87,37 @@ def test_parts_and_a_lonely_language_together() -> None:
     mask[10:, 1:3] = False
     panel = holed(mask)
     assert not lacks(refuse(panel), "Hindi", "one")
-    assert identified_part(panel).languages == ("German", "Swahili")
+    assert identified_part(panel).languages == ("English", "German", "Swahili")
 
 
-def test_languages_on_different_tasks_are_parts() -> None:
+def test_languages_on_different_tasks_are_joined_by_their_judges() -> None:
     mask = full()
     mask[:10, 2:] = False
     mask[10:, :2] = False
     panel = holed(mask)
-    for message in (refuse(panel), _refuse_settle(panel)):
-        assert re.search("2 .* task.* English and German .* all judges.* Swahili and Hindi .* all judges", message)
+    assert identified_design(panel) == "answers"
+    assert settle_incomplete(panel) is panel  # nothing is missing
+    mask[0, 0, 1] = mask[12, 2, 3] = False
+    note = settle_incomplete(holed(mask)).notes[-1]
+    assert note.values == {"missing": 2, "entries": 160, "share": 2 / 160, "design": "answers"}
+    with refused(pj.PanelError, 2, 160, "Swahili x Dan", 1, 10):
+        pj.read_panel(holed(mask).to_long(), incomplete="error")
+    assert pj.read_panel(holed(mask).to_long(), incomplete="drop").shape == (18, 4, 4)
+    assert pj.read_panel(panel.to_long(), incomplete="error").shape == panel.shape
 
 
-def _refuse_settle(panel: pj.Panel) -> str:
-    with pytest.raises(pj.PanelError) as caught:
-        settle_incomplete(panel)
-    return str(caught.value)
+def test_judges_that_share_no_answers_in_one_language() -> None:
+    """Of Swahili two judges scored other tasks than the two others: they cannot be compared there."""
+    mask = np.zeros((40, 4, 4), bool)
+    for language in range(4):
+        mask[10 * language : 10 * language + 10, language] = True
+    mask[20:25, 2, :2] = mask[25:30, 2, 2:] = False
+    part = identified_part(holed(mask))
+    assert part.languages == ("English", "German", "Hindi")
+    assert (part.notes[0].code, part.notes[0].values["label"]) == ("identify.apart", "Swahili")
+    mask[:5, 0, :2] = mask[5:10, 0, 2:] = mask[10:15, 1, :2] = mask[15:20, 1, 2:] = False
+    mask[30:35, 3, :2] = mask[35:40, 3, 2:] = False
+    assert re.search("8 parts", refuse(holed(mask)))
 
 
 def test_judges_on_different_tasks_are_parts() -> None:
@@ -110,12 +127,12 @@ def test_judges_on_different_tasks_are_parts() -> None:
     assert re.search("all languages .* Ada and Bob.* all languages .* Cleo and Dan", refuse(holed(mask)))
 
 
-def test_one_language_on_tasks_of_its_own_is_left_out() -> None:
-    mask = full()
+def test_one_language_on_tasks_of_its_own_by_judges_that_take_turns_is_left_out() -> None:
+    mask = full(22)
     mask[:14, 2] = False
-    mask[14:, [0, 1, 3]] = False
-    panel = holed(mask)
-    part = identified_part(panel)
+    mask[14:] = False
+    mask[np.arange(14, 22), 2, np.arange(8) % 4] = True
+    part = identified_part(holed(mask))
     assert part.languages == ("English", "German", "Hindi")
     assert len(part.tasks) == 14
     assert (part.notes[0].code, part.notes[0].values["label"]) == ("identify.apart", "Swahili")

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.estimate.incomplete import estimate_interaction, informing, sampling_panel
+from polyjudge.estimate.incomplete import estimate_interaction, informed_share, informing_interaction, sampling_panel
 from polyjudge.estimate.pairs import borrowed
 from polyjudge.estimate.resample import (
     bootstrap_t,
@@ -95,10 +95,10 @@ def uncertainty(
     constant = se <= noise_gap(panel)
     se = np.where(constant, 0.0, se)
     # A cell that happens to hold none of its judge's failed calls looks too sure: it borrows the judge's spread.
-    safe, _ = borrowed(in_groups(deviations, w)[0], beta.reshape(k, m), se.reshape(k, m))
-    half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * safe.ravel()
+    safe, _ = borrowed(in_groups(deviations, w)[0], beta.reshape(k, m), se.reshape(k, m), informed_share(panel))
+    half = stdtrit(informing_interaction(panel).ravel() - 1, (1 + level) / 2) * safe.ravel()
     critical, method = band_critical(deviations.reshape(n, -1), w, constant, level, resamples, seed)
-    band = (critical if panel.complete else own_critical(critical, n, informing(panel).ravel())) * se
+    band = (critical if panel.complete else own_critical(critical, n, informing_interaction(panel).ravel())) * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
     clear = np.where(constant, same_sign * k * m <= 1 - level, np.abs(beta) > band)
@@ -155,7 +155,7 @@ def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: f
     if constant.any():
         notes.append(say("uncertainty.constant-cells", constant=int(constant.sum()), cells=constant.size))
     if not panel.complete:
-        notes.append(say("uncertainty.missing"))
+        notes += [] if panel.whole else [say("uncertainty.missing")]
     elif panel.declared_range is None:
         notes.append(say("uncertainty.observed-scale", low=low, high=high))
     if np.isnan(scores):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
 
-Design = Literal["complete", "paired", "additive"]
+Design = Literal["complete", "paired", "additive", "answers"]
 
 CHUNK_BYTES = 32 << 20
 RANK_TOLERANCE = 1e-9
@@ -24,11 +24,12 @@ def helmert(n: int) -> Array:
 
 
 def basis(k: int, m: int, design: Design) -> Array:
-    """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
-    if design == "paired":
-        rows, columns = helmert(k), helmert(m)
-        return np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
-    return helmert(k * m).reshape(-1, k, m)
+    """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive", each language centred
+    over its judges for "answers"."""
+    if design == "additive":
+        return helmert(k * m).reshape(-1, k, m)
+    rows, columns = helmert(k) if design == "paired" else np.eye(k), helmert(m)
+    return np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
 
 
 def reciprocal(total: Array) -> Array:
@@ -70,9 +71,12 @@ class Elimination:
         entries = there.sum(axis=(1, 2)).astype(np.float64)
         if self.design == "additive":
             return np.asarray(entries - (entries > 0), dtype=np.float64)
+        inside = np.asarray(entries - np.asarray(there.any(axis=2)).sum(axis=1), dtype=np.float64)
+        if self.design == "answers":
+            return inside
         judges = np.asarray(there.any(axis=1))
         parts = (judges / self._linked.sum(axis=2)).sum(axis=1).round()
-        return entries - np.asarray(there.any(axis=2)).sum(axis=1) - judges.sum(axis=1) + parts
+        return inside - judges.sum(axis=1) + parts
 
     @cached_property
     def judges(self) -> Array:
@@ -98,6 +102,8 @@ class Elimination:
             mean = weighted.sum(axis=(2, 3), keepdims=True) * self._total[:, None, None, None]
             return weighted - w * mean
         row = weighted.sum(axis=3) * self._rows[:, None]
+        if self.design == "answers":
+            return weighted - w * row[..., None]
         judge = (weighted.sum(axis=2) - row @ self.weights) @ self.judges
         row -= (judge @ np.swapaxes(self.weights, 1, 2)) * self._rows[:, None]
         out = weighted - w * (row[..., None] + judge[..., None, :])
@@ -113,6 +119,8 @@ class Elimination:
             mean = (flat @ cells.ravel()) * self._total * times
             return covered * cells - (mean @ flat).reshape(k, m)
         row = np.einsum("glb,lb->gl", w, cells) * self._rows
+        if self.design == "answers":
+            return covered * cells - np.einsum("gl,glb->lb", row * times[:, None], w)
         judge = np.einsum("glb,lb->gb", w, cells) - np.einsum("gl,glb->gb", row, w)
         judge = np.einsum("gb,gbc->gc", judge, self.judges)
         row -= np.einsum("gb,glb->gl", judge, w) * self._rows
@@ -131,9 +139,10 @@ class Elimination:
             flat = w.reshape(g, -1)
             return covered - flat.T @ (flat * (self._total * times)[:, None])
         index = np.arange(m)
-        factor = np.swapaxes(np.linalg.cholesky(self.judges * times[:, None, None]), 1, 2)
+        if self.design == "paired":
+            factor = np.swapaxes(np.linalg.cholesky(self.judges * times[:, None, None]), 1, 2)
         step = max(1, CHUNK_BYTES // (8 * k * m * m))
-        for i in range(0, g, step):
+        for i in range(0, g if self.design == "paired" else 0, step):
             part = slice(i, i + step)
             own = -np.swapaxes(w[part], 1, 2)[..., None] * (w[part] * self._rows[part][:, :, None])[:, None]
             own[:, index, :, index] += np.moveaxis(w[part], 2, 0)  # (g, judge, language, judge): rows eliminated

@@ -22,7 +22,7 @@ AXES = ("language", "judge")
 
 
 def identified_design(panel: Panel) -> Design | None:
-    """The first design of "complete", "paired", "additive" under which every cell is identified; None if none is."""
+    """The first of "complete", "paired", "additive", "answers" that identifies the interaction; None if none does."""
     if panel.complete:
         return "complete"
     cells = float(panel.shape[1] * panel.shape[2])
@@ -36,12 +36,22 @@ def identified_design(panel: Panel) -> Design | None:
     patterns = _patterns(panel)
     if paired_rank_is_full(patterns):
         return "paired"
-    return "additive" if len(_task_parts(patterns)) == 1 else None
+    if len(_task_parts(patterns)) == 1:
+        return "additive"
+    return None if _unjoined(patterns).any() else "answers"
+
+
+def _unjoined(patterns: Array) -> Mask:
+    """(k, m): cells whose judge shares no chain of answers with most of the judges of the language."""
+    out = np.zeros(patterns.shape[1:], bool)
+    for language, lacking in enumerate(out):
+        lacking[:] = ~_task_parts(patterns[:, [language]])[0][0]
+    return out
 
 
 def _patterns(panel: Panel) -> Array:
     """(g, k, m) what tasks may have scored, as 0 and 1."""
-    return distinct((panel.counts > 0).astype(np.float64))[0]
+    return distinct((~np.isnan(panel.scores)).astype(np.float64))[0]
 
 
 def paired_rank_is_full(patterns: Array) -> bool:
@@ -98,9 +108,9 @@ def settle_incomplete(panel: Panel, inside: bool = False) -> Panel:
     panel.require_crossed()
     if panel.complete:
         return panel
-    missing, total = int(np.isnan(panel.scores).sum()), panel.scores.size
+    missing, total = int((np.isnan(panel.scores) & panel.own[..., None]).sum()), int(panel.own.sum()) * panel.shape[2]
     part = identified_part(panel)
-    if part.complete:
+    if part.complete or not missing:
         return part
     if any(isinstance(note, Say) and note.code == "panel.missing" for note in part.notes):
         return part
@@ -128,7 +138,7 @@ def identified_part(panel: Panel) -> Panel:
         there = _scored(part)
         for parts in (_grid_parts(there), _task_parts(_patterns(part))):
             rivals = [x for x in parts if _holds_interaction(x)]
-            if len(rivals) > 1 or (not rivals and there.all()):
+            if len(rivals) > 1 or (not rivals and there.all() and _unjoined(_patterns(part)).any(axis=1).all()):
                 raise PanelError(_parts_message(part, rivals or parts, reasons))
         axis, index, reason = _weakest(part, there)
         reasons.append(reason)
@@ -199,7 +209,13 @@ def _weakest(panel: Panel, there: Mask) -> tuple[int, int, Say]:
     """The language (axis 0) or judge (axis 1) to leave out next, its index, and why."""
     for found in _lonely(panel, there, out=True):
         return found
-    axis, i = _costs_least(panel, ~(_task_parts(_patterns(panel))[0] if there.all() else there))
+    bad = ~there
+    if there.all():
+        patterns = _patterns(panel)
+        alone = _unjoined(patterns)
+        bad = alone & ~_task_parts(patterns)[0]
+        bad = bad if bad.any() else alone
+    axis, i = _costs_least(panel, bad)
     names = panel.languages, panel.judges
     if there.all():
         return axis, i, say("identify.apart", label=names[axis][i])
@@ -217,7 +233,7 @@ def _costs_least(panel: Panel, bad: Mask) -> tuple[int, int]:
 
 def _scored(panel: Panel) -> Mask:
     """(k, m): cells with any score."""
-    return np.asarray((panel.counts > 0).any(axis=0))
+    return np.asarray((~np.isnan(panel.scores)).any(axis=0))
 
 
 def _holds_interaction(part: Mask) -> bool:

@@ -1,9 +1,10 @@
 """Cell means and interaction of a panel with holes, by least squares within tasks (docs/methods.md, section 14).
 
-Two designs. "paired": score = task:language + task:judge + cell, which no task, language or judge effect can bias.
-"additive": score = task + cell, for panels where too few tasks have two languages scored by the same two judges. Both
-come down to normal equations for the cells, summed over tasks after the task's own terms have been eliminated. A
-complete panel gives the closed form of docs/methods.md, section 2, bit for bit.
+Three designs. "paired": score = task:language + task:judge + cell, which no task, language or judge effect can bias.
+"additive": score = task + cell, for panels where too few tasks have two languages scored by the same two judges.
+"answers": score = task:language + cell, for languages that no tasks join. All come down to normal equations for the
+cells, summed over tasks after the task's own terms have been eliminated. A complete panel gives the closed form of
+docs/methods.md, section 2, bit for bit.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ _sampled: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
 class InteractionEstimate:
     """Cell means, interaction and what each task contributes to them.
 
-    design : "complete" (closed form), "paired" or "additive"
-    cells : (k, m) cell means as if every task had been scored everywhere
+    design : "complete" (closed form), "paired", "additive" or "answers"
+    cells : (k, m) cell means as if every task had been scored everywhere; of "answers", as if every judge had scored
+        every answer of the language
     interaction : (k, m) their double centring
     tasks : (k, m) number of units that inform each cell
     influence : (n, k, m) one value per unit, with (unit-weighted) mean `interaction`; its spread gives the sandwich
@@ -75,6 +77,12 @@ class InteractionEstimate:
         weights = entry_weights(panel)
         there = weights > 0
         self._scores = np.where(there, panel.scores, 0.0)
+        if design == "answers":
+            self._fit = self._level = _Fit(*distinct(weights), self._scores, design)
+            self.interaction = double_centre(self._fit.cells)
+            self.cells = self._answer_levels(self._units[None], self._fit.cells[None])[0]
+            self.tasks = (there & (there.sum(axis=2, keepdims=True) > 1)).sum(axis=0)
+            return
         # Judge and language effects need levels, which the paired design has eliminated: they come from the additive.
         if like is None:
             patterns, group = distinct(weights)
@@ -96,7 +104,8 @@ class InteractionEstimate:
         return self._centred(self._fit.deviations())
 
     def _centred(self, deviations: Array) -> Array:
-        out: Array = double_centre(double_centre(deviations) * self._scale)
+        own = deviations if self.design == "answers" else double_centre(deviations)
+        out: Array = double_centre(own * self._scale)
         out += self.interaction
         return out
 
@@ -105,6 +114,8 @@ class InteractionEstimate:
         if self.design == "complete":
             return self._scores
         deviations = self._level.deviations()
+        if self.design == "answers":
+            return self._answer_influence(deviations * self._scale)
         own = self._centred(deviations) if self._fit is self._level else self.influence
         moved = deviations * self._per_unit
         covered = unit_mean(self._task_means[1][self._some], self._units[self._some]).reshape(self.cells.shape)
@@ -129,7 +140,7 @@ class InteractionEstimate:
         if self.design == "complete":
             return np.eye(p)
         shape = self._fit.inverse
-        if self.design == "additive":
+        if self.design != "paired":
             turn = basis(k, m, "paired").reshape(p, -1) @ self._fit.basis.reshape(len(shape), -1).T
             shape = turn @ shape @ turn.T
         return shape * (p / np.trace(shape))
@@ -164,12 +175,46 @@ class InteractionEstimate:
             return cells, double_centre(cells)
         times = np.asarray(multiplicity, dtype=np.float64)
         effects = self._level.resample(times)
+        if self.design == "answers":
+            return self._answer_levels(weight, effects), double_centre(effects)
         raw, share = self._task_means
         total = weight @ self._some
         with np.errstate(invalid="ignore", divide="ignore"):  # nothing but empty tasks drawn: effects are NaN too
             grand = (weight @ raw - np.einsum("rc,rc->r", weight @ share, effects.reshape(len(effects), -1))) / total
         interaction = double_centre(effects if self._fit is self._level else self._fit.resample(times))
         return effects + grand[:, None, None] - double_centre(effects) + interaction, interaction
+
+    @property
+    def answered(self) -> Array:
+        """(n, k): 1 where a task has any score in a language, else 0. Of "answers" only."""
+        return self._answers[2]
+
+    @cached_property
+    def _answers(self) -> tuple[Array, Array, Array]:
+        """Weighted mean of each answer's scores (n, k), each entry's share in it (n, k, m), and whether it has any."""
+        weights = self._fit.weights[self._fit.group]
+        share = weights * reciprocal(weights.sum(axis=2, keepdims=True))
+        return (share * self._scores).sum(axis=2), share, share.sum(axis=2).round()
+
+    def _answer_levels(self, weight: Array, effects: Array) -> Array:
+        """Effects (R, k, m) at the mean level of their language's answers, with unit weights (R, n)."""
+        mean, share, some = self._answers
+        n, k, m = share.shape
+        covered = (weight @ share.reshape(n, -1)).reshape(-1, k, m)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a language of which nothing was drawn: effects are NaN
+            level = (weight @ mean - (covered * effects).sum(axis=2)) / (weight @ some)
+        return effects + level[..., None]
+
+    def _answer_influence(self, moved: Array) -> Array:
+        """`cell_influence` from what each unit moves the effects."""
+        mean, share, some = self._answers
+        part = some * self._units[:, None] / (self._units @ some)
+        covered = np.einsum("tl,tlb->lb", part, share)
+        level = mean - (share * self._fit.cells).sum(axis=2) - (self.cells - self._fit.cells)[:, 0]
+        n, own = len(part), np.maximum(some.sum(axis=0), 2)
+        level *= part * np.sqrt((n - 1) / n * own / (own - 1)) * self._per_unit[:, 0]
+        moved = moved - moved.mean(axis=2, keepdims=True)
+        return moved + (level - (moved * covered).sum(axis=2))[..., None] + self.cells
 
     @cached_property
     def _task_means(self) -> tuple[Array, Array]:
@@ -210,8 +255,8 @@ class InteractionEstimate:
 def estimate_interaction(panel: Panel) -> InteractionEstimate:
     """Cell means and interaction of a panel, complete or not.
 
-    The design is the first of "complete", "paired", "additive" that identifies every cell. A panel that none identifies
-    raises a PanelError that names the unconnected parts.
+    The design is that of `identified_design`. A panel that none identifies raises a PanelError that names the
+    unconnected parts.
 
     >>> import numpy as np
     >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]], [[0, np.nan], [1, 2]]])
@@ -332,6 +377,31 @@ def informing(panel: Panel) -> Array:
     return np.maximum(fewer * there.astype(np.float64), 2.0)
 
 
+def informing_interaction(panel: Panel) -> Array:
+    """(k, m) the same for the interaction. Of "answers" it is a cell of one language less the mean over languages, each
+    known from tasks of its own: degrees of freedom as Satterthwaite's, by the noise that each language shows."""
+    tasks = informing(panel)
+    if panel.complete or (estimate := estimate_interaction(panel)).design != "answers":
+        return tasks
+    k = len(panel.languages)
+    moved = sum_clusters((estimate.cell_influence - estimate.cells) * panel.weights[:, None, None], panel.cluster)
+    noise = ((moved - moved.mean(axis=2, keepdims=True)) ** 2).sum(axis=0) / k**2
+    own = (k - 1) ** 2 * noise
+    total = own + noise.sum(axis=0) - noise
+    square = own**2 / (tasks - 1)
+    noise = noise**2 / (tasks - 1)
+    square += noise.sum(axis=0) - noise
+    return np.where(square > 0, 1 + total**2 / np.where(square > 0, square, 1.0), tasks)
+
+
+def informed_share(panel: Panel) -> float:
+    """Share of the values of `sampling_panel` that a task (cluster) informs: of "answers" not those of other languages,
+    which stand at the mean."""
+    if panel.complete or (estimate := estimate_interaction(panel)).design != "answers":
+        return 1.0
+    return float((sum_clusters(estimate.answered, panel.cluster) > 0).mean())
+
+
 def effective_units(weights: Array) -> float:
     """One more than the degrees of freedom of the error of a weighted mean (Bell and McCaffrey, for CR2)."""
     share = weights / weights.sum()
@@ -433,8 +503,8 @@ def sum_kinds(times: Array, kind: NDArray[np.int64]) -> Array:
 
 def entry_weights(panel: Panel) -> Array:
     """(n, k, m) weight of each entry: its rows, at least one for each task of its unit; 0 where missing."""
-    counts = panel.counts.astype(np.float64)
-    return np.where(counts > 0, np.maximum(counts, panel.weights[:, None, None]), 0.0)
+    counts = np.maximum(panel.counts.astype(np.float64), panel.weights[:, None, None])
+    return np.where(np.isnan(panel.scores), 0.0, counts)
 
 
 class _Fit:
@@ -524,7 +594,9 @@ class _Fit:
         """(k, m) share of each interaction's variance that residuals do not show: 1 / n in a complete panel."""
         pull = self.inverse @ self.matrices
         part = np.einsum("g,gpq->pq", self.times, pull @ pull) @ self.inverse
-        cells = double_centre(self.basis).reshape(len(self.basis), -1)
+        # a task moves the cells of its own languages: of "answers" each language is corrected for its own tasks
+        cells = self.basis if self.design == "answers" else double_centre(self.basis)
+        cells = cells.reshape(len(cells), -1)
         own, all_of_it = ((cells * (x @ cells)).sum(axis=0) for x in (part, self.inverse))
         return (own / all_of_it).reshape(self.basis.shape[1:])
 

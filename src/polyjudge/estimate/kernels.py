@@ -121,9 +121,24 @@ def draw_blocks(
 
 
 def draw_block(
-    units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None = None
+    units: int,
+    size: int,
+    seed: int,
+    index: int,
+    cluster: NDArray[np.int64] | None = None,
+    strata: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`."""
+    """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`.
+
+    strata : (units,) codes of groups of units. Each is drawn for itself, so that none runs empty
+    """
+    if strata is not None:
+        out = np.zeros((size, units), np.int64)
+        for stratum in np.unique(strata):
+            at = np.flatnonzero(strata == stratum)
+            own = np.unique(at if cluster is None else cluster[at], return_inverse=True)[1]
+            out[:, at] = _draw_block(len(at), size, seed, index, own, int(stratum))
+        return out
     alone = cluster is None or np.array_equal(cluster, np.arange(units))
     if alone and size <= BLOCK and units * BLOCK <= KEPT:
         return _kept_block(units, seed, index)[:size].astype(np.int64)
@@ -136,8 +151,10 @@ def _kept_block(units: int, seed: int, index: int) -> NDArray[np.int16]:
     return _draw_block(units, BLOCK, seed, index, None).astype(np.int16)
 
 
-def _draw_block(units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    rng = np.random.default_rng([seed, index])
+def _draw_block(
+    units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None, *more: int
+) -> NDArray[np.int64]:
+    rng = np.random.default_rng([seed, index, *more])
     drawn = units if cluster is None else int(cluster.max()) + 1
     counts = rng.integers(drawn, size=(size, drawn))
     if counts.size <= SMALL:

@@ -66,11 +66,13 @@ def order_pairs(
     seed: int = 7,
     tasks: Array | None = None,
     gap: float = 0.0,
+    share: float = 1.0,
 ) -> PairOrder:
     """Order of q things in s scopes from their values per task, (n, s, q).
 
     tasks : (s, q) number of tasks behind each value where fewer than n inform it
     gap : standard errors up to this are rounding; a pair without spread is judged by the signs of its tasks
+    share : of the values that their tasks inform; the others stand at the mean
 
     Pairs are worked on in blocks of `COLUMNS` (pair, scope) together, whatever their number.
     """
@@ -80,7 +82,7 @@ def order_pairs(
     i, j = pair_index(q)
     step = max(1, COLUMNS // s)
     blocks = [
-        _block(values, weights, i[x : x + step], j[x : x + step], tasks, gap, resamples, seed)
+        _block(values, weights, i[x : x + step], j[x : x + step], tasks, gap, resamples, seed, share)
         for x in range(0, len(i), step)
     ]
     largest = np.max([b.pop("largest") for b in blocks], axis=0)
@@ -98,14 +100,14 @@ def order_pairs(
 
 def _block(
     values: Array, weights: Array, i: NDArray[np.int64], j: NDArray[np.int64], tasks: Array | None,
-    gap: float, resamples: int, seed: int,
+    gap: float, resamples: int, seed: int, share: float,
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     """The pairs (i, j): arrays (s, p) and (p,) of `PairOrder`, their sign tests `signs` (s, p), and the largest |t| by
     resample and scope (R, s)."""
     n = len(values)
     differences = values[..., i] - values[..., j]
     mean, se = mean_and_se(differences, weights)
-    se, carried = borrowed(differences, mean, se)
+    se, carried = borrowed(differences, mean, se, share)
     null, thin = _null(differences, weights, se, gap, resamples, seed)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(thin, 0.0, mean / np.where(se > gap, se, 1.0))
@@ -146,13 +148,15 @@ def _null(
     return null.reshape(-1, s, p), thin.reshape(s, p)
 
 
-def borrowed(differences: Array, mean: Array, se: Array) -> tuple[Array, Array]:
+def borrowed(differences: Array, mean: Array, se: Array, share: float = 1.0) -> tuple[Array, Array]:
     """(s, p) standard errors, at least those of all scopes together where a few tasks carry nearly all of the spread;
-    and (p,) the share of the squared deviations (n, s, p) in the largest `TOP` of them, scopes pooled."""
+    and (p,) the share of the squared deviations (n, s, p) in the largest `TOP` of them, scopes pooled.
+
+    share : of the deviations that are not 0 by design"""
     n, s, p = differences.shape
     square = np.sort(((differences - mean) ** 2).reshape(n * s, p), axis=0)
     total = square.sum(axis=0)
-    few = max(1, int(np.ceil(TOP * n * s)))
+    few = max(1, int(np.ceil(TOP * n * s * share)))
     carried = ratio(square[-few:].sum(axis=0), total)
     return np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se), carried
 

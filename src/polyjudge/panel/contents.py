@@ -62,7 +62,7 @@ class Summary(Record):
             clusters=len(panel.clusters),
             source=panel.reading.words() if panel.reading is not None else "",
             constant=panel.observed_range[1] - panel.observed_range[0] <= panel.tie_gap,
-            whole=panel.complete and panel.systems_complete,
+            whole=panel.whole,
             **{name: getattr(panel, name) for name in ("looks", "unanswered", "reading")},
         )
 

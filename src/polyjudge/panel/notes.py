@@ -19,6 +19,8 @@ def _missing(v: Values) -> str:
     text = "{missing} of {entries} entries ({share:.1%}) have no score: cell means are least squares within tasks"
     if v["design"] == "paired":
         return text
+    if v["design"] == "answers":
+        return text.replace("tasks", "answers")
     return text + (
         ", with task and cell effects only: too few tasks have two languages scored by the same two judges, so a "
         "judge's own view of single tasks is not removed"
@@ -69,7 +71,7 @@ WORDS: dict[str, Template] = {
         + ("{others} scored no task in it" if v["kind"] == "language" else "it scored no task in {others}")
         + ", and a row or column with a hole has no mean"
     ),
-    "identify.apart": "{label} shares no task with the rest, so what differs there may be the tasks; left out",
+    "identify.apart": "{label} shares too few answers with the rest to be compared; left out",
     "gold.other-scores": "The labels were drawn by other scores than these: {count} of {of} labelled items have moved. "
     "Each counts by the chance it was drawn with.",
     "gold.bare": lambda v: (

@@ -234,6 +234,11 @@ class Panel:
         return self.system_scores is None or not bool(np.isnan(self.system_scores).any())
 
     @property
+    def whole(self) -> bool:
+        """Whether every judge scored every answer of a language's own tasks."""
+        return not (bool(self.lost.any()) or self.unanswered)
+
+    @property
     def order_known(self) -> bool | None:
         """Whether the order of showing is known in both ways; None where the scores are no verdicts on pairs."""
         if self.shown is not None:
@@ -278,6 +283,29 @@ class Panel:
         inside a language is still told; what compares languages task by task is not."""
         return len(self.languages) > 1 and not bool(np.triu(self.shared, 1).any())
 
+    @property
+    def strata(self) -> NDArray[np.int64] | None:
+        """(n,) the language of each task, where every task and cluster has one; else None."""
+        if not self.apart:
+            return None
+        of = (self.counts > 0).any(axis=2).argmax(axis=1)
+        one = len(np.unique(np.stack([self.cluster, of]), axis=1).T) == len(np.unique(self.cluster))
+        return of if one else None
+
+    @cached_property
+    def own(self) -> NDArray[np.bool_]:
+        """(n, k): tasks that should be there in a language: its own, and those of all languages that tasks join it
+        with. A task of another is not missing there."""
+        joined = (self.shared > 0) | (np.diag(self.shared) == 0)  # a language without any score lacks every task
+        part, before = np.arange(len(joined)), None
+        while before is None or (part != before).any():
+            before, part = part, np.where(joined, part, len(part)).min(axis=1)
+        own = np.zeros((len(self.tasks), len(joined)), bool)
+        for each in np.unique(part):
+            own[:, part == each] = np.asarray((self.counts[:, part == each] > 0).any(axis=(1, 2)))[:, None]
+        own[~own.any(axis=1)] = True
+        return own
+
     def require_crossed(self) -> None:
         """Raise a PanelError unless there are two languages and two judges."""
         for labels, word in ((self.languages, "language"), (self.judges, "judge")):
@@ -294,11 +322,13 @@ class Panel:
         missing, most = self.missing(), 8
         cells = (f"{clean(r.language)} x {clean(r.judge)} {r.missing} of {r.tasks} tasks" for r in missing.itertuples())
         more = f"; and {len(missing) - most} more cells" if len(missing) > most else ""
+        asked = int(self.own.sum()) * len(self.judges)
+        listed = "; ".join(islice(cells, most)) + more
+        lost = f"{int(missing['missing'].sum())} of {asked} entries have no score: {listed}"
         raise PanelError(
             f"The panel is incomplete and {purpose} need every task scored in every language by every judge: "
-            f"{int(missing['missing'].sum())} of {self.scores.size} entries have no score: "
-            f"{'; '.join(islice(cells, most))}{more}. Score them, or drop the tasks, languages or judges that lack "
-            "them (panel.select or --incomplete drop)."
+            f"{lost if len(missing) else 'no task is in all languages'}. Score them, or drop the tasks, languages or "
+            "judges that lack them (panel.select or --incomplete drop)."
         )
 
     @cached_property
@@ -307,10 +337,8 @@ class Panel:
         that none did was not there to be judged."""
         if self.system_scores is not None:
             answers = (~np.isnan(self.system_scores)).any(axis=3).sum(axis=(0, 1))
-        elif self.apart:
-            answers = (self.counts > 0).any(axis=2).sum(axis=0)
         else:
-            answers = np.full(len(self.languages), len(self.tasks))
+            answers = self.own.sum(axis=0)
         out = np.repeat(answers[:, None], len(self.judges), axis=1)
         return out if self.absent is None else np.where(self.absent, 0, out)
 
@@ -323,15 +351,16 @@ class Panel:
 
     @property
     def unanswered(self) -> int:
-        """Answers (task, system, language) that no judge scored; 0 without systems."""
+        """Answers (task, system, language) of a language's own tasks that no judge scored; 0 without systems."""
         if self.system_scores is None:
             return 0
-        return int(np.isnan(self.system_scores).all(axis=3).sum())
+        return int((np.isnan(self.system_scores).all(axis=3) & self.own[:, None]).sum())
 
     def missing(self) -> pd.DataFrame:
         """Cells that lack scores: language, judge, missing (tasks without a score), tasks, share; worst first."""
-        lacking = np.isnan(self.scores).sum(axis=0) * (1 if self.absent is None else ~self.absent)
-        n = len(self.tasks)
+        lacking = (np.isnan(self.scores) & self.own[..., None]).sum(axis=0)
+        lacking *= 1 if self.absent is None else ~self.absent
+        n = np.broadcast_to(np.maximum(self.own.sum(axis=0), 1)[:, None], lacking.shape)
         frame = self.long(missing=lacking, tasks=n, share=lacking / n)
         frame = frame[frame["missing"] > 0]
         return frame.sort_values("missing", ascending=False, kind="stable", ignore_index=True)
@@ -569,13 +598,14 @@ class Panel:
         if self.replicates:
             parts[0] += f" x {len(self.replicates)} replicates"
         low, high = self.range
+        gone = int((np.isnan(self.scores) & self.own[..., None]).sum())
         parts += [
             *([f"  systems:   {some(self.systems)}"] if self.systems else []),
             f"  languages: {some(self.languages)}",
             f"  judges:    {some(self.judges)}",
             f"  scores:    {self.n_scores} in [{low:g}, {high:g}]"
             + ("" if self.declared_range else " (observed)")
-            + ("" if self.complete else f", {int(np.isnan(self.scores).sum())} entries missing"),
+            + (f", {gone} entries missing" if gone else ""),
         ]
         if self.grouping is not None:
             parts.append(f"  groups:    {some(self.grouping.labels)} ({self.grouping.name})")

@@ -598,11 +598,11 @@ def _mean(at: Any, entries: Entries, shape: tuple[int, ...]) -> Array:
 
 
 def _settle_incomplete(panel: Panel, incomplete: str) -> Panel:
-    if panel.complete or incomplete == "estimate":
+    whole = np.atleast_1d(~(np.isnan(panel.scores) & panel.own[..., None]).any(axis=(1, 2)))
+    if whole.all() or incomplete == "estimate":
         return panel
     if incomplete == "error":
         panel.require_complete("the analyses asked for")
-    whole = np.atleast_1d(~np.isnan(panel.scores).any(axis=(1, 2)))
     if int(whole.sum()) < 2:
         raise PanelError(
             f"Only {int(whole.sum())} of {len(whole)} tasks have a score in every language by every judge, so none "

@@ -121,7 +121,7 @@ def read_panel(
         return source
     if by is not None and language is not None:
         raise UsageError("by (--by) takes the place of language (--language): give one of them.")
-    return _assembled(_understood(source, Asked.of({**said, "language": by or language}), said), said)
+    return _assembled(_understood(source, Asked.of(said), said), said)
 
 
 def _assembled(found: Understood, said: Mapping[str, Any]) -> Panel:

@@ -159,7 +159,16 @@ def audit_replicates_with_holes() -> Any:
 def audit_languages_apart() -> Any:
     rows = simulated(40, 2, 3, systems=3, seed=48).to_long()
     keep = (rows["task"].str[-1].astype(int) < 5) == (rows["language"] == "language1")
-    return pj.audit(pj.read_panel(rows[keep]), resamples=100)
+    return pj.audit(pj.read_panel(rows[keep]), resamples=100, threshold=50)
+
+
+@CASES
+def says_languages_apart_that_judges_share_not() -> Any:
+    rows = simulated(40, 2, 3, systems=3, seed=48).to_long()
+    keep = (rows["task"].str[-1].astype(int) < 5) == (rows["language"] == "language1")
+    keep &= (rows["judge"] != "judge3") | (rows["language"] == "language1")
+    keep &= (rows["task"] != rows["task"].iloc[0]) | (rows["system"] != "system2")  # an answer that nobody scored
+    return Said((pj.audit(pj.read_panel(rows[keep]), resamples=100),))
 
 
 @CASES

@@ -19,7 +19,11 @@ def frame(kind: str) -> pd.DataFrame:
         return table[table["language"] == "language1"]
     if kind == "judge":
         return table[table["judge"] == "judge1"]
-    return table.assign(task=table["task"] + table["language"])
+    table = table.assign(task=table["task"] + table["language"])
+    if kind == "joined":
+        return table
+    turn = table["task"].map({t: f"judge{1 + i % 3}" for i, t in enumerate(sorted(set(table["task"])))})
+    return table[table["judge"] == turn]
 
 
 @pytest.mark.parametrize("kind", ["language", "judge", "apart"])

@@ -66,6 +66,12 @@ def check_unidentified() -> Any:
 
 
 @CASES
+def check_languages_apart() -> Any:
+    rows = simulated(12, 2, 2, seed=83).to_long()
+    return pj.check(rows.assign(task=rows["task"] + rows["language"]))
+
+
+@CASES
 def check_summary() -> Any:
     frame = simulated(12, 2, 2, seed=84).to_long()
     mean = frame.groupby(["task", "language"], as_index=False)["score"].mean()

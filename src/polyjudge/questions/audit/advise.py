@@ -86,7 +86,7 @@ def _crossed(a: Audit, blind: bool) -> Advice:
     method: Method | None = (
         "cbc" if fault == "diffuse" else "sparse" if fault == "culprit" and a.explanation.sure else None
     )
-    verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_placed(a)]
+    verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_unjoined(a), *_placed(a)]
     uses = _uses(a, state, fault)
     steps = _steps(a, state, fault)
     if a.probes is not None:
@@ -163,6 +163,11 @@ def _shared(a: Inside) -> list[Finding]:
     if a.signal is not None and a.signal.why in ("one maker", "two judges", "one judge"):
         return []
     return [find("info", "verdict.shared")]
+
+
+def _unjoined(a: Audit) -> list[Finding]:
+    """Without common tasks a language cannot be told from its tasks."""
+    return [find("info", "verdict.unjoined")] if "shift" in a.left_out else []
 
 
 def _placed(a: Inside) -> list[Finding]:

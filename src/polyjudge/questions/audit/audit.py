@@ -11,6 +11,8 @@ import pandas as pd
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.estimate.bands import Uncertainty, uncertainty
+from polyjudge.estimate.identify import identified_design
+from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.label_design import labels_expected
 from polyjudge.estimate.levels import asks, latent_cells
 from polyjudge.estimate.resample import check_level
@@ -138,9 +140,10 @@ class Audit(Inside):
     `left_out` says why: what compares every two of thousands is left out, all else is there."""
 
     calibrator: ConsensusCalibrator
-    language_effect: pd.DataFrame
+    language_effect: pd.DataFrame | None
     """The shared shift of each language, with interval: language, effect, se, low, high; by the median over judges:
-    median, median_low, median_high; odd (the judge farthest from it), disagrees. Calibration leaves it in."""
+    median, median_low, median_high; odd (the judge farthest from it), disagrees. Calibration leaves it in. None where
+    no tasks join the languages: their tasks may be easier."""
     judge_effect: pd.DataFrame
     """Overall mean of each judge less the grand mean, with interval: judge, effect, se, low, high, rank."""
     uncertainty: Uncertainty
@@ -200,7 +203,7 @@ def audit(
     if threshold is None and (base is not None or len(sweep) or check_goal(goal) == "gate"):
         raise UsageError("A gate needs its pass mark: give a threshold too (--at).")
     check_goal(goal)
-    if panel.apart or min(panel.shape[1:]) < 2:
+    if min(panel.shape[1:]) < 2 or (panel.apart and not _comparable(panel)):
         if cell is not None:
             raise UsageError("A cell (--cell) is held against other judges and languages: it takes two of each.")
         sources = {"items": items, "probes": probes, "matters": matters}
@@ -210,6 +213,14 @@ def audit(
     sources = {"items": items, "probes": probes}
     drawn = {"resamples": resamples, "seed": seed}
     return _crossed(panel, what_matters(panel, matters), level, drawn, gate, asked, **sources)
+
+
+def _comparable(panel: Panel) -> bool:
+    """Whether the judges of each language share answers."""
+    try:
+        return identified_design(panel) is not None
+    except TooWide:
+        return False
 
 
 def _crossed(
@@ -223,7 +234,7 @@ def _crossed(
     probes: Panel | None,
 ) -> Audit:
     """The audit of a panel whose languages and judges can be compared."""
-    lacks = not ((panel.complete and panel.systems_complete) or panel.looks)
+    lacks = not (panel.whole or panel.looks)
     levels = asks(panel) is not None
     common: dict[str, Any] = {"level": level, **drawn}
     with stages(STAGES + (gate is not None) + 2 * levels + lacks) as run:
@@ -237,13 +248,9 @@ def _crossed(
         model: Latent | None = part("levels", latent_cells, panel, drawn["seed"], refused=True) if levels else None
         given = {"matters": matters, "level": level, "seed": drawn["seed"], "bands": bands, "latent": model}
         found = run("explanation", explain, panel, cell=asked["cell"], **given)
-        if panel.replicate_scores is None:
-            part.left_out["three-way"] = say("left-out.three-way")
-        _without_order(panel, part.left_out)
         return Audit(
             summary=Summary.of(panel),
             calibrator=ConsensusCalibrator().fit(panel),
-            language_effect=language_effect(panel, level, matters, **drawn),
             judge_effect=main_effect(panel, "judge", level),
             uncertainty=bands,
             explanation=found,
@@ -258,8 +265,7 @@ def _crossed(
             if order is None
             else run("reversals", rank_reversals, panel, draws=drawn["resamples"], **known),
             ranks=None if order is None else run("ranks", tied_sets, panel, **known),
-            variance=part("variance", variance, panel, refused=True, level=level),
-            gates=None if gate is None else part("gates", own.gates, panel, **gate, **common),
+            **_between(part, panel, matters, gate, common),
             missingness=run("missing scores", own.missingness, panel, draws=199, seed=drawn["seed"]) if lacks else None,
             bounded=None if model is None else run("levels", own.bounded, panel, linear=bands, latent=model, **common),
             probes=_probed(panel, probes, matters, level),
@@ -270,6 +276,30 @@ def _crossed(
             level=level,
             **asked,
         )
+
+
+def _between(
+    part: _Parts, panel: Panel, matters: float, gate: dict[str, Any] | None, common: dict[str, Any]
+) -> dict[str, Any]:
+    """What compares languages task by task, or why not: where no tasks join them, with the pass rates inside each."""
+    joined = estimate_interaction(panel).design != "answers"
+    if not joined:
+        unknown = ["shift", "variance", *(["gates"] if gate is not None else [])]
+        part.left_out |= dict.fromkeys(unknown, say("left-out.unjoined"))
+    elif panel.replicate_scores is None:
+        part.left_out["three-way"] = say("left-out.three-way")
+    _without_order(panel, part.left_out)
+    level = common["level"]
+    if joined:
+        return {
+            "language_effect": language_effect(panel, matters=matters, **common),
+            "variance": part("variance", variance, panel, refused=True, level=level),
+            "gates": None if gate is None else part("gates", own.gates, panel, **gate, **common),
+        }
+    inside = {} if gate is None else {"threshold": gate["threshold"]}
+    if gate is not None:
+        inside["means"] = means_inside(panel, level, gate["threshold"], gate["at_least"])
+    return {"language_effect": None, **inside}
 
 
 def _texts(panel: Panel, worst: pd.DataFrame, items: Any) -> pd.DataFrame | None:

@@ -65,7 +65,7 @@ def _crossed(a: Audit, alpha: float) -> list[Finding]:
         *_missing(a.missingness, alpha),
         *_gates(a.gates),
         *([] if a.ranks is None else [*_order(a.ranks), *_contaminated(a.ranks)]),
-        *_shift(a.language_effect),
+        *([] if a.language_effect is None else _shift(a.language_effect)),
         *few,
     ]
 

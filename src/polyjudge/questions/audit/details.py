@@ -175,26 +175,22 @@ def _panel(audit: Audit) -> Section:
     named = (("Systems", s.systems), ("Languages", s.languages), ("Judges", s.judges), ("Replicates", s.replicates))
     says: list[Words] = [say("audit.names", what=what, names=_some(names)) for what, names in named if names]
     most = {"judge": first["judge"], **{f"judge_{name}": first[name] for name in ("effect", "low", "high")}}
+    shifts = () if language is None else (_effects(language, "language", "Languages: shift that all judges share"),)
     order = "Judge effects: the order that calibrating aligns every language to, in points"
     blocks: list[Block] = [
         Chart(
             name="effects",
             draw="intervals",
-            data=(
-                _effects(judge, "judge", "Judges: leniency overall"),
-                _effects(language, "language", "Languages: shift that all judges share"),
-            ),
+            data=(_effects(judge, "judge", "Judges: leniency overall"), *shifts),
             caption="Judge and language effects.",
             alt=say("audit.effects-chart", **most),
             instead=table("judges", order, judge, "judge | effect/low/high:+points | rank:rank"),
         ),
-        table(
-            "languages",
-            "Language effects: a shared shift, which stays in the scores, in points",
-            language,
-            "language | effect/low/high:+points | median judge = median/_low/_high:+points | rank:rank",
-        ),
     ]
+    if language is not None:
+        caption = "Language effects: a shared shift, which stays in the scores, in points"
+        head = "language | effect/low/high:+points | median judge = median/_low/_high:+points | rank:rank"
+        blocks.append(table("languages", caption, language, head))
     if audit.missingness is not None:
         more, cells = _lacking(audit.missingness)
         says += more

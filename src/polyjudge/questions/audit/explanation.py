@@ -27,7 +27,8 @@ from polyjudge.estimate.deviations import (
     sized,
     sparse_reading,
 )
-from polyjudge.estimate.incomplete import estimate_interaction, informing
+from polyjudge.estimate.identify import identified_design
+from polyjudge.estimate.incomplete import estimate_interaction, informing_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.levels import Latent, deciding_units
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
@@ -170,7 +171,7 @@ def explain(
         drawn = sparse_reading(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
         limits = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     else:
-        half = stdtrit(informing(panel) - 1, (1 + level) / 2) * mean_and_se(tasks, units.share)[1]
+        half = stdtrit(informing_interaction(panel) - 1, (1 + level) / 2) * mean_and_se(tasks, units.share)[1]
         limits = np.stack([excess - half, excess + half])
     cells = _cells(bands, excess, limits, named, matters)
     asked = named if cell is None else _one(panel, cell)
@@ -217,7 +218,8 @@ def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
 
     A panel needs every judge in every language, so their places are filled, task by task, with what the other cells
     lead to expect when judges and languages add up. That says nothing new: they can show no deviation of their own.
-    Entries whose task lacks other scores are left missing.
+    Entries whose task lacks other scores are left missing; where no tasks join the languages, an answer stands at what
+    its other judges say, and the judges differ as elsewhere.
     """
     named = np.zeros(panel.shape[1:], bool)
     for cell in cells:
@@ -232,14 +234,21 @@ def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
             "the whole language or judge out (--languages, --judges)."
         )
     maps = offset_maps(places, np.ones(named.shape))
+    alone = identified_design(panel) == "answers"
+    if alone:
+        expected = estimate_interaction(panel).cells.copy()
+        expected[named] -= np.tensordot(maps, expected, ((1, 2), (0, 1)))
 
     def filled(array: Array | None, first: int) -> Array | None:
         """`first` is the axis of languages; judges follow."""
         if array is None:
             return None
-        moved = np.moveaxis(array, (first, first + 1), (-2, -1)).copy()
-        offsets = np.tensordot(moved, maps, ((-2, -1), (1, 2)))
-        moved[..., named] -= offsets
+        before = np.moveaxis(array, (first, first + 1), (-2, -1))
+        moved = before.copy()
+        moved[..., named] -= np.tensordot(moved, maps, ((-2, -1), (1, 2)))
+        if alone:
+            level = mean_there(np.where(named, np.nan, before) - expected, -1, keepdims=True)
+            moved = np.where(named & ~np.isnan(before), level + expected, before)
         return np.moveaxis(moved, (-2, -1), (first, first + 1))
 
     out = replace(panel, absent=named, observed_range=None).with_scores(  # type: ignore[arg-type]

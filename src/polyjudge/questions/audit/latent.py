@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from polyjudge.estimate.bands import Uncertainty, band_critical, own_critical, uncertainty
-from polyjudge.estimate.incomplete import informing
+from polyjudge.estimate.incomplete import informing_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.levels import Latent, Reason, asks, latent_cells
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
@@ -111,7 +111,7 @@ def _cells(panel: Panel, model: Latent, level: float, resamples: int, seed: int)
     weight = double_centre(np.eye(k * m).reshape(-1, k, m)).reshape(k * m, -1) ** 2
     se = np.sqrt(se**2 + (fit.separated * np.diag(fit.inverse)) @ weight)
     critical, _ = band_critical(values, ones, se <= 0, level, resamples, seed)
-    informed = np.minimum(informing(panel).ravel(), g)
+    informed = np.minimum(informing_interaction(panel).ravel(), g)
     half = stdtrit(informed - 1, (1 + level) / 2) * se
     band = (critical if panel.complete else own_critical(critical, g, informed)) * se
     return panel.long(

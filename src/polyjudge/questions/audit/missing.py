@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.estimate.incomplete import estimate_interaction, informing
+from polyjudge.estimate.incomplete import estimate_interaction, informing_interaction
 from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.panel import Panel
@@ -99,8 +99,8 @@ def _gone(panel: Panel) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     With systems an entry lacks a score when that of any answer is missing which another judge scored.
     """
     if panel.system_scores is None:
-        gone = np.isnan(panel.scores)
-        return gone, np.ones_like(gone)
+        asked = np.repeat(panel.own[..., None], len(panel.judges), axis=2)
+        return np.isnan(panel.scores) & asked, asked
     there = ~np.isnan(panel.system_scores)
     answered = np.broadcast_to(there.any(axis=3, keepdims=True), there.shape)
     lost = answered & ~there
@@ -119,7 +119,7 @@ def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | 
     worst = own + (1 - 1 / k) / m * row + (1 - 1 / m) / k * column + rest / (k * m)
     shift = 2 * estimate.noise_sd if shift is None else shift
     interaction = estimate.interaction
-    reach = worst * shift + stdtrit(informing(panel) - 1, 0.975) * estimate.se
+    reach = worst * shift + stdtrit(informing_interaction(panel) - 1, 0.975) * estimate.se
     cells["interaction"] = interaction.ravel()
     cells["sensitivity_low"] = (interaction - reach).ravel()
     cells["sensitivity_high"] = (interaction + reach).ravel()

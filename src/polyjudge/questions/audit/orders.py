@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.estimate.incomplete import informing, sampling_panel
+from polyjudge.estimate.incomplete import estimate_interaction, informed_share, informing, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, pair_chunks, pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
 from polyjudge.estimate.resample import (
@@ -85,6 +85,7 @@ def rank_reversals(
     check_resamples(draws, 19)
     check_resamples(resamples)
     order = order or order_judges(panel, resamples=resamples, seed=seed)
+    joined = panel.complete or estimate_interaction(panel).design != "answers"
     tasks, panel = informing(panel), sampling_panel(panel)
     gap = panel.tie_gap
     i, j = np.triu_indices(len(panel.judges), 1)
@@ -117,8 +118,9 @@ def rank_reversals(
     )
     pairs["reverses"] = pairs["p_selected"] <= alpha
     observed = int(turns.sum())
-    null, how = additive_null(panel, draws, seed)
     unequal = unequal_null(panel, draws, seed)
+    # Residuals change places between the languages of one task: tasks of one language have nothing to change with.
+    null, how = additive_null(panel, draws, seed) if joined else (unequal, "resampled tasks")
     probabilities, top = _rank_probabilities(panel, resamples, seed)
     return RankReversals(
         pairs=pairs,
@@ -304,4 +306,5 @@ def tied_sets(
 def order_judges(panel: Panel, **options: Any) -> PairOrder:
     """`order_pairs` of the judges of a panel, languages as scopes."""
     whole = sampling_panel(panel)
-    return order_pairs(whole.scores, whole.weights, tasks=informing(panel), gap=noise_gap(panel), **options)
+    options |= {"tasks": informing(panel), "gap": noise_gap(panel), "share": informed_share(panel)}
+    return order_pairs(whole.scores, whole.weights, **options)

@@ -53,13 +53,13 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     return Report(
         **_frame(result, result, panel),
         unit=result.explanation.unit,
-        verdict=cell_says(shown) if asked else advice.verdict,
+        verdict=cell_says(shown) if asked else (*advice.verdict, *_passes(result)),
         picture=() if advice.state == "constant" else corrections(result),
         beside=() if advice.state == "constant" else _beside(shown),
         uses=() if asked else tuple(advice.uses.values()),
         next=steps(todo, result.summary.source or SCORES),
         findings=tuple(shown.findings),
-        sections=sections(shown) if asked or result.probes is not None else Folded(lambda: sections(shown)),
+        sections=_sections(shown) if asked or result.probes is not None else Folded(lambda: _sections(shown)),
     )
 
 
@@ -70,6 +70,10 @@ def _frame(result: Inside, shown: Inside, panel: Panel | None) -> dict[str, Any]
     facts = {"seed": shown.seed, "level": shown.level, "input fingerprint": s.fingerprint}
     own = {"title": title, "facts": facts, "read": _read(shown), "judges": s.judges, "brief": True}
     return frame_of("audit", result, panel) | own
+
+
+def _sections(a: Audit) -> tuple[Section, ...]:
+    return *sections(a), *_means(a)
 
 
 def in_percent(a: Audit) -> Audit:
@@ -93,8 +97,9 @@ def in_percent(a: Audit) -> Audit:
         bounded=times(a.bounded, factor, names=frozenset({"linear"})),
         probes=None if a.probes is None else probe.in_unit(a.probes, scale),
         variance=None if a.variance is None else _squared(a.variance, factor),
-        language_effect=scaled(a.language_effect, factor),
+        language_effect=None if a.language_effect is None else scaled(a.language_effect, factor),
         judge_effect=scaled(a.judge_effect, factor),
+        means=_means_in(a, scale),
         answers=None if a.answers is None else less(scaled(a.answers, factor), lowest),
     )
 
@@ -136,10 +141,14 @@ def _inside_in(a: Inside, scale: Scale) -> Inside:
     if scale.factor == 1.0:
         return a
     found = None if a.systems is None else systems.in_unit(a.systems, scale)
-    means = None if a.means is None else scaled(a.means, scale.factor)
     probes = None if a.probes is None else probe.in_unit(a.probes, scale)
-    means = less(means, scale.low * scale.factor, ("mean", "low", "high"))
-    return replace(a, systems=found, means=means, probes=probes)
+    return replace(a, systems=found, means=_means_in(a, scale), probes=probes)
+
+
+def _means_in(a: Inside, scale: Scale) -> pd.DataFrame | None:
+    if a.means is None:
+        return None
+    return less(scaled(a.means, scale.factor), scale.low * scale.factor, ("mean", "low", "high"))
 
 
 def _means(a: Inside) -> tuple[Section, ...]:

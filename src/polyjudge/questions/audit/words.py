@@ -304,6 +304,7 @@ PARTS = {
     "reversals": "the order of the judges, and who swaps places",
     "levels": "the same on a scale without ends",
     "three-way": "the test of effects of single tasks",
+    "shift": "the shift of a language that all judges share",
     "variance": "what the variance consists of",
     "gates": "the gate",
     "position": "whether the place of an answer decides",
@@ -379,6 +380,7 @@ WORDS: dict[str, Template] = {
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
     "left-out": lambda v: f"Left out: {PARTS[v['part']]}. {{why:text}}",
     "left-out.inside": lambda v: INSIDE[v["why"]],
+    "left-out.unjoined": "It takes tasks that the languages share.",
     "left-out.refused": "{text:text}",
     "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
     # what is read
@@ -524,6 +526,7 @@ WORDS: dict[str, Template] = {
     "verdict.swap": "{judge_i} is {gap_above:points} {unit} above {judge_j} in {above} and {gap_below:points} below it "
     "in {below}. That is no accident ({p:p}).",
     "verdict.inside": lambda v: INSIDE[v["why"]],
+    "verdict.unjoined": "No tasks join the languages: a judge may be off in one because of its tasks.",
     "use.inside": "What compares languages and judges cannot be answered with these scores.",
     "verdict.two-judges": "Which of the two judges is off nobody can tell from their scores.",
     "verdict.probes": _probed,

@@ -40,6 +40,8 @@ class Check(Result):
     """"binary", "likert", "percent" or "open"."""
     scored: tuple[tuple[int, ...], ...] = ()
     """Tasks with a score, by language and judge."""
+    own: tuple[int, ...] = ()
+    """Tasks that each language should have."""
     able: tuple[tuple[str, bool, str], ...] = ()
     """The rows of `answers`."""
     notes: tuple[Words, ...] = ()
@@ -51,7 +53,8 @@ class Check(Result):
         """language, judge, tasks, scored, share"""
         scored = np.array(self.scored, np.int64).reshape(len(self.languages), len(self.judges))
         axes = {"language": self.languages, "judge": self.judges}
-        return long_table(axes, tasks=self.tasks, scored=scored, share=scored / max(self.tasks, 1))
+        tasks = np.repeat(np.array(self.own, np.int64)[:, None], scored.shape[1], axis=1)
+        return long_table(axes, tasks=tasks, scored=scored, share=scored / np.maximum(tasks, 1))
 
     @cached_property
     def answers(self) -> pd.DataFrame:
@@ -65,7 +68,7 @@ class Check(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, the tables as `coverage` and `answers`."""
-        own = {name: value for name, value in super().to_dict().items() if name not in ("scored", "able")}
+        own = {name: value for name, value in super().to_dict().items() if name not in ("scored", "own", "able")}
         return {
             **own,
             "reading": self.reading.to_dict(),
@@ -96,7 +99,10 @@ def check_panel(panel: Panel) -> Check:
         values = {"commands": list(lacking), "why": next(iter(lacking.values())), "few": few}
         inside = able[0][1]  # audit answers what it can
         findings.insert(0, Finding("check.unable", values, "notice" if inside else "serious"))
-    return Check(reading=reading, readable=True, scored=scored, able=able, findings=findings, **about(panel))
+    if panel.apart and len(panel.judges) > 1:
+        findings.append(Finding("check.apart", {}, "notice"))
+    covered: dict[str, Any] = {"scored": scored, "own": tuple(panel.own.sum(axis=0).tolist()), "able": able}
+    return Check(reading=reading, readable=True, findings=findings, **covered, **about(panel))
 
 
 CROSSED = ("audit", "compare", "calibrate", "judges", "drift")
@@ -109,7 +115,9 @@ def answers(panel: Panel) -> list[tuple[str, bool, str]]:
     try:
         part = settle_incomplete(panel)
         gone = [x for axis in ("languages", "judges") for x in getattr(panel, axis) if x not in getattr(part, axis)]
-        rows += [(c, True, str(say("check.without", labels=gone)) if gone else "") for c in CROSSED]
+        why = {c: say("check.without", labels=gone) for c in CROSSED if gone}
+        why |= dict.fromkeys(("audit", "drift", "judges"), say("check.inside")) if gone and panel.apart else {}
+        rows += [(c, True, str(why.get(c, ""))) for c in CROSSED]
     except PanelError as error:
         inside = panel.apart or min(panel.shape[1:]) < 2  # what stays inside a language, or is asked of one judge
         able = {"audit": inside, "drift": inside, "judges": inside and len(panel.judges) > 1}

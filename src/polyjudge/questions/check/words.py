@@ -18,6 +18,7 @@ WORDS: dict[str, Template] = {
         names(v["commands"], 6)
         + (f" need a second {' and a second '.join(v['few'])}." if v["few"] else " cannot answer: {why:text}")
     ),
+    "check.apart": "The languages share no tasks. If they do, name the column that says which are the same: --task.",
     "check.inside": "only what stays inside a language",
     "check.without": "without {labels}, which missing scores leave unknown",
     "check.no_systems": "there are no systems to rank",

@@ -59,7 +59,7 @@ def resample(
     for index in track(blocks, len(blocks), label):
         start, stop = index * BLOCK, min((index + 1) * BLOCK, total)
         drawn = (
-            draw_block(len(panel.tasks), stop - start, seed, index, panel.cluster)
+            draw_block(len(panel.tasks), stop - start, seed, index, panel.cluster, panel.strata)
             if draws is None
             else draws[start:stop]
         )
@@ -395,7 +395,7 @@ def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple
     notes = []
     if skipped:
         notes.append(say("held-out.skipped", skipped=skipped, resamples=resamples, complete=panel.complete))
-    if not panel.complete:
+    if not (panel.complete or panel.whole):
         notes.append(say("held-out.missing"))
     if left:
         notes.append(say("held-out.need-complete", methods=left))

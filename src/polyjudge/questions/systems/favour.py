@@ -154,10 +154,10 @@ def _effects(panel: Panel, filled: Array) -> tuple[dict[str, Array], Units]:
     """
     if panel.apart:
         scores, language = own_language(filled)
-        there = ~np.isnan(scores).any(axis=(1, 2))
+        there = _some(np.isnan(scores).any(axis=(1, 2)))
         values, share = by_stratum(double_centre(scores[there]), panel.weights[there], language[there])
         return {KINDS[0]: values}, (share, np.unique(panel.cluster[there], return_inverse=True)[1])
-    whole = ~np.isnan(filled).any(axis=(1, 2, 3))
+    whole = _some(np.isnan(filled).any(axis=(1, 2, 3)))
     if not whole.all():  # tasks that lack an entry altogether cannot be centred
         filled = filled[whole]
     units = panel.weights[whole], np.unique(panel.cluster[whole], return_inverse=True)[1]
@@ -168,6 +168,13 @@ def _effects(panel: Panel, filled: Array) -> tuple[dict[str, Array], Units]:
             triple = triple - triple.mean(axis=axis, keepdims=True)
         out |= {KINDS[1]: double_centre(filled.mean(axis=3)), KINDS[2]: triple}
     return out, units
+
+
+def _some(lacking: Any) -> NDArray[np.bool_]:
+    """(n,): the tasks that lack nothing."""
+    if np.all(lacking):
+        raise PanelError("Who favours whom needs tasks that all judges scored, and there are none.")
+    return np.asarray(~lacking)
 
 
 def _furthest(rows: pd.DataFrame) -> dict[str, Any]:

@@ -220,7 +220,9 @@ def _parts(panel: Panel, filled: _Filled) -> list[_Part]:
     w, cluster = panel.weights, panel.cluster
     if panel.apart:
         values, language = own_language(filled.whole)
-        parts = [_Part(*by_stratum(mean_there(values, 2)[:, None], w, language), cluster)]
+        mean = mean_there(values, 2)[:, None]
+        there = ~np.isnan(mean).any(axis=(1, 2))
+        parts = [_Part(*by_stratum(mean[there], w[there], language[there]), cluster_codes(cluster[there]))]
     else:
         parts = [_Part(_per_task(filled.whole, 3).mean(axis=1, keepdims=True), w, cluster)]
     for rows, values in filled.own:
@@ -248,6 +250,9 @@ def own_language(filled: Array) -> tuple[Array, NDArray[np.int64]]:
 
 def by_stratum(values: Array, weights: Array, stratum: NDArray[np.int64]) -> tuple[Array, Array]:
     """Values and weights whose mean is the mean of the strata's means, and whose spread is that within strata."""
+    if not len(values):
+        return values, weights
+    stratum = cluster_codes(stratum)  # a language may have lost all its tasks
     total = np.bincount(stratum, weights)
     share = weights / total[stratum] * len(weights) / len(total)
     means = np.stack(

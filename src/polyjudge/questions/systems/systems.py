@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.position import Position, position
 from polyjudge.questions.systems.favour import Favour, favour
@@ -67,10 +68,14 @@ def systems(
     'signal-disagree'
     """
     options: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    try:
+        favoured = favour(panel, families=families, **options)
+    except PanelError:  # one judge, or no task that all scored
+        favoured = None
     return Systems(
         leaderboard=leaderboard(panel, families=families, **options),
         signal=signal(panel, families=families, **options),
-        favour=favour(panel, families=families, **options) if len(panel.judges) > 1 else None,
+        favour=favoured,
         position=position(panel, level=level),
         length=length(panel, read_lengths(panel, items), level=level),
         **options,

@@ -62,6 +62,7 @@ class Asked:
     def of(cls, said: Mapping[str, Any], **more: Any) -> Asked:
         """What arguments of `read_panel` say; others are passed over."""
         names = {role: said.get(role) for role in (*ROLES, "winner")}
+        names["language"] = said.get("by") or names["language"]
         return cls(names=names, **{f.name: said[f.name] for f in fields(cls) if f.name in said}, **more)
 
 
