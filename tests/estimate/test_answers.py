@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.estimate import incomplete
 from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.designs import Elimination, basis
 from polyjudge.estimate.incomplete import (
@@ -120,7 +121,19 @@ def test_tasks_that_some_languages_share() -> None:
     assert some.lost.sum() == (20 + 3) * 4
 
 
-def test_many_cells_are_solved_step_by_step() -> None:
+def test_many_languages_are_solved_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = estimate_interaction(unjoined())
+    drawn = draw_block(88, 50, 7, 0, None, unjoined().strata)
+    known = exact.resample(drawn)
+    monkeypatch.setattr(incomplete, "DENSE_ANSWERS", 1)
+    steps = estimate_interaction(unjoined())
+    np.testing.assert_allclose(steps.interaction, exact.interaction, atol=1e-8)
+    np.testing.assert_allclose(steps.se, exact.se, rtol=1e-6)
+    for seen, expected in zip(steps.resample(drawn), known, strict=True):
+        np.testing.assert_allclose(seen, expected, atol=0.4 * exact.se.max())
+
+
+def test_a_normal_matrix_acts_as_its_patterns_do() -> None:
     """The normal matrix of patterns, their action and their residuals say the same."""
     weights = np.random.default_rng(1).integers(0, 3, (7, 3, 4)).astype(float)
     times, task = np.arange(1.0, 8.0), Elimination(weights, "answers")

@@ -39,6 +39,8 @@ DENSE_BYTES = 256 << 20
 """Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""
 DENSE_CELLS = 400
 """The same for the number of cells: every resample would solve as many equations."""
+DENSE_ANSWERS = 100
+"""The same of "answers", where the steps are as good: a language's cells rest on its own tasks."""
 
 _estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
 _stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
@@ -516,7 +518,8 @@ class _Fit:
         k, m = scores.shape[1:]
         self.basis = basis(k, m, design)
         p = len(self.basis)
-        self.dense = len(self.weights) * p**2 * 8 <= DENSE_BYTES and p <= DENSE_CELLS
+        most = DENSE_ANSWERS if design == "answers" else DENSE_CELLS
+        self.dense = len(self.weights) * p**2 * 8 <= DENSE_BYTES and p <= most
         self.times = np.bincount(self.group, minlength=len(self.weights)).astype(np.float64)
         if self.dense:
             self.matrices = normal_matrices(self.weights, design, self.basis)
