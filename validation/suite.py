@@ -27,7 +27,7 @@ ENOUGH = 30
 """Panels from which on the spread between them is known."""
 BIAS = "largest bias (standard errors)"
 POOLED = "(all scenarios)"
-BOUNDS = 720
+BOUNDS = 750
 """Limits of a whole run, at least: a scenario run alone is held to the limits of the whole."""
 
 
