@@ -25,7 +25,8 @@ def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
     s = Summary.of(panel) if isinstance(panel, Panel) else panel
     axes = ("systems", "languages", "judges", "replicates")
     facts = {"tasks": s.tasks, **{axis: len(getattr(s, axis)) for axis in axes}}
-    scores = say("read.values", **fields(s, "scores", "missing", "entries", "low", "high", "unanswered"))
+    values = ("scores", "missing", "entries", "low", "high", "unanswered")
+    scores = say("read.values", **{name: getattr(s, name) for name in values})  # not `fields`, which loads pandas
     reading = s.reading
     if reading is None:
         return say("read.from", **facts), scores

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,3 +133,11 @@ def test_doubts_come_after_what_cannot_be_answered() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_as_they_were(name: str) -> None:
     assert CASES.changed(name) == []
+
+
+def test_check_is_quick_to_start(tmp_path: Path) -> None:
+    """It needs no data frame, whose package takes longer to load than all else."""
+    (tmp_path / "s.csv").write_text("task,language,judge,score\n" + "".join(f"{t},en,j,{t}\n" for t in range(9)))
+    code = "import sys\nfrom polyjudge.cli import main\ntry: main()\nfinally: sys.exit('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, "check", tmp_path / "s.csv"], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
