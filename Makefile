@@ -13,10 +13,10 @@ demo: .venv/demo.stamp
 test: .venv/test.stamp .venv/system.stamp
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# The eval tools whose files are read, in an environment of their own: the tests run them with mock judges. promptfoo
-# (needs Node.js 20.20 or newer) without what it asks for optionally, its own dependencies as of a day.
+# The eval tools whose files are read, in an environment of their own, and what they write in runs with mock judges.
+# promptfoo (needs Node.js 20.20 or newer) without what it asks for optionally, its own dependencies as of a day.
 NPM := --no-audit --no-fund --silent --omit=optional --ignore-scripts --before=2026-08-08
-tools: .venv-tools/stamp
+tools: .venv-tools/runs.stamp
 
 # Known answers, and people's answers: ARGS="--full --page docs/validation.md", ARGS="--page docs/evidence.md".
 validate: .venv/test.stamp
@@ -118,6 +118,10 @@ clean:
 	$(PIP) install --no-deps --no-build-isolation -e .
 	-@$(BIN)/python -m pytest --collect-only -qq > /dev/null  # bytecode of source and tests: else each worker makes it
 	@touch $@ .venv/demo.stamp
+
+.venv-tools/runs.stamp: .venv-tools/stamp tests/fixtures/make_tools.py $(wildcard tests/eval_tools/*.py)
+	.venv-tools/bin/python tests/eval_tools/run_all.py .venv-tools/runs .venv-tools/node/node_modules/.bin/promptfoo
+	@touch $@
 
 .venv-tools/stamp: requirements/tools.txt requirements/node/package.json | .venv/test.stamp
 	@echo "Setting up .venv-tools with the eval tools (once)"

@@ -44,16 +44,12 @@ def need(component: str) -> str:
     return path
 
 
-def need_tools() -> tuple[Path, Path]:
-    """The Python with the eval tools, and promptfoo. Tests that need them skip where `make tools` was not run."""
-    found = (
-        ROOT / ".venv-tools" / "bin" / "python",
-        ROOT / ".venv-tools" / "node" / "node_modules" / ".bin" / "promptfoo",
-    )
-    for path in found:
-        if not path.exists():
-            pytest.skip(f"needs the eval tools ({path.name} in .venv-tools): make tools")
-    return found
+def need_tools() -> Path:
+    """What the eval tools wrote (tests/eval_tools). Tests that need it skip where `make tools` was not run."""
+    folder = ROOT / ".venv-tools" / "runs"
+    if not folder.exists():
+        pytest.skip("needs the files of the eval tools (.venv-tools/runs): make tools")
+    return folder
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,7 +18,6 @@ from refusals import refused
 
 pytestmark = pytest.mark.slow
 KEYS = ["task", "system", "language", "judge"]
-PRODUCERS = ROOT / "tests" / "eval_tools"
 LOST = ("q2", "base", "de")
 """What the judges of these runs fail to judge."""
 
@@ -41,22 +37,9 @@ def same(panel: pj.Panel, want: pd.Series[float]) -> None:
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every tool run once, all at the same time: FOLDER/TOOL/..."""
-    python, promptfoo = need_tools()
-    folder = tmp_path_factory.mktemp("tools")
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
-    clients = [ROOT / "tests/fixtures/make_tools.py", folder / "clients", "phoenix", "langfuse", "openai_evals"]
-    commands = {"clients": clients} | {
-        tool: [PRODUCERS / f"run_{tool}.py", folder / tool, promptfoo]
-        for tool in ("promptfoo", "deepeval", "ragas", "mlflow")
-    }
-    kept: dict[str, Any] = {"env": env, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    started = {tool: subprocess.Popen([python, *command], **kept) for tool, command in commands.items()}
-    for tool, process in started.items():
-        said, _ = process.communicate(timeout=240)
-        assert process.returncode == 0, f"{tool}: {said[-2000:]}"
-    return folder
+def runs() -> Path:
+    """FOLDER/TOOL/...: what every tool wrote when `make tools` ran it."""
+    return need_tools()
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonl"])
