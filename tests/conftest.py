@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +16,10 @@ from typing import Any
 # Before NumPy is loaded, here and in the workers: threads that wait for each other burn more than the work itself.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
-gc.set_threshold(100_000, 20, 20)  # two thousand tests are many objects to look through, and few of them are rubbish
+gc.set_threshold(100_000, 20, 20)  # thousands of tests are many objects to look through, and few of them are rubbish
+# Files of tests lie in memory where there is room: thousands of small ones are confirmed, renamed and removed.
+if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 import pytest
 from components import PACKAGES, find
@@ -93,6 +97,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow"):
             slow.add(item.path)
     items.sort(key=lambda item: item.path not in slow)
+    gc.freeze()  # what was collected stays to the end: nobody need look through it again
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)
