@@ -1,17 +1,13 @@
-"""The tutorial runs as a notebook in a real kernel, and as a marimo notebook; its page is what that run shows."""
+"""The tutorial runs as a notebook in a real kernel; its page is what that run shows. From the wheel, as a marimo
+notebook: test_wheel.py."""
 
 from __future__ import annotations
 
-import os
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from polyjudge.samples import sample_csv
 
 pytest.importorskip("nbclient", reason="nbclient is not installed (pip install nbclient ipykernel)")
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,16 +31,3 @@ def test_the_page_is_what_the_notebook_shows(make: dict[str, Any]) -> None:
     text, pictures = make["page"](made)
     assert text == (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     assert sorted(pictures) == sorted(p.name for p in (ROOT / "docs").glob("tutorial-*.svg"))
-
-
-def test_marimo_runs_it_too(tmp_path: Path) -> None:
-    convert = [sys.executable, "-m", "marimo", "-q", "convert", str(ROOT / "docs" / "tutorial.ipynb"), "-o", "t.py"]
-    subprocess.run(convert, cwd=tmp_path, check=True, capture_output=True, timeout=120)
-    (tmp_path / "scores.csv").write_bytes(sample_csv())
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    run = [sys.executable, "t.py"]
-    done = subprocess.run(
-        run, cwd=tmp_path, capture_output=True, text=True, timeout=250, env={**os.environ, "PATH": path}
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert (tmp_path / "audit.html").is_file()

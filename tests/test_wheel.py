@@ -24,8 +24,8 @@ ABSENT = ("pyarrow", "ibis", "vl_convert", "inspect_ai", "pyspark", "python_cala
 """Packages of extras: nothing below may need them."""
 
 
-def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+def run(*command: object, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")} | more
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=280, cwd=cwd, env=env)
 
 
@@ -38,15 +38,19 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(wheel, tmp_path_factory.mktemp("empty"))
 
 
-def installed(wheel: Path, folder: Path, extra: str = "") -> Path:
-    """As `pip install polyjudge[extra]` in a new environment; its requirements are links to those of this one."""
+def installed(wheel: Path, folder: Path, extra: str = "", beside: str = "") -> Path:
+    """As `pip install polyjudge[extra]` in a new environment; its requirements (and a package beside it with its own)
+    are links to those of this one."""
     venv.create(folder)
     python = folder / "bin" / "python"
     done = run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-compile", wheel)
     assert done.returncode == 0, done.stderr
     (site,) = (folder / "lib").glob("python*/site-packages")
     (own,) = site.glob("polyjudge-*.dist-info")
-    for needed in _needed(Distribution.at(own), extra=extra).values():
+    wanted = _needed(Distribution.at(own), extra=extra)
+    if beside:
+        wanted |= {beside: distribution(beside)} | _needed(distribution(beside))
+    for needed in wanted.values():
         for name in {file.parts[0] for file in needed.files or () if file.parts[0] not in ("..", "__pycache__")}:
             if not (site / name).exists():
                 (site / name).symlink_to(needed.locate_file(name))
@@ -70,19 +74,17 @@ def _needed(
 def test_the_tutorial_runs_from_the_wheel_in_an_empty_folder(
     wheel: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Top to bottom, as its reader types it, in far less than the ten minutes that it takes to read."""
-    python = installed(wheel, tmp_path_factory.mktemp("figures"), "figures")
-    parts = re.split(r"^# %%", (ROOT / "docs" / "tutorial.py").read_text("utf-8"), flags=re.M)
-    code = [body for kind, _, body in (part.partition("\n") for part in parts[1:]) if "[markdown]" not in kind]
-    typed = re.sub(
-        r"^# !(.*)$", r"subprocess.run(\1.split(), check=True)", "import subprocess\n" + "\n".join(code), flags=re.M
-    )
-    typed = re.sub(r"run\((polyjudge [^\n]*?)\.split", rf"run('{python.parent}/\1'.split", typed)
+    """Top to bottom, as a marimo notebook, in far less than the ten minutes that it takes to read."""
+    python = installed(wheel, tmp_path_factory.mktemp("figures"), "figures", beside="marimo")
+    convert = ("-m", "marimo", "-q", "convert", ROOT / "docs" / "tutorial.ipynb", "-o", "t.py")
+    assert run(python, *convert, cwd=tmp_path).returncode == 0
     began = time.monotonic()
-    done = run(python, "-c", typed, cwd=tmp_path)
+    done = run(python, "t.py", cwd=tmp_path, PATH=f"{python.parent}{os.pathsep}{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr[-2000:]
     assert time.monotonic() - began < 240
+    assert (tmp_path / "scores.csv").read_bytes() == sample_csv()  # its own first command wrote them
     assert (tmp_path / "audit.html").stat().st_size > 100_000
+    parts = re.split(r"^# %%", (ROOT / "docs" / "tutorial.py").read_text("utf-8"), flags=re.M)
     words = " ".join(line for line in "\n".join(parts).splitlines() if line.startswith("#"))
     assert len(words.split()) < 10 * 200  # read at 200 words a minute
 
