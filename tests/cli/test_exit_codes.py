@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -132,6 +133,25 @@ def test_the_bar_names_the_analysis_and_an_interrupt_leaves_the_terminal_as_it_w
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_termination_waits_for_a_library_that_is_being_loaded(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library in another language that is left in the midst of it prints a traceback of its own."""
+    loads = "import os, pathlib, signal\nos.kill(os.getpid(), signal.SIGTERM)\npathlib.Path(%r).touch()\n"
+    (tmp_path / "loads_slowly.py").write_text(loads % str(tmp_path / "whole"))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load(*_: object, **__: object) -> None:
+        importlib.import_module("loads_slowly")
+        time.sleep(60)
+
+    monkeypatch.setattr("polyjudge.cli._run", load)
+    done = cli("check", "scores.csv")
+    assert (done.returncode, done.stderr) == (143, "")
+    assert (tmp_path / "whole").exists()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_inside_a_query_cleans_up(tmp_path: Path, number: int, code: int) -> None:
     import duckdb

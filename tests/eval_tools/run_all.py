@@ -1,6 +1,6 @@
-"""Run every eval tool once, all at the same time: FOLDER/TOOL/... `make tools` does, and the tests read what they wrote.
+"""Run every eval tool once, all at the same time: FOLDER/TOOL/... (`make tools`). The tests read what they wrote.
 
-    python run_all.py FOLDER PROMPTFOO
+python run_all.py FOLDER PROMPTFOO
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import typer
@@ -93,10 +94,15 @@ _terminated = threading.Event()
 """Set once the program was asked to end: an engine in the midst of a query says only that it was interrupted."""
 
 
-def _terminate(*_: object) -> None:
-    """Unwind, so that unfinished files are removed."""
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Unwind, so that unfinished files are removed; a library that is being loaded is left to end that first, for one
+    that is not written in Python prints what passes through it."""
     _terminated.set()
-    sys.exit(TERMINATED)
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    if frame is None:
+        sys.exit(TERMINATED)
+    threading.Timer(0.02, os.kill, (os.getpid(), number)).start()
 
 
 GRACE = 5.0
