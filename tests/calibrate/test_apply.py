@@ -113,11 +113,11 @@ def test_calibrated_file_is_a_panel_without_interaction(
     table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path
 ) -> None:
     table.to_parquet(tmp_path / "in.parquet")
-    write_calibrated(cal, tmp_path / "in.parquet", tmp_path / "out", partition_by="language")
+    write_calibrated(cal, tmp_path / "in.parquet", tmp_path / "out")
     again = pj.read_panel(tmp_path / "out", score="calibrated")
     left = pj.ConsensusCalibrator().fit(again).interaction_.to_numpy()
     assert np.abs(left).max() < 1e-11
-    assert sorted(p.name for p in (tmp_path / "out").glob("[!.]*")) == ["language=de", "language=en", "language=fr"]
+    assert sorted(p.name for p in (tmp_path / "out").glob("[!.]*")) == ["part-0.parquet"]
 
 
 def test_order_is_kept_over_many_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,8 +174,6 @@ def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: P
         write_calibrated(cal, source, tmp_path / "out.csv", column="code")
     with refused(UsageError, "out.docx", ".csv"):
         write_calibrated(cal, source, tmp_path / "out.docx")
-    with refused(UsageError, "partition_by"):
-        write_calibrated(cal, source, tmp_path / "out.csv", partition_by="language")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("keep me")
     with refused(UsageError, "thesis.txt"):

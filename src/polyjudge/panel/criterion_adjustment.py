@@ -52,6 +52,16 @@ class ByCriterion(Applied):
                 "such rows unchanged with unseen='keep' (--unseen keep)."
             )
 
+    def check_cells(self, criteria: Iterable[Any], cells: list[tuple[str, str, int]], unseen: str) -> int:
+        """`Adjustment.check_seen` of cells that each have a criterion."""
+        named = [str(criterion).strip() for criterion in criteria]
+        self.check_seen(named, unseen)
+        strange = sum(int(cell[2]) for cell, own in zip(cells, named, strict=True) if own not in self.parts)
+        for criterion, part in self.parts.items():
+            own_cells = [cell for cell, own in zip(cells, named, strict=True) if own == criterion]
+            strange += part.check_seen(own_cells, unseen)
+        return strange
+
     @cached_property
     def joint(self) -> Adjustment:
         """One adjustment whose languages are "criterion, mark, language"."""

@@ -178,20 +178,18 @@ def _shown(path: Path) -> str:
 
 
 @contextmanager
-def new_folder(
-    path: str | Path, maker: str, *, overwrite: bool = False, about: Mapping[str, Any] | None = None
-) -> Iterator[Path]:
+def new_folder(path: str | Path, maker: str, *, overwrite: bool = False) -> Iterator[Path]:
     """A new folder that takes the place of `path` as a whole when the block ends well.
 
     `path` must be new, empty, or a folder that the same `maker` wrote. With `overwrite` it may also be of another maker
-    of ours, and files of others in it are kept. `about` goes into the marker.
+    of ours, and files of others in it are kept.
     """
     path = Path(os.path.realpath(path))
     check_folder(path, maker, overwrite)
     with _folder_beside(path) as part:
         yield part
         files = {p.relative_to(part).as_posix(): _fingerprint(p) for p in sorted(part.rglob("*")) if not p.is_dir()}
-        marker = {"format": FORMAT, "version": VERSION, "maker": maker, **(about or {}), "files": files}
+        marker = {"format": FORMAT, "version": VERSION, "maker": maker, "files": files}
         (part / MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
         for stranger in check_folder(path, maker, overwrite):
             _link(path, part, stranger)

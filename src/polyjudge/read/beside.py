@@ -10,6 +10,7 @@ import numpy as np
 
 from polyjudge.panel.adjustment import Adjustment, quote
 from polyjudge.panel.columns import Columns, find_columns
+from polyjudge.panel.criterion_adjustment import ByCriterion
 from polyjudge.panel.errors import UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.read import warehouse
@@ -48,12 +49,16 @@ def columns_of(there: Iterable[str], names: Mapping[str, str | None]) -> Columns
     return find_columns(there, require_task=False, **named, system="", replicate="", cluster="")
 
 
-def counted(adjustment: Adjustment, engine: Engine, columns: Columns, unseen: str) -> Counted:
-    """What an engine holds to be adjusted; an error where a score is none."""
+def counted(adjustment: Adjustment | ByCriterion, engine: Engine, columns: Columns, unseen: str) -> Counted:
+    """What an engine holds to be adjusted, criteria as systems; an error where a score is none."""
     cells = engine.cells()
     check_scores(engine, cells, columns)
     rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
-    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    each = list(zip(cells["language"], cells["judge"], cells["rows"], strict=True))
+    if isinstance(adjustment, ByCriterion):
+        strange = adjustment.check_cells(cells["system"], each, unseen)
+    else:
+        strange = adjustment.check_seen(each, unseen)
     ends = float(np.nanmin(cells["low"])), float(np.nanmax(cells["high"]))
     return rows, rows - scored, strange, tuple(dict.fromkeys(cells["judge"])), ends
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import fnmatch
 import glob
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,6 @@ from polyjudge.panel.files import FORMULA, atomic_path, check_apart, check_file,
 from polyjudge.panel.labels import clean
 from polyjudge.read import beside, duck
 from polyjudge.read.beside import Counted
-from polyjudge.read.criterion_panels import criteria_of
 from polyjudge.read.duck import engine_errors, name
 from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.formats.excel import write_excel
@@ -33,7 +31,7 @@ from polyjudge.read.formats.recognise import Layout, Understood
 from polyjudge.read.formats.roles import Asked
 from polyjudge.read.formats.table import Place
 from polyjudge.read.limits import SUFFIXES
-from polyjudge.read.opener import Opened, chosen_rows, open_table
+from polyjudge.read.opener import Opened, open_table
 from polyjudge.read.scores import copied, is_foreign, parse_rescale, reads_itself, understand, with_kept
 from polyjudge.read.warehouse import as_table, spark_frame
 
@@ -66,7 +64,6 @@ def write_calibrated(
     unseen: str = "error",
     table: str | None = None,
     engine: str = "duckdb",
-    partition_by: str | None = None,
     spreadsheet_safe: bool = False,
     overwrite: bool = False,
     reading: str | Path | None = None,
@@ -103,12 +100,12 @@ def write_calibrated(
     if engine == "spark":
         if sibling is not None or not reads_itself(asked):
             raise UsageError("With --engine spark scores are one in each row, and the output is a folder. Use DuckDB.")
-        return _with_spark(adjustment, str(source), Path(output), column, unseen, partition_by, overwrite, asked)
+        return _with_spark(adjustment, str(source), Path(output), column, unseen, overwrite, asked)
     if sibling is not None and foreign:
         if not reads_itself(asked):
             raise UsageError("A table beside one of a server is made there, from plain scores. Write to a file.")
         return Written(*beside.on_server(adjustment, str(source), sibling, column, unseen, overwrite, asked))
-    target = _Target(Path(output), "table" if sibling else _format(Path(output), partition_by), partition_by, overwrite)
+    target = _Target(Path(output), "table" if sibling else _format(Path(output)), overwrite)
     target.check()
     fresh = partial(open_table, source, asked)
     opened = copied(source, table) if foreign else fresh()
@@ -116,7 +113,7 @@ def write_calibrated(
     parts = _parts(adjustment, asked, column)
     read = [understand(fresh() if i else opened, part.asked) for i, part in enumerate(parts)]
     layouts = _layouts(read, [role for role in ("language", "judge") if said.get(f"{role}s") and unseen == "error"])
-    counted = _counted(adjustment, parts, read, fresh, unseen)
+    counted = _counted(parts, read, unseen)
     rows = _all_rows(fresh, opened, foreign, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
@@ -144,54 +141,35 @@ def _layouts(read: Sequence[Understood], alone: Sequence[str]) -> list[Layout]:
 
 
 class _Part(NamedTuple):
-    """One reading of the table, what adjusts its scores, the new column, and the column of criteria (or nothing)."""
+    """One reading of the table, what adjusts its scores, and the new column."""
 
     asked: Asked
-    adjustment: Adjustment
+    adjustment: Adjustment | ByCriterion
     column: str
-    criterion: str = ""
 
 
 def _parts(adjustment: Any, asked: Asked, column: str) -> list[_Part]:
-    """The table is read once, or once for each criterion with a score column of its own."""
+    """The table is read once, or once for each criterion with a score column of its own. A column of criteria is read
+    as that of systems: what is adjusted are cells of criterion, language and judge."""
     if not isinstance(adjustment, ByCriterion):
         return [_Part(asked, adjustment, column)]
     if adjustment.column:
-        return [_Part(asked, adjustment.joint, column, adjustment.column)]
+        return [_Part(replace(asked, names={**asked.names, "system": adjustment.column}), adjustment, column)]
     own = {c: replace(asked, names={**asked.names, "score": c}) for c in adjustment.parts}
     return [_Part(own[c], part, f"{c}_{column}") for c, part in adjustment.parts.items()]
 
 
-def _counted(
-    adjustment: Any, parts: list[_Part], read: list[Understood], fresh: Callable[[], Opened], unseen: str
-) -> Counted:
-    """What there is to adjust, of all parts and criteria together."""
-    if not parts[0].criterion:
-        found = [_counted_one(part.adjustment, one, unseen) for part, one in zip(parts, read, strict=True)]
-        rows = found[0][0]
-    else:
-        found, opened = [], fresh()
-        criteria = criteria_of(opened, adjustment.column)
-        opened.source.con.close()
-        adjustment.check_seen(criteria, unseen)
-        for criterion in criteria:
-            one = understand(chosen_rows(fresh(), {adjustment.column: criterion}), parts[0].asked)
-            if criterion in adjustment.parts:
-                found.append(_counted_one(adjustment.parts[criterion], one, unseen))
-            else:
-                rows, missing, *_ = _counted_one(next(iter(adjustment.parts.values())), one, "keep")
-                found.append((rows, missing, rows - missing, (), (math.inf, -math.inf)))
-        rows = sum(one[0] for one in found)
-    _, missings, strange, judges, ends = zip(*found, strict=True)
+def _counted(parts: list[_Part], read: list[Understood], unseen: str) -> Counted:
+    """What there is to adjust, of all parts together."""
+    found: list[Counted] = []
+    for part, one in zip(parts, read, strict=True):
+        assert isinstance(one.source, duck.Source)
+        places, *rest = beside.counted(part.adjustment, DuckEngine(one.source, one.columns), one.columns, unseen)
+        found.append((places // one.source.rows_per_line, *rest))  # type: ignore[arg-type]
+    rows, missings, strange, judges, ends = zip(*found, strict=True)
     lows, highs = zip(*ends, strict=True)
     named = tuple(dict.fromkeys(judge for some in judges for judge in some))
-    return rows, sum(missings), sum(strange), named, (min(lows), max(highs))
-
-
-def _counted_one(adjustment: Adjustment, read: Understood, unseen: str) -> Counted:
-    assert isinstance(read.source, duck.Source)
-    places, *rest = beside.counted(adjustment, DuckEngine(read.source, read.columns), read.columns, unseen)
-    return places // read.source.rows_per_line, *rest  # type: ignore[return-value]
+    return rows[0], sum(missings), sum(strange), named, (min(lows), max(highs))
 
 
 def _all_rows(fresh: Callable[[], Opened], opened: Opened, foreign: bool, kind: str) -> duck.Source:
@@ -226,22 +204,24 @@ def _calibrated(
 ) -> dict[str, str]:
     """The new columns and their SQL. `scales`: low and high of a judge's own scale, then of the calibrator's. With a
     column of criteria these are one label with the language."""
-    types = duck.column_types(rows)
+    types, adjust, criterion = duck.column_types(rows), part.adjustment, ""
+    if isinstance(adjust, ByCriterion):
+        criterion, adjust = adjust.column, adjust.joint
     made: dict[str, str] = {}
     inside: dict[str, list[str]] = {}
     for place, said in layout.scores:
         language, judge = (
             quote(said[role]) if role in said else layout.labels[role].sql(types) for role in ("language", "judge")
         )
-        if part.criterion:
-            language = f"trim(CAST({name(part.criterion)} AS VARCHAR)) || {quote(MARK)} || {language}"
+        if criterion:
+            language = f"trim(CAST({name(criterion)} AS VARCHAR)) || {quote(MARK)} || {language}"
         score = _number(place, layout, types)
         turned = "".join(
             f" WHEN {quote(j)} THEN {bottom!r} + ({score} - {low!r}) * {(top - bottom) / (high - low)!r}"
             for j, (low, high, bottom, top) in scales.items()
         )
         number = f"(CASE {judge}{turned} ELSE {score} END)" if turned else score
-        value = part.adjustment.sql(language, judge, number, strict)
+        value = adjust.sql(language, judge, number, strict)
         if said and place.path:
             inside.setdefault(f"{place.column}_{part.column}", []).append(f"{quote('.'.join(place.path))}, {value}")
         else:
@@ -255,8 +235,6 @@ def _calibrated(
 
 def _as_they_were(rows: duck.Source, layout: Layout, target: _Target, safe: bool) -> list[str]:
     """The columns that were there: text that is a plain number as a number, where the output has types."""
-    if target.partition_by is not None and target.partition_by not in rows.columns:
-        raise UsageError(f"There is no column {target.partition_by!r} to partition by.")
     types, scores = duck.column_types(rows), {place.column: place for place, _ in layout.scores}
     as_numbers = (
         not layout.typed and layout.values.as_written and target.kind in ("parquet", "folder", "excel", "table")
@@ -318,7 +296,7 @@ def _check_outside(output: Path, source: str) -> None:
         )
 
 
-def _format(output: Path, partition_by: str | None) -> str:
+def _format(output: Path) -> str:
     plain = output.name.lower().removesuffix(".gz")
     found = next((kind for kind, endings in ENDINGS.items() if plain.endswith(endings)), None)
     if found is None and (output.suffix == "" or output.is_dir()):
@@ -328,15 +306,12 @@ def _format(output: Path, partition_by: str | None) -> str:
             f"{clean(str(output), 200)}: write .csv, .tsv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder (a name "
             "without an ending) of Parquet files, or ::TABLE beside a DuckDB or PostgreSQL table."
         )
-    if partition_by is not None:
-        raise UsageError("partition_by needs a folder as output: a name without an ending.")
     return found
 
 
 def _with_spark(
-    adjustment: Adjustment, source: str, output: Path, column: str, unseen: str,
-    partition_by: str | None, overwrite: bool, asked: Asked,
-) -> Written:  # fmt: skip
+    adjustment: Adjustment, source: str, output: Path, column: str, unseen: str, overwrite: bool, asked: Asked
+) -> Written:
     """Read files with Spark and write a folder of Parquet files."""
     from polyjudge.read.ibis_engine import IbisEngine
 
@@ -349,11 +324,8 @@ def _with_spark(
         raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")
     counts = beside.counted(adjustment, IbisEngine(as_table(frame), columns, "pyspark"), columns, unseen)
     at = {role: getattr(columns, role) for role in ("language", "judge", "score")}
-    with score_folder(output, partition_by, overwrite) as part, foreign_errors("Spark"):
-        writer = adjustment.table(frame, column=column, unseen="keep", **at).write.mode("append")
-        if partition_by is not None:
-            writer = writer.partitionBy(partition_by)
-        writer.parquet(str(part))
+    with new_folder(output, MAKER, overwrite=overwrite) as part, foreign_errors("Spark"):
+        adjustment.table(frame, column=column, unseen="keep", **at).write.mode("append").parquet(str(part))
     return Written(str(output), *counts[:3])
 
 
@@ -366,7 +338,6 @@ class _Target:
 
     path: Path
     kind: str
-    partition_by: str | None
     overwrite: bool
 
     def check(self) -> None:
@@ -387,23 +358,12 @@ class _Target:
             "json": f"FORMAT json, ARRAY {str('.json' in Path(name_).suffixes).lower()}, USE_TMP_FILE false{gz}",
             "excel": "",
             "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
-            "folder": "FORMAT parquet, COMPRESSION zstd, FILENAME_PATTERN 'part-{i}'",
+            "folder": "FORMAT parquet, COMPRESSION zstd, FILENAME_PATTERN 'part-{i}', FILE_SIZE_BYTES '256MB'",
         }[self.kind]
-        if self.kind != "folder":
-            with atomic_path(self.path) as part:
-                yield part, options
-            return
-        if self.partition_by is not None:
-            options += f", PARTITION_BY ({name(self.partition_by)}), WRITE_PARTITION_COLUMNS true"
-        else:
-            options += ", FILE_SIZE_BYTES '256MB'"
-        with score_folder(self.path, self.partition_by, self.overwrite) as part:
+        folder = self.kind == "folder"
+        place = new_folder(self.path, MAKER, overwrite=self.overwrite) if folder else atomic_path(self.path)
+        with place as part:
             yield part, options
-
-
-def score_folder(path: Path, partition_by: str | None, overwrite: bool) -> AbstractContextManager[Path]:
-    """A new folder of Parquet files that takes its place as a whole. Its marker says how it is divided."""
-    return new_folder(path, MAKER, overwrite=overwrite, about={"partition_by": partition_by})
 
 
 @contextmanager
