@@ -35,6 +35,14 @@ LEAST = 2
 FARTHEST = 1e100
 """Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
 
+ARRAYS = {
+    "system_replicates": ("task", "system", "language", "judge", "replicate"),
+    "system_scores": ("task", "system", "language", "judge"),
+    "replicate_scores": ("task", "language", "judge", "replicate"),
+    "scores": ("task", "language", "judge"),
+}
+"""The arrays of a panel and their axes, the finest first."""
+
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
@@ -170,16 +178,13 @@ class Panel:
         n, k, m = array.shape[0], *array.shape[axes - 2 : axes]
         more |= {"tasks": _labels(tasks, "task", n), "languages": _labels(languages, "language", k)}
         more |= {"judges": _labels(judges, "judge", m)}
-        single = array if array.ndim > axes else None
-        mean = array if single is None else mean_there(single, -1)
-        if single is not None:
+        replicated = array.ndim > axes
+        if replicated:
             more["replicates"] = _labels(replicates, "replicate", array.shape[-1])
-        if systems is None:
-            return cls(mean, replicate_scores=single, **more)
+        if systems is not None:
+            more["systems"] = tuple(map(str, systems))
         weights = np.asarray(more.get("weights", np.ones(n)), np.float64)
-        each = None if single is None else _average_each(single, weights)
-        more |= {"system_scores": mean, "system_replicates": single, "replicate_scores": each}
-        return cls(average_systems(mean, weights), systems=tuple(map(str, systems)), **more)
+        return cls(**averaged(array, weights, systems is not None, replicated), **more)
 
     # --- what it holds ---
 
@@ -202,16 +207,19 @@ class Panel:
     @property
     def finest(self) -> Array:
         """The finest scores the panel holds: by task, (system,) language, judge (and replicate)."""
-        finer = (self.system_replicates, self.system_scores, self.replicate_scores, self.scores)
-        return next(x for x in finer if x is not None)
+        return next(x for name in ARRAYS if (x := getattr(self, name)) is not None)
+
+    @property
+    def replicated(self) -> bool:
+        """Whether the finest scores are single replicates."""
+        return self.finest.ndim - (self.system_scores is not None) == 4
 
     @property
     def seen(self) -> Array:
         """The same, NaN in cells that are missing by design."""
         if self.absent is None:
             return self.finest
-        by_replicate = self.finest.ndim - (self.system_scores is not None) == 4
-        return np.where(self.absent[..., None] if by_replicate else self.absent, np.nan, self.finest)
+        return np.where(self.absent[..., None] if self.replicated else self.absent, np.nan, self.finest)
 
     @property
     def singles(self) -> Array:
@@ -392,48 +400,34 @@ class Panel:
         systems: Iterable[str] | None = None,
     ) -> Panel:
         """The part with these labels, in the order given. With one system the part is a panel without systems."""
-        t = _positions(tasks, self.tasks, "task")
-        l = _positions(languages, self.languages, "language")  # noqa: E741
-        b = _positions(judges, self.judges, "judge")
-        r = _positions(replicates, self.replicates, "replicate")
-        s = _positions(systems, self.systems, "system")
-
-        def part(array: Array | None, *axes: NDArray[np.int64]) -> Array | None:
-            return None if array is None else array[np.ix_(t, *axes)]
-
-        single, by_system = part(self.system_replicates, s, l, b, r), part(self.system_scores, s, l, b)
-        kept, scores, weights = part(self.replicate_scores, l, b, r), self.scores[np.ix_(t, l, b)], self.weights[t]
-        fewer_r, fewer_s = replicates is not None and kept is not None, systems is not None
-        if fewer_r and single is not None:
-            by_system = mean_there(single, -1)
-        if by_system is not None and (fewer_s or fewer_r):
-            scores = average_systems(by_system, weights)
-        elif fewer_r and kept is not None:
-            scores = mean_there(kept, -1)
-        if single is not None and fewer_s:
-            kept = _average_each(single, weights)
-        one = fewer_s and len(s) == 1
+        wanted = {"task": tasks, "language": languages, "judge": judges, "replicate": replicates, "system": systems}
+        at = {axis: _positions(names, getattr(self, f"{axis}s"), axis) for axis, names in wanted.items()}
+        t, l, b = at["task"], at["language"], at["judge"]  # noqa: E741
+        more: dict[str, Any] = {
+            f"{axis}s": tuple(getattr(self, f"{axis}s")[i] for i in places) for axis, places in at.items()
+        }
+        for name, axes in ARRAYS.items():
+            array = getattr(self, name)
+            more[name] = None if array is None else array[np.ix_(*(at[axis] for axis in axes))]
+        fewer = replicates is not None or systems is not None
+        if fewer:
+            finest = next(more[name] for name in ARRAYS if more[name] is not None)
+            more |= averaged(finest, self.weights[t], bool(self.systems), self.replicated)
+        chosen = more["systems"]
+        if systems is not None and len(chosen) == 1:
+            more |= {"systems": (), "system_scores": None, "system_replicates": None}
         used, codes = np.unique(self.cluster[t], return_inverse=True)
-        chosen = tuple(self.systems[i] for i in s)
         return replace(
             self,
-            scores=scores,
-            tasks=tuple(self.tasks[i] for i in t),
-            languages=tuple(self.languages[i] for i in l),
-            judges=tuple(self.judges[i] for i in b),
-            replicates=tuple(self.replicates[i] for i in r),
-            replicate_scores=kept,
-            counts=None if fewer_r or fewer_s else self.counts[np.ix_(t, l, b)],  # type: ignore[arg-type]
-            weights=weights,
+            **more,
+            counts=None if fewer else self.counts[np.ix_(t, l, b)],  # type: ignore[arg-type]
+            weights=self.weights[t],
             grouping=self.grouping and self.grouping.take(t, l, b),
             observed_range=None,  # type: ignore[arg-type]  # of the part
             absent=None if self.absent is None else self.absent[np.ix_(l, b)],
-            systems=() if one else chosen,
-            system_scores=None if one else by_system,
-            system_replicates=None if one else single,
             clusters=tuple(self.clusters[i] for i in used) if self.clusters else (),
             cluster=codes if self.clusters else None,  # type: ignore[arg-type]  # every task its own
-            shown=self.shown and self.shown.take(t, l, b, chosen if fewer_s else None),
+            shown=self.shown and self.shown.take(t, l, b, None if systems is None else chosen),
         )
 
     def slice(self, group: str) -> Panel:
@@ -491,8 +485,8 @@ class Panel:
     def to_long(self) -> pd.DataFrame:
         """One row per score: task, [system], language, judge, [replicate], [group], [cluster], [weight], score.
 
-        Missing entries have no row. `read_panel(panel.to_long())` gives the panel back. Groups of rows inside tasks are
-        not in it: see `slice`.
+        Missing entries have no row. `read_panel(panel.to_long())` gives the panel back, unless its units hold several
+        tasks. Groups of rows inside tasks are not in it: see `slice`.
         """
         finest = self.finest
         at = np.nonzero(~np.isnan(self.seen))
@@ -538,42 +532,28 @@ class Panel:
         """(score - shift) / scale with the (k, m) values of each cell, cut to `limits` when given. Systems and
         replicates stay."""
 
-        def moved(array: Array | None, replicated: bool) -> Array | None:
-            if array is None:
-                return None
-            out: Array = array - (shift[..., None] if replicated else shift)
-            if scale is not None:
-                out = out / (scale[..., None] if replicated else scale)
-            return out if limits is None else np.clip(out, *limits)
-
-        return self.with_scores(
-            moved(self.scores, False),  # type: ignore[arg-type]
-            moved(self.replicate_scores, True),
-            moved(self.system_scores, False),
-            moved(self.system_replicates, True),
-        )
+        moved: dict[str, Any] = {}
+        for name, axes in ARRAYS.items():
+            replicated = (..., None) if axes[-1] == "replicate" else ...
+            array = getattr(self, name)
+            if array is not None:
+                array = array - shift[replicated]
+                array = array if scale is None else array / scale[replicated]
+                array = array if limits is None else np.clip(array, *limits)
+            moved[name] = array
+        return self.with_scores(**moved)
 
     def bent(self, curves: Array, span: tuple[float, float], limits: tuple[float, float] | None = None) -> Panel:
         """Every single score along the curve of its cell (k, m, Q), given at even steps over `span`; means over systems
         and replicates are of the new scores."""
         grid = np.linspace(*span, curves.shape[2])
 
-        def moved(array: Array, replicated: bool) -> Array:
-            out = array.copy()
-            for i, j in np.ndindex(curves.shape[:2]):
-                at = (..., i, j, slice(None)) if replicated else (..., i, j)
-                out[at] = np.interp(array[at], grid, curves[i, j])
-            return out if limits is None else np.clip(out, *limits)
-
-        if self.system_scores is not None:
-            single = None if self.system_replicates is None else moved(self.system_replicates, True)
-            by_system = moved(self.system_scores, False) if single is None else mean_there(single, -1)
-            each = None if single is None else _average_each(single, self.weights)
-            return self.with_scores(average_systems(by_system, self.weights), each, by_system, single)
-        if self.replicate_scores is not None:
-            each = moved(self.replicate_scores, True)
-            return self.with_scores(mean_there(each, -1), each)
-        return self.with_scores(moved(self.scores, False))
+        out = self.finest.copy()
+        for i, j in np.ndindex(curves.shape[:2]):
+            at = (..., i, j, slice(None)) if self.replicated else (..., i, j)
+            out[at] = np.interp(out[at], grid, curves[i, j])
+        out = out if limits is None else np.clip(out, *limits)
+        return self.with_scores(**averaged(out, self.weights, bool(self.systems), self.replicated))
 
     def matrix(self, cells: NDArray[Any]) -> pd.DataFrame:
         """A (k, m) array as a labelled language x judge table."""
@@ -625,9 +605,18 @@ def _labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:
     return tuple(f"{word}{i + 1}" for i in range(size)) if given is None else tuple(map(str, given))
 
 
-def _average_each(single: Array, weights: Array) -> Array:
-    """The mean over systems of every replicate: (n, s, k, m, r) -> (n, k, m, r)."""
-    return np.stack([average_systems(single[..., r], weights) for r in range(single.shape[-1])], axis=-1)
+def averaged(finest: Array, weights: Array, systems: bool, replicated: bool) -> dict[str, Any]:
+    """The arrays of a panel, as its arguments, from the finest scores (n, [s,] k, m[, r])."""
+    mean, single = (mean_there(finest, -1), finest) if replicated else (finest, None)
+    if not systems:
+        return {"scores": mean, "replicate_scores": single}
+    each = [average_systems(finest[..., r], weights) for r in range(finest.shape[-1])] if replicated else None
+    return {
+        "scores": average_systems(mean, weights),
+        "replicate_scores": each and np.stack(each, axis=-1),
+        "system_scores": mean,
+        "system_replicates": single,
+    }
 
 
 def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArray[np.int64]:
@@ -723,12 +712,7 @@ def _check_shapes(panel: Panel) -> None:
         raise PanelError("systems and system_scores belong together: give both or neither.")
     if panel.systems and (len(set(panel.systems)) != len(panel.systems) or len(panel.systems) < 2):
         raise PanelError("A panel with systems needs at least two, each with a label of its own.")
-    cell = ("language", "judge")
-    for name, axes in (
-        ("replicate_scores", ("task", *cell, "replicate")),
-        ("system_scores", ("task", "system", *cell)),
-        ("system_replicates", ("task", "system", *cell, "replicate")),
-    ):
+    for name, axes in ARRAYS.items():
         array = getattr(panel, name)
         if array is not None and array.shape != tuple(len(getattr(panel, f"{axis}s")) for axis in axes):
             raise PanelError(f"{name} must be {' x '.join(axes)} with a label for each.")

@@ -13,9 +13,8 @@ import numpy as np
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, UsageError
-from polyjudge.panel.fill import average_systems
 from polyjudge.panel.labels import clean
-from polyjudge.panel.panel import Grouping, Panel
+from polyjudge.panel.panel import Grouping, Panel, averaged
 from polyjudge.panel.reading import Reading, Unclear, message
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.read.engine import HASH, SUMS, Cells, Codes, Duplicates, Engine, Entries, Found, Labels, Units
@@ -372,8 +371,7 @@ def _settle_twins(work: _Work, axis: str, twins: Mapping[str, str]) -> None:
 
 def _scales(panel: Panel) -> Say | None:
     """The judges whose scores lie on another scale than the others': both their reach and their spread are far off."""
-    by_replicate = panel.finest.ndim - bool(panel.systems) == 4
-    values = np.moveaxis(panel.seen, -2 if by_replicate else -1, 0).reshape(len(panel.judges), -1)
+    values = np.moveaxis(panel.seen, -2 if panel.replicated else -1, 0).reshape(len(panel.judges), -1)
     count = (~np.isnan(values)).sum(axis=1)
     if len(values) < 2 or count.min() < 2:
         return None
@@ -558,18 +556,10 @@ def _scores(entries: Entries, labels: Labels, weights: Array, s: int, notes: lis
     axes = {axis: size for axis, size in axes.items() if size}
     shape = tuple(axes.values())
     finest = _mean(np.ravel_multi_index(tuple(entries.codes[axis] for axis in axes), shape), entries, shape)
-    out: dict[str, Any] = {"replicates": labels.replicate if r else ()}
-    if not s:
-        return out | ({"scores": mean_there(finest, -1), "replicate_scores": finest} if r else {"scores": finest})
-    by_system = mean_there(finest, -1) if r else finest
-    out |= {"scores": average_systems(by_system, weights), "systems": labels.system, "system_scores": by_system}
-    holes = int((np.isnan(by_system) & ~np.isnan(out["scores"])[:, None]).sum())
-    if holes:
-        notes.append(say("panel.system-holes", count=holes, all=by_system.size))
-    if r:
-        each = [average_systems(finest[..., i], weights) for i in range(r)]
-        out |= {"system_replicates": finest, "replicate_scores": np.stack(each, axis=-1)}
-    return out
+    out = averaged(finest, weights, bool(s), bool(r))
+    if s and (holes := int((np.isnan(out["system_scores"]) & ~np.isnan(out["scores"])[:, None]).sum())):
+        notes.append(say("panel.system-holes", count=holes, all=out["system_scores"].size))
+    return {**out, "replicates": labels.replicate if r else (), "systems": labels.system if s else ()}
 
 
 def _crossed(work: _Work, entries: Entries, labels: Labels, cell: Codes) -> int:
