@@ -109,7 +109,6 @@ SOURCES: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "polars lazy": lambda f, p: pl.from_pandas(f).lazy(),
     "pyarrow": lambda f, p: pa.Table.from_pandas(f),
     "ibis memtable": lambda f, p: ibis.memtable(f),
-    "ibis duckdb": lambda f, p: ibis.duckdb.connect(in_duckdb(f, p).split("::")[0]).table("scores"),
     "ibis sqlite": lambda f, p: ibis.sqlite.connect(in_sqlite(f, p)).table("scores"),
 }
 
@@ -133,7 +132,7 @@ def test_labels_keep_the_order_of_first_appearance(long: pd.DataFrame, expected:
 
 def test_an_engine_without_row_order_sorts_labels(long: pd.DataFrame, expected: pj.Panel, tmp_path: Path) -> None:
     table = ibis.duckdb.connect(in_duckdb(long, tmp_path).split("::")[0]).table("scores")
-    panel = pj.read_panel(table.filter(table.score > -1e9))
+    panel = pj.read_panel(table)
     assert panel.languages == ("de", "en", "fr")
     assert panel.tasks == tuple(sorted(expected.tasks))
     same = panel.select(expected.tasks, expected.languages, expected.judges, expected.replicates)
@@ -151,10 +150,6 @@ def test_a_given_order_selects_and_orders(long: pd.DataFrame, expected: pj.Panel
 
 def test_panel_to_long_and_back(expected: pj.Panel) -> None:
     assert pj.read_panel(expected.to_long()).fingerprint == expected.fingerprint
-    units = pj.read_panel(expected.to_long(), max_units=4)
-    back = pj.read_panel(units.to_long(), weight="weight")
-    np.testing.assert_array_equal(back.weights, units.weights)
-    np.testing.assert_array_equal(back.scores, units.scores)
 
 
 def test_devai_interaction_is_the_published_one(devai: pj.Panel, published: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ KINDS = {
         ((NUMBER,), "judge_sd language_sd task_sd noise_sd three_way_sd missing mean low high cluster_share"),
         ((YES,), "at_least alone guard clip"),
         ((TEXT,), "base trusted out into kind goal contradictions questions task language judge score replicate"),
-        ((TEXT,), "group system cluster weight language_from judge_from wide decimal winner swapped format metric"),
+        ((TEXT,), "group system cluster language_from judge_from wide decimal winner swapped format metric"),
         ((TEXT,), "duplicates incomplete engine"),
         ((DICTIONARY,), "families prices"),
         ((PAIR,), "range score_range swap"),

@@ -147,24 +147,17 @@ def spelled(name: str) -> str:
 
 def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], found: dict[str, str | None]) -> str:
     """Everything that has to be said before the table can be read, in one paragraph."""
-    parts = []
-    if needed:
-        wide = " Where scores stand in several columns: --wide PATTERN (wide=...)." if "score" in needed else ""
-        flags = " ".join(f"--{r} NAME" for r in needed)
-        parts.append(
-            f"No column for {' and '.join(needed)} was found among {listed(names)}. Name "
-            f"{'it' if len(needed) == 1 else 'them'}: {', '.join(f'{r}=...' for r in needed)} in Python, {flags} on "
-            f"the command line.{wide}"
-        )
-    model = found.get("system")
-    if "judge" in needed and model is not None:
-        parts.append(
-            f"Is {clean(model)!r} the judge, or what is judged? If it judges: --judge {clean(model)} (judge=...)."
-        )
-    for role, hits in several.items():
-        flags = " or ".join(f"--{role} {clean(h)}" for h in hits[:6])
-        parts.append(f"Several columns could be the {role}: {listed(hits)}. Say {flags} ({role}=... in Python).")
-    return " ".join(parts)
+    maybe = dict(several)
+    if "judge" in needed and (model := found.get("system")) is not None:
+        maybe["judge"] = [model]  # what judges, or what is judged
+    lacking = [*needed, *several]
+    hints = "".join(f" The {role} could be {listed(hits)}." for role, hits in maybe.items())
+    flags = " ".join(f"--{role} {clean(maybe.get(role, ['NAME'])[0])}" for role in lacking)
+    wide = " Where scores stand in several columns: --wide PATTERN (wide=...)." if "score" in needed else ""
+    return (
+        f"No column for {' and '.join(lacking)} was found among {listed(names)}.{hints} Name what is meant: "
+        f"{', '.join(f'{role}=...' for role in lacking)} in Python, {flags} on the command line.{wide}"
+    )
 
 
 def listed(names: Iterable[str]) -> str:

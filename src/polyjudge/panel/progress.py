@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -53,37 +53,28 @@ def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:
                 bars.remove_task(task)
 
 
-class Stages:
+class Stages(Protocol):
     """Calls the functions of a long piece of work, each by its name, under one bar for the whole of it."""
 
-    def __init__(self, bars: Progress | None, total: int) -> None:
-        self._bars, self._begun = bars, time.monotonic()
-        self._task = None if bars is None else bars.add_task("", total=total, visible=False)
-
-    def __call__(self, label: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._bars is None or self._task is None:
-            return function(*args, **kwargs)
-        self._bars.update(self._task, description=label)
-        if time.monotonic() - self._begun > PATIENCE:
-            self.show()
-        out = function(*args, **kwargs)
-        self._bars.update(self._task, advance=1)
-        return out
-
-    def show(self) -> None:
-        if self._bars is not None and self._task is not None:
-            self._bars.update(self._task, visible=True, refresh=True)
+    def __call__(self, label: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
 
 @contextmanager
 def stages(total: int) -> Iterator[Stages]:
     """A bar for `total` calls, shown once they have taken `PATIENCE` seconds and standard error is a terminal."""
     if not sys.stderr.isatty():
-        yield Stages(None, total)
+        yield lambda label, function, *args, **kwargs: function(*args, **kwargs)
         return
     with _bars() as bars:
-        run = Stages(bars, total)
-        late = threading.Timer(PATIENCE, run.show)  # the first of them may take minutes
+        task = bars.add_task("", total=total, visible=False)
+
+        def run(label: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+            bars.update(task, description=label)
+            out = function(*args, **kwargs)
+            bars.update(task, advance=1)
+            return out
+
+        late = threading.Timer(PATIENCE, lambda: bars.update(task, visible=True, refresh=True))
         late.daemon = True
         late.start()
         try:

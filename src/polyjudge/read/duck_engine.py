@@ -6,7 +6,7 @@ its unit), so the one heavy GROUP BY works on integers and only integers and sum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
-from polyjudge.read.engine import ODD, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
+from polyjudge.read.engine import Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
 
 if TYPE_CHECKING:
     from polyjudge.panel.shown import Shown
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 class DuckEngine:
     """A `Source` with its columns chosen."""
 
-    def __init__(self, source: Source, columns: Columns, weight: str | None = None) -> None:
+    def __init__(self, source: Source, columns: Columns) -> None:
         self.source, self.con, self.where = source, source.con, source.where
         self.ordered = source.row is not None
-        self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
+        self.grouped, self.clustered = columns.group is not None, columns.cluster is not None
         self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
         self._stamps, self._rows = source.stamps(), "typed"
         with engine_errors(self.where):
-            duck.spool(source, list(dict.fromkeys(c for c in (*vars(columns).values(), weight) if c)))
+            duck.spool(source, list(dict.fromkeys(c for c in vars(columns).values() if c)))
             self._type(columns)
 
     def _type(self, c: Columns) -> None:
@@ -64,8 +64,6 @@ class DuckEngine:
             columns["cluster"] = f"coalesce({label(c.cluster)}, {label(c.task)})"
         if c.group:
             columns["stratum"] = f"coalesce({label(c.group)}, '(none)')"
-        if self.weight:
-            columns["weight"] = f"try_cast({name(self.weight)} AS DOUBLE)"
         columns |= {"score": number, "raw": raw, "is_text": text}
         if self.ordered:
             columns[duck.ROW] = str(self.source.row)
@@ -139,34 +137,23 @@ class DuckEngine:
     def count_tasks(self) -> int:
         return int(self._rows_of(f"SELECT count(DISTINCT task) FROM {self._rows}")[0][0])
 
-    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
-        self._label_table("asked_tasks", list(among))
-        test = "task IN (SELECT label FROM asked_tasks)" if among else f"regexp_matches(task, '{ODD}')"
-        return [task for (task,) in self._rows_of(f"SELECT DISTINCT task FROM {self._rows} WHERE {test} LIMIT {most}")]
-
     def tasks(self, labels: Labels) -> Units:
         self._enumerate(labels)
         order = f"min({duck.ROW})" if self.ordered else "task"
         group = ", enum_code(min(stratum)::group_codes)::BIGINT AS g" if labels.by_task else ""
-        weight = ", min(weight) AS w, max(weight) AS w_max" if self.weight else ""
-        weight += ", min(cluster) AS cluster" if self.clustered else ""
+        cluster = ", min(cluster) AS cluster" if self.clustered else ""
         with engine_errors(self.where):
             self.con.execute(
                 f"CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, hash(task) AS h, "
-                f"(row_number() OVER (ORDER BY {order}) - 1)::INTEGER AS u{group}{weight} FROM {self._rows} "
+                f"(row_number() OVER (ORDER BY {order}) - 1)::INTEGER AS u{group}{cluster} FROM {self._rows} "
                 "GROUP BY task"
             )
         table = self._arrays("SELECT * FROM task_units ORDER BY u")
         self._clash = len(np.unique(table["h"])) < len(table["h"])
-        weights = None
-        if self.weight:
-            weights, top = (np.ma.filled(table[n].astype(float), np.nan) for n in ("w", "w_max"))
-            if not np.array_equal(weights, top):
-                raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
         codes = table["g"].astype(np.int64) if group else None
         names = tuple(table["task"].tolist())
-        clusters, cluster = coded(table["cluster"].tolist()) if self.clustered else ((), None)
-        return Units(len(names), False, names, weights, codes, None, clusters, cluster)
+        clusters, places = coded(table["cluster"].tolist()) if self.clustered else ((), None)
+        return Units(len(names), False, names, group=codes, clusters=clusters, cluster=places)
 
     def hashed_units(self, size: int, labels: Labels) -> Units:
         self._enumerate(labels)

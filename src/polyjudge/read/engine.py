@@ -26,9 +26,6 @@ AXES = ("language", "judge", "system", "replicate", "group")
 HASH = "first 32 bits of MD5 of the task label, modulo the number of units"
 """How a task finds its unit beyond `max_units`; with clusters, how a cluster does. The same in every engine."""
 
-ODD = "[^ -~]|^ | $|  "
-"""Names that may look like others: signs that are not ASCII, spaces that are not seen."""
-
 
 @dataclass(frozen=True)
 class Labels:
@@ -145,9 +142,6 @@ class Engine(Protocol):
 
     def count_tasks(self) -> int:
         """Number of different tasks."""
-
-    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
-        """Tasks whose names are `ODD`, or that are among these; at most so many."""
 
     def tasks(self, labels: Labels) -> Units:
         """One unit per task."""

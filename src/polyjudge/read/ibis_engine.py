@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import ibis
@@ -12,7 +12,7 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, foreign_errors
 from polyjudge.panel.labels import clean
-from polyjudge.read.engine import ODD, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
+from polyjudge.read.engine import Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -31,14 +31,14 @@ def conv(text: str, from_base: int, to_base: int) -> str:  # type: ignore[empty-
 
 
 class IbisEngine:
-    """An Ibis table with its columns chosen."""
+    """An Ibis table with its columns chosen. Its rows have no order."""
 
-    def __init__(self, table: Any, columns: Columns, backend: str, weight: str | None = None) -> None:
+    ordered = False
+
+    def __init__(self, table: Any, columns: Columns, backend: str) -> None:
         self.backend, self.where = backend, f"the {backend} table"
-        self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
+        self.grouped, self.clustered = columns.group is not None, columns.cluster is not None
         self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
-        physical = type(table.op()).__name__ == "DatabaseTable"
-        self.ordered = backend == "duckdb" and physical and _has_rowid(table)
         self.rows = self._type(table, columns)
 
     def _type(self, t: Any, c: Columns) -> Any:
@@ -78,11 +78,7 @@ class IbisEngine:
             columns["cluster"] = label(c.cluster).fill_null(label(c.task))
         if c.group:
             columns["stratum"] = label(c.group).fill_null("(none)")
-        if self.weight:
-            columns["weight"] = t[self.weight].cast("float64")
         columns |= {"score": number.cast("float64"), "raw": raw, "is_text": is_text}
-        if self.ordered:
-            columns["first"] = t.rowid()
         return t.select(**columns)
 
     def _check_digits(self, values: Any, column: str, exact: int) -> None:
@@ -114,17 +110,15 @@ class IbisEngine:
         keys = ["language", "judge", *self.inner]
         sums = {"total": t.score.sum(), "low": t.score.min(), "high": t.score.max()}
         sums |= {name: test.ifelse(1, 0).sum() for name, test in (("text", t.is_text), ("unlabelled", t.task.isnull()))}
-        first = {"first": t["first"].min()} if self.ordered else {}
-        found = t.group_by(keys).agg(rows=t.count(), scored=t.score.count(), **sums, **first)
+        found = t.group_by(keys).agg(rows=t.count(), scored=t.score.count(), **sums)
         return cells_of(self._fetch(found).to_pydict())
 
     def groups(self) -> tuple[list[str], bool]:
         t = self.rows
-        first = {"first": t["first"].min()} if self.ordered else {}
-        found = self._frame(t.group_by("stratum").agg(n=t.count(), **first))
+        found = self._frame(t.select("stratum").distinct())
         spread = t.group_by("task").agg(low=t.stratum.min(), high=t.stratum.max())
         split = int(self._fetch(spread.filter(spread.low != spread.high).count()).as_py())
-        return list(found.sort_values("first" if self.ordered else "stratum")["stratum"]), split == 0
+        return sorted(found["stratum"]), split == 0
 
     def split_cluster(self) -> str | None:
         spread = self.rows.group_by("task").agg(low=self.rows.cluster.min(), high=self.rows.cluster.max())
@@ -134,29 +128,17 @@ class IbisEngine:
     def count_tasks(self) -> int:
         return int(self._fetch(self.rows.task.nunique()).as_py())
 
-    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
-        task = self.rows.task
-        found = self.rows.filter(task.isin(list(among)) if among else task.re_search(ODD))
-        return list(self._frame(found.select("task").distinct().limit(most))["task"])
-
     def tasks(self, labels: Labels) -> Units:
         t = self.rows
         more: dict[str, Any] = {"n": t.count()}
-        if self.ordered:
-            more["first"] = t["first"].min()
         if labels.by_task:
             more["stratum"] = t.stratum.min()
-        if self.weight:
-            more |= {"w": t.weight.min(), "w_max": t.weight.max()}
         if self.clustered:
             more["cluster"] = t.cluster.min()
-        found = self._frame(t.group_by("task").agg(**more)).sort_values("first" if self.ordered else "task")
-        if self.weight and not np.array_equal(found["w"], found["w_max"]):
-            raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
-        weights = found["w"].to_numpy(float) if self.weight else None
+        found = self._frame(t.group_by("task").agg(**more)).sort_values("task")
         group = pd.Index(labels.group).get_indexer(pd.Index(found["stratum"])) if labels.by_task else None
         clusters, cluster = coded(list(found["cluster"])) if self.clustered else ((), None)
-        return Units(len(found), False, tuple(found["task"]), weights, group, None, clusters, cluster)
+        return Units(len(found), False, tuple(found["task"]), group=group, clusters=clusters, cluster=cluster)
 
     def _digits(self, text: Any, start: int) -> Any:
         """Eight hexadecimal digits as a number."""
@@ -194,11 +176,10 @@ class IbisEngine:
         keys = ["stratum" if a == "group" else a for a in axes]
         if units.hashed:
             t = t.mutate(unit=self._place(t, labels), mark=self._digits(md5(t.task), 8))
-        value = t.score.argmin(t["first"]) if duplicates == "first" else t.score.sum()
+        value = t.score.sum()
         unit, mark = "unit" if units.hashed else "task", units.hashed and duplicates == "error"
         if units.hashed and not mark:  # a unit is a mean over tasks, not over rows
-            value = t.score.mean() if duplicates == "mean" else value
-            t = t.group_by(["unit", "task", *keys]).agg(total=value)
+            t = t.group_by(["unit", "task", *keys]).agg(total=t.score.mean())
             value = t.total.sum()
         marked = {"mark": t.mark.sum()} if mark else {}
         found = self._fetch(t.group_by([unit, *keys]).agg(total=value, n=t.count(), **marked))
@@ -212,8 +193,6 @@ class IbisEngine:
         else:
             codes["unit"] = self._encode(found.column("task"), units.labels)
         rows = found.column("n").to_numpy().astype(np.int64)
-        if duplicates == "first" and not units.hashed:
-            rows = np.ones_like(rows)
         marks = np.array([int(x) for x in found.column("mark").to_pylist()], np.int64) if mark else None
         return Entries(codes, found.column("total").to_numpy().astype(float), rows, marks)
 
@@ -266,11 +245,3 @@ class IbisEngine:
 
     def finish(self) -> None:
         """The table is not ours to close."""
-
-
-def _has_rowid(table: Any) -> bool:
-    try:
-        table.select(r=table.rowid()).limit(0).to_pyarrow()
-    except Exception:
-        return False
-    return True

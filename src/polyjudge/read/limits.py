@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -86,7 +87,7 @@ def _weighed(name: str, size: int, changed: int) -> tuple[int, int]:
                     end += text
                     if len(end) > 4 * LINE_BYTES:
                         del end[: -2 * LINE_BYTES]
-    except (zlib.error, OSError) as error:
+    except (zlib.error, OSError, EOFError) as error:
         raise PanelError(f"{shown} cannot be read, or is no whole gzip file: {clean(error, 80)}.") from None
     if not is_json:
         _check_lines(start, end, shown)
@@ -113,12 +114,9 @@ def require_json(path: Path) -> None:
 
 def unpacked(file: BinaryIO, shown: str) -> Iterator[bytes]:
     """The content of a gzip stream in blocks, as long as it grows like a table."""
-    unpack = zlib.decompressobj(wbits=31)
-    packed = grown = 0
-    while block := file.read(1 << 14):
-        packed += len(block)
-        while block:
-            text = unpack.decompress(block, 1 << 22)
+    start = grown = 0
+    with gzip.GzipFile(fileobj=file) as stream:
+        while text := stream.read1(1 << 22):
             grown += len(text)
             if grown > EXPANSION * WINDOW:
                 raise PanelError(
@@ -126,13 +124,8 @@ def unpacked(file: BinaryIO, shown: str) -> Iterator[bytes]:
                     "is one all the same, unpack it first."
                 )
             yield text
-            if unpack.eof:
-                block = unpack.unused_data.lstrip(b"\0")
-                unpack = zlib.decompressobj(wbits=31)
-            else:
-                block = unpack.unconsumed_tail
-        if packed >= WINDOW:
-            packed = grown = 0
+            if file.tell() - start >= WINDOW:
+                start, grown = file.tell(), 0
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from polyjudge.panel.arrays import pd
 from polyjudge.panel.columns import ANNOTATOR, USUAL, Columns, doubts, usual_columns
-from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
+from polyjudge.panel.errors import UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options
@@ -44,7 +44,6 @@ def read_panel(
     group: str | None = None,
     system: str | None = None,
     cluster: str | None = None,
-    weight: str | None = None,
     only: Mapping[str, str] | None = None,
     table: str | None = None,
     range: tuple[float, float] | None = None,
@@ -79,7 +78,6 @@ def read_panel(
         says that the table has no system, replicate or cluster whatever its columns are called
     by : a column to compare judges by in place of language: rubric wording, prompt version, domain, month. Everything
         is then said of that
-    weight : column with the number of tasks behind each task, as `Panel.to_long` writes it for a panel of units
     only : column -> the one value whose rows are read, such as one criterion of several
     table : table of a database
     range : (low, high) of the score scale; a score outside it is an error
@@ -130,7 +128,7 @@ def _assembled(found: Understood, said: Mapping[str, Any]) -> Panel:
     if by is not None:
         options = {"--by" if flag == "--language" else flag: value for flag, value in how.options.items()}
         how = replace(how, options=options)
-    engine = DuckEngine(rows, found.columns, weight=said["weight"]) if isinstance(rows, duck.Source) else rows
+    engine = DuckEngine(rows, found.columns) if isinstance(rows, duck.Source) else rows
     averaged = found.average and said["duplicates"] == "error"
     ways = Ways(
         limits=said["range"] or found.limits,
@@ -187,7 +185,6 @@ def condition_name(column: str) -> str:
 def understand(source: Any, asked: Asked) -> Understood:
     """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
     opened = source if isinstance(source, Opened) else open_table(source, asked)
-    _check_weight(asked.weight, opened.source.columns)
     read = recognise(opened, asked)
     says, taken = _doubtful([] if opened.sure else opened.source.columns, read.columns, asked.names)
     format = read.reading.format if read.reading.format == "ragas" else opened.format
@@ -213,8 +210,7 @@ def _open_foreign(source: Any, asked: Asked, engine: str) -> Understood:
     for role, said in (("language", asked.languages), ("judge", asked.judges)):
         if said and len(said) == 1 and not (asked.names.get(role) or usual_columns(role, held.columns)):
             held = warehouse.with_label(held, role, str(said[0]))
-    _check_weight(asked.weight, held.columns)
-    rows, columns = warehouse.open_engine(held, {role: asked.names[role] for role in ROLES}, asked.weight)
+    rows, columns = warehouse.open_engine(held, {role: asked.names[role] for role in ROLES})
     says, notes = _doubtful(held.columns, columns, asked.names)
     taken = {role: column for role in ROLES if (column := getattr(columns, role))}
     how = {role: "named" if asked.names.get(role) else "usual name" for role in taken}
@@ -231,11 +227,6 @@ def _open_foreign(source: Any, asked: Asked, engine: str) -> Understood:
 
 def _shown(source: Any) -> str:
     return redact_address(str(source)) if isinstance(source, (str, Path)) else "TABLE"
-
-
-def _check_weight(weight: str | None, there: Iterable[str]) -> None:
-    if weight is not None and weight not in there:
-        raise PanelError(f"There is no column {weight!r} (given for weight).")
 
 
 def _doubtful(

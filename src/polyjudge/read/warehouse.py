@@ -21,7 +21,7 @@ SERVERS = (
     "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
 )  # fmt: skip
 """Servers that an address may name. Other schemes of Ibis open or create local files."""
-STREAMED = ("sqlite", "polars", "datafusion", "pandas", "dask")
+STREAMED = ("sqlite", "polars", "datafusion")
 """Backends without the types or functions to group strictly: their rows are streamed into our own engine."""
 
 
@@ -142,7 +142,7 @@ def with_label(table: Any, role: str, label: str) -> Any:
     return table.mutate(**{role: ibis.literal(label)})
 
 
-def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[Engine, Columns]:
+def open_engine(table: Any, names: dict[str, Any]) -> tuple[Engine, Columns]:
     """The engine of an Ibis table, with its columns chosen."""
     from polyjudge.read.ibis_engine import IbisEngine
 
@@ -150,9 +150,9 @@ def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[
     backend = table._find_backend(use_default=True)
     in_memory = type(table.op()).__name__ == "InMemoryTable"
     if backend.name in STREAMED or in_memory:
-        wanted = [c for c in vars(columns).values() if c is not None] + ([weight] if weight else [])
+        wanted = [c for c in vars(columns).values() if c is not None]
         with foreign_errors(f"the {backend.name} table"):
             chosen = table.select(*dict.fromkeys(wanted))
             rows = chosen.to_pyarrow() if in_memory else chosen.to_pyarrow_batches()
-        return DuckEngine(duck.open_frame(rows), columns, weight), columns
-    return IbisEngine(table, columns, backend.name, weight), columns
+        return DuckEngine(duck.open_frame(rows), columns), columns
+    return IbisEngine(table, columns, backend.name), columns

@@ -112,7 +112,7 @@ def recognise(opened: Opened, asked: Asked) -> Understood:
 
     A table that could be read in two ways raises `Unclear` with all that has to be said.
     """
-    source, needs, weight = opened.source, opened.needs, asked.weight
+    source, needs = opened.source, opened.needs
     table = Table(source)
     draft = _Draft(table=table, asked=asked, roles=find_roles(table, asked), format=asked.format or source.kind)
     if asked.names.get("task") is None and needs:
@@ -127,12 +127,11 @@ def recognise(opened: Opened, asked: Asked) -> Understood:
     reading = _reading(draft, opened.shown or source.where)
     if reading.questions:
         raise Unclear(message(reading, table.names) + (f" This format needs: {needs}." if needs else ""), reading)
-    needed = _needed(draft, weight)
     with engine_errors(source.where):
-        duck.spool(source, needed)
+        duck.spool(source, _needed(draft))
         if draft.lists:
             _open_lists(draft)
-        return _settle(draft, duck.column_types(source), weight, reading)
+        return _settle(draft, duck.column_types(source), reading)
 
 
 # --- shape ---
@@ -338,15 +337,14 @@ def _reading(draft: _Draft, shown: str) -> Reading:
 # --- SQL ---
 
 
-def _needed(draft: _Draft, weight: str | None) -> list[str]:
+def _needed(draft: _Draft) -> list[str]:
     places = [place for place, _ in draft.roles.found.values()]
     wanted = [p.column for p in (*places, *(draft.pair.places() if draft.pair else ()))]
     wanted += [draft.table.place(n).column for n in draft.spread.labels] if draft.spread else []
-    wanted += [weight] if weight is not None else []
     return [column for column in dict.fromkeys(wanted) if column]
 
 
-def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading: Reading) -> Understood:
+def _settle(draft: _Draft, types: Mapping[str, str], reading: Reading) -> Understood:
     """The relation, its columns and the final reading."""
     source, found = draft.table.source, draft.roles.found
     if draft.pair is not None:
@@ -378,21 +376,19 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     keys = {role: place.sql(types) for role, (place, _) in found.items() if role != "score"}
     if draft.by_row:
         keys["task"] = f"'row ' || ({row} + 1)"
-    extra = f", {name(weight)}" if weight is not None else ""
     titles = _titles(draft, keys)
     picked = "".join(f", {sql} AS {name(titles[role])}" for role, sql in keys.items())
     if draft.spread is None:
         score = read.sql(texts[""]) if not typed else name(found["score"][0].column)
         titles["score"] = found["score"][0].text
-        relation = f"(SELECT {row} AS {ROW}{picked}{extra}, {score} AS {name(titles['score'])} FROM {source.relation})"
+        relation = f"(SELECT {row} AS {ROW}{picked}, {score} AS {name(titles['score'])} FROM {source.relation})"
         width = 1
     else:
-        relation, width = _wide_sql(draft, read, texts, picked + extra, row)
+        relation, width = _wide_sql(draft, read, texts, picked, row)
     used = [*keys, "score", *(draft.spread.roles if draft.spread else ())]
     columns = Columns(**{"task": "", **{role: titles.get(role, role) for role in used}})
-    there = [*vars(columns).values(), *([weight] if weight else [])]
     at = ROW if source.row else None
-    turned = replace(source, relation=relation, columns=there, row=at, rows_per_line=width)
+    turned = replace(source, relation=relation, columns=[*vars(columns).values()], row=at, rows_per_line=width)
     return Understood(source=turned, columns=columns, reading=reading, limits=read.limits, layout=layout)
 
 

@@ -51,7 +51,6 @@ class Asked:
     metric: str | None = None
     """The one to read of several."""
     table: str | None = None
-    weight: str | None = None
     languages: Sequence[str] | None = None
     judges: Sequence[str] | None = None
     """Those that are read. The only one of its kind is that of all rows, where no column says it."""

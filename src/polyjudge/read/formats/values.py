@@ -227,7 +227,7 @@ def recognise(
     yes_no = bool(unknown) and all(word.casefold() in YES | NO for word in unknown)
     if yes_no and not stated:
         if found.outside or found.percent or found.comma:
-            raise PanelError(_mixed(where, unknown, places))
+            raise PanelError(_ask_map(where, unknown, True, places))
         mapping |= {word: float(word.casefold() in YES) for word in unknown}
         unknown = {}
     if unknown:
@@ -311,11 +311,4 @@ def _ask_map(where: str, unknown: Mapping[str, int], numbers: bool, places: Call
         f"{where} holds text{beside} in {rows} rows: {places(words)}{more}. Say which number each word stands for, or "
         f"nothing where it means no score: --map {clean(pasted, 200)!r} (map=... in Python). If this is no score at "
         "all, name the right column: --score NAME."
-    )
-
-
-def _mixed(where: str, words: Mapping[str, int], places: Callable[[list[str]], str]) -> str:
-    return (
-        f"{where} mixes numbers with words: {places(list(words)[:5])}. Say what the words stand for on the numbers' "
-        f"scale: --map {','.join(f'{clean(w, 40)}=NUMBER' for w in list(words)[:6])}."
     )
