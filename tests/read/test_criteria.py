@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import polyjudge as pj
@@ -27,7 +30,7 @@ def long_table() -> pd.DataFrame:
     return pd.concat([frame.assign(criterion=c) for c, frame in parts().items()])
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", "frame"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".sqlite", "frame", "arrow"])
 def test_a_column_of_criteria_is_found_and_split(tmp_path: Path, suffix: str) -> None:
     table, source = long_table(), tmp_path / f"scores{suffix}"
     if suffix == ".csv":
@@ -36,7 +39,10 @@ def test_a_column_of_criteria_is_found_and_split(tmp_path: Path, suffix: str) ->
         table.to_parquet(source)
     elif suffix == ".jsonl":
         table.to_json(source, orient="records", lines=True)
-    found = read_criteria(table if suffix == "frame" else source)
+    elif suffix == ".sqlite":
+        with closing(sqlite3.connect(source)) as db:
+            table.to_sql("scores", db, index=False)
+    found = read_criteria({"frame": table, "arrow": pa.Table.from_pandas(table)}.get(suffix, source))
     assert set(found) == set(CRITERIA)
     for c, frame in parts().items():
         alone = pj.read_panel(frame).select(languages=found[c].languages, judges=found[c].judges)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from polyjudge.panel.arrays import Array, pd
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError, foreign_errors
-from polyjudge.panel.labels import clean
+from polyjudge.panel.labels import clean, some
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import label_texts
 
@@ -146,10 +146,8 @@ class Adjustment(Applied):
         """What to raise for a language or judge that the calibrator was not fitted on."""
         known = self.languages if word == "language" else self.judges
         return CalibratorError(
-            f"The calibrator has never seen the {word} {', '.join(repr(clean(u)) for u in unseen[:5])}"
-            + (f" and {len(unseen) - 5} more" if len(unseen) > 5 else "")
-            + f"; it knows {', '.join(clean(x) for x in known[:12])}. Fit it on scores that include it, "
-            "or leave such rows unchanged with unseen='keep' (--unseen keep)."
+            f"The calibrator has never seen the {word} {some(unseen, 5, repr)}; it knows {some(known, 12)}. Fit it on "
+            "scores that include it, or leave such rows unchanged with unseen='keep' (--unseen keep)."
         )
 
     # --- single scores ---

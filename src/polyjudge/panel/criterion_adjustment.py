@@ -14,7 +14,7 @@ from polyjudge.panel.adjustment import Adjustment, Applied, check_unseen, series
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import CalibratorError, UsageError, foreign_errors
-from polyjudge.panel.labels import clean
+from polyjudge.panel.labels import some
 from polyjudge.panel.records import label_texts
 
 MARK = "\x1f"
@@ -47,9 +47,8 @@ class ByCriterion(Applied):
         new = list(dict.fromkeys(str(c).strip() for c in criteria if str(c).strip() not in self.parts))
         if new and unseen == "error":
             raise CalibratorError(
-                f"The calibrator has never seen the criterion {', '.join(repr(clean(c)) for c in new[:5])}; it knows "
-                f"{', '.join(clean(c) for c in list(self.parts)[:12])}. Fit it on scores that include it, or leave "
-                "such rows unchanged with unseen='keep' (--unseen keep)."
+                f"The calibrator has never seen the criterion {some(new, 5, repr)}; it knows {some(self.parts, 12)}. "
+                "Fit it on scores that include it, or leave such rows unchanged with unseen='keep' (--unseen keep)."
             )
 
     def check_cells(self, criteria: Iterable[Any], cells: list[tuple[str, str, int]], unseen: str) -> int:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from polyjudge.panel.errors import PanelError, UsageError
-from polyjudge.panel.labels import clean, tell, visible
+from polyjudge.panel.labels import clean, some, tell, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,7 +243,7 @@ def check_folder(path: str | Path, maker: str, overwrite: bool = False) -> list[
         about = read_marker(path)
         if about is None:
             raise UsageError(
-                f"{_shown(path)} is not a folder that polyjudge wrote: it holds {_named(sorted(os.listdir(path)))}. "
+                f"{_shown(path)} is not a folder that polyjudge wrote: it holds {some(sorted(os.listdir(path)), 5)}. "
                 "Nothing was changed. Choose a new folder."
             )
         strange = strangers(path, about)
@@ -252,7 +252,7 @@ def check_folder(path: str | Path, maker: str, overwrite: bool = False) -> list[
     if strange:
         raise UsageError(
             f"{_shown(path)} holds what polyjudge did not write, or what was changed since: "
-            f"{_named(map(str, strange))}. Choose another folder; or --overwrite, which replaces only our own files."
+            f"{some(strange, 5)}. Choose another folder; or --overwrite, which replaces only our own files."
         )
     if about["maker"] != maker:
         raise UsageError(
@@ -380,12 +380,6 @@ def _restore(path: Path) -> None:
             return
 
 
-def _named(names: Iterable[str], most: int = 5) -> str:
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(clean(n, 60) for n in names[:most]) + more
-
-
 # --- outputs against inputs ---
 
 
@@ -422,40 +416,33 @@ def matches(pattern: str, seconds: float = WALK_SECONDS) -> list[Path]:
 
     Like `glob`, but it ends: folders are entered once, links to folders are not followed below **, time is bounded.
     """
-    end = time.monotonic() + seconds
-    head, *rest = Path(pattern).parts or ("",)
-    start = Path(head) if Path(pattern).is_absolute() else Path()
-    found: set[Path] = set()
-    todo = [(start, tuple(rest) if Path(pattern).is_absolute() else (head, *rest))]
-    while todo:
-        if time.monotonic() > end:
-            raise UsageError(
-                f"The pattern {clean(pattern, 200)} covers too many folders: given up after {seconds:g} seconds. "
-                "Begin it with the folder that holds the scores."
-            )
-        folder, parts = todo.pop()
-        part, *others = parts
+    end, path = time.monotonic() + seconds, Path(pattern)
+    places = [Path(path.anchor)]
+
+    def listed(folder: Path, deep: bool = False) -> Iterator[Path]:
+        """What lies in a folder; with `deep` itself and all folders below it."""
+        for base, folders, files in os.walk(folder):
+            if time.monotonic() > end:
+                raise UsageError(
+                    f"The pattern {clean(pattern, 200)} covers too many folders: given up after {seconds:g} seconds. "
+                    "Begin it with the folder that holds the scores."
+                )
+            if deep:
+                yield Path(base)
+                folders[:] = [name for name in folders if name[0] != "."]
+            else:
+                yield from (Path(base) / name for name in (*folders, *files))
+                return
+
+    for part in path.parts[bool(path.anchor) :]:
         if part == "**":
-            todo += [(folder, tuple(others))] if others else []
-            todo += [(p, parts) for p in _listed(folder) if p.is_dir() and not p.is_symlink() and p.name[0] != "."]
+            places = [below for place in places for below in listed(place, deep=True)]
         elif glob.has_magic(part):
-            named = [
-                p for p in _listed(folder) if fnmatch.fnmatch(p.name, part) and (p.name[0] != "." or part[0] == ".")
-            ]
-            found.update(p for p in named if not others)
-            todo += [(p, tuple(others)) for p in named if others and p.is_dir()]
-        elif others:
-            todo.append((folder / part, tuple(others)))
-        elif os.path.lexists(folder / part):
-            found.add(folder / part)
-    return sorted(p for p in found if not p.is_dir())
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return [folder / entry.name for entry in os.scandir(folder)]
-    except OSError:
-        return []
+            inside = (inner for place in places for inner in listed(place))
+            places = [p for p in inside if fnmatch.fnmatch(p.name, part) and (p.name[0] != "." or part[0] == ".")]
+        else:
+            places = [place / part for place in places if os.path.lexists(place / part)]
+    return sorted({place for place in places if not place.is_dir()})
 
 
 def literal(path: str | Path) -> str:
@@ -472,16 +459,23 @@ def check_name(path: str | Path) -> None:
 
 def source_files(source: str | Path) -> list[Path]:
     """The paths behind a source: itself, the matches of a pattern, the file of FILE::TABLE or of an address."""
-    text = str(source)
+    text = file_of(str(source)) or str(source)
     if "\0" in text:
         return []
-    address = re.match(r"(sqlite|duckdb)://(?P<path>.*)$", text, re.DOTALL)
-    text = address["path"] if address else text
     if not os.path.lexists(text):
-        text = text.rsplit("::", 1)[0].split("?")[0] if address else text.rsplit("::", 1)[0]
+        text = text.rsplit("::", 1)[0]
     if os.path.lexists(text) or not glob.has_magic(text):
         return [Path(text)] if text else []
     return matches(text)
+
+
+def file_of(address: str) -> str | None:
+    """FILE::TABLE behind a duckdb:// or sqlite:// address: files are read by our own engine, whatever names them."""
+    scheme, found, rest = address.partition("://")
+    if not found or scheme.lower() not in ("duckdb", "sqlite"):
+        return None
+    path, mark, table = rest.rpartition("::") if "::" in rest else (rest, "", "")
+    return path.partition("?")[0] + mark + table
 
 
 def is_same_file(one: str | Path, two: str | Path) -> bool:

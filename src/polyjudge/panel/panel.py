@@ -574,25 +574,21 @@ class Panel:
         units = "tasks" if np.all(self.weights == 1) else f"units of {self.n_tasks} tasks"
         systems = f" x {len(self.systems)} systems" if self.systems else ""
         cells = f"{k} {plural(k, 'language', 'languages')} x {m} {plural(m, 'judge', 'judges')}"
-        parts = [f"Panel: {n} {units}{systems} x {cells}"]
-        if self.replicates:
-            parts[0] += f" x {len(self.replicates)} replicates"
+        replicates = f" x {len(self.replicates)} replicates" if self.replicates else ""
         low, high = self.range
         gone = int((np.isnan(self.scores) & self.own[..., None]).sum())
-        parts += [
-            *([f"  systems:   {some(self.systems)}"] if self.systems else []),
-            f"  languages: {some(self.languages)}",
-            f"  judges:    {some(self.judges)}",
-            f"  scores:    {self.n_scores} in [{low:g}, {high:g}]"
-            + ("" if self.declared_range else " (observed)")
-            + (f", {gone} entries missing" if gone else ""),
+        observed = "" if self.declared_range else " (observed)"
+        lines = [
+            ("systems", some(self.systems)),
+            ("languages", some(self.languages)),
+            ("judges", some(self.judges)),
+            ("scores", f"{self.n_scores} in [{low:g}, {high:g}]{observed}" + f", {gone} entries missing" * bool(gone)),
+            ("groups", f"{some(self.grouping.labels)} ({self.grouping.name})" if self.grouping else ""),
+            ("clusters", str(len(self.clusters) or "")),
+            *(("note", str(note)) for note in self.notes),
         ]
-        if self.grouping is not None:
-            parts.append(f"  groups:    {some(self.grouping.labels)} ({self.grouping.name})")
-        if self.clusters:
-            parts.append(f"  clusters:  {len(self.clusters)}")
-        parts += [f"  note:      {note}" for note in self.notes]
-        return "\n".join(parts)
+        head = f"Panel: {n} {units}{systems} x {cells}{replicates}"
+        return "\n".join([head, *(f"  {name + ':':<10} {text}" for name, text in lines if text)])
 
     def _repr_html_(self) -> str:
         """For a notebook: what `repr` says, as a table."""

@@ -66,15 +66,20 @@ def stages(total: int) -> Iterator[Stages]:
         yield lambda label, function, *args, **kwargs: function(*args, **kwargs)
         return
     with _bars() as bars:
-        task = bars.add_task("", total=total, visible=False)
+        task, begun = bars.add_task("", total=total, visible=False), time.monotonic()
+
+        def show() -> None:
+            bars.update(task, visible=True, refresh=True)
 
         def run(label: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
             bars.update(task, description=label)
+            if time.monotonic() - begun > PATIENCE:
+                show()
             out = function(*args, **kwargs)
             bars.update(task, advance=1)
             return out
 
-        late = threading.Timer(PATIENCE, lambda: bars.update(task, visible=True, refresh=True))
+        late = threading.Timer(PATIENCE, show)  # the first of them may take minutes
         late.daemon = True
         late.start()
         try:

@@ -17,7 +17,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Grouping, Panel, averaged
 from polyjudge.panel.reading import Reading, Unclear, message
 from polyjudge.panel.say import Say, Words, say
-from polyjudge.read.engine import HASH, SUMS, Cells, Codes, Duplicates, Engine, Entries, Found, Labels, Units
+from polyjudge.read.engine import GREW, HASH, SUMS, Cells, Codes, Duplicates, Engine, Entries, Found, Labels, Units
 from polyjudge.read.formats.names import ALIASES
 from polyjudge.read.limits import LARGEST_SCORE, LONGEST_LABEL
 
@@ -93,7 +93,7 @@ def assemble(engine: Engine, columns: Columns, ways: Ways, notes: Sequence[Words
     shown = engine.shown()
     engine.finish()
     if ways.duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
-        raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
+        raise PanelError(GREW.format(where=engine.where))
     observed = (float(np.nanmin(cells["low"])), float(np.nanmax(cells["high"])))
     panel = _build(work, units, entries, labels, shown=shown, observed_range=observed)
     if not units.hashed:

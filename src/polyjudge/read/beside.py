@@ -12,13 +12,13 @@ from polyjudge.panel.adjustment import Adjustment, quote
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.criterion_adjustment import ByCriterion
 from polyjudge.panel.errors import UsageError, foreign_errors
+from polyjudge.panel.files import file_of
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.read import warehouse
 from polyjudge.read.assemble import check_scores
 from polyjudge.read.duck import Source, name
 from polyjudge.read.engine import Engine
 from polyjudge.read.formats.roles import Asked
-from polyjudge.read.opener import file_of
 
 Counted = tuple[int, int, int, tuple[str, ...], tuple[float, float]]
 """Rows, missing scores, scores of unknown cells, judges, ends of the scores."""

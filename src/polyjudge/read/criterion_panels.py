@@ -93,14 +93,10 @@ def criteria_of(opened: Opened, column: str) -> list[str]:
     """The criteria that a column names."""
     if column not in opened.source.columns:
         raise PanelError(f"{opened.source.where} has no column {clean(column)!r}.")
-    if opened.source.frame is not None:
-        found = [str(v).strip() for v in opened.source.frame[column].dropna().unique()]
-    else:
-        query = (
-            f"SELECT DISTINCT trim(CAST({duck.name(column)} AS VARCHAR)) AS v FROM {opened.source.relation} ORDER BY v"
-        )
-        with duck.engine_errors(opened.source.where):
-            found = [v for (v,) in opened.source.con.execute(query).fetchall() if v]
+    with duck.engine_errors(opened.source.where):
+        duck.spool(opened.source, [column])
+        query = f"SELECT DISTINCT trim(CAST({duck.name(column)} AS VARCHAR)) AS v FROM {opened.source.relation}"
+        found = sorted(v for (v,) in opened.source.con.execute(query).fetchall() if v)
     if len(found) > MOST:
         raise PanelError(
             f"The column {clean(column)!r} of {opened.source.where} has {len(found)} values, too many for criteria (at "

@@ -6,7 +6,6 @@ import atexit
 import csv
 import glob
 import gzip
-import importlib.util
 import io
 import json
 import math
@@ -17,9 +16,9 @@ import sqlite3
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -243,6 +242,13 @@ class Source:
     """What divides the columns of CSV."""
     frame: Any = None
     """The table in memory that it is, if it is one."""
+    only: Mapping[str, str] = field(default_factory=dict)
+    """Column -> the one value whose rows are copied."""
+
+    @property
+    def test(self) -> str:
+        """SQL that is true of the rows that are copied."""
+        return " AND ".join(f"trim(CAST({name(c)} AS VARCHAR)) = {quote(v)}" for c, v in self.only.items()) or "true"
 
     def in_time(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
         """A limit of time where it is a view."""
@@ -274,7 +280,7 @@ def engine_errors(where: str) -> Iterator[None]:
         if "nterrupt" not in str(error):
             raise
         raise KeyboardInterrupt from None
-    except duckdb.Error as error:
+    except (duckdb.Error, UnicodeEncodeError) as error:
         raise PanelError(explain(str(error), where)) from None
     except sqlite3.Error as error:
         raise PanelError(f"{where} cannot be read as an SQLite database: {clean(error, 200)}.") from None
@@ -295,6 +301,8 @@ def explain(message: str, where: str) -> str:
 EXPLAINED = {
     'polyjudge: (.*?) holds ([^\\s"]+)': "Column {0!r} of {where} holds identifiers as floating point numbers beyond "
     "2^53, or 2^24 in single precision ({1}), whose last digits are lost. Write them as text, or as whole numbers.",
+    r"(\\ud[89a-f]\w\w)": "{where} holds half of a surrogate pair ({0}), which is no character. Write the character "
+    "itself, or leave it out.",
     "not utf-8|nvalid unicode|nvalid UTF": "{at} is not UTF-8 text. Save the file as UTF-8 (files in several "
     "encodings each on their own) and retry.",
     r"Expected Number of Columns: (\d+) Found: (\d+)": "{at} has {1} fields where the header has {0}. Put quotes "
@@ -650,11 +658,8 @@ def column_types(source: Source) -> dict[str, str]:
 
 
 def open_frame(frame: Any) -> Source:
-    """A pandas, polars or pyarrow table."""
-    if hasattr(frame, "columns") and not hasattr(frame, "column_names"):
-        columns = [str(n) for n in frame.columns]
-    else:
-        columns = list(frame.schema.names)
+    """A pandas or pyarrow table, or a stream of batches."""
+    columns = list(frame.schema.names) if hasattr(frame, "schema") else [str(n) for n in frame.columns]
     check_names(columns, "The table")
     con = connect(_frame_size(frame, len(columns)))
     return Source(con, "frame::", columns, "the table", "rowid", spool=True, frame=frame)
@@ -706,19 +711,18 @@ def head_columns(source: Source, most: int) -> dict[str, list[Any]]:
     if source.relation.startswith("sqlite::"):
         with closing(_open_sqlite(source.files[0])) as db, time_limit(db.interrupt, source.where):
             table = source.relation.removeprefix("sqlite::")
-            rows = next(_chunks(db.execute(f"SELECT * FROM {name(table)} LIMIT {most}")), [])
+            rows = next(_chunks(db.execute(f"SELECT * FROM {name(table)} WHERE {source.test} LIMIT {most}")), [])
     else:
         chosen = ", ".join(map(name, source.columns))
         with time_limit(source.con.interrupt, source.where):
-            rows = source.con.execute(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
+            sql = f"SELECT {chosen} FROM {source.relation} WHERE {source.test} LIMIT {most}"
+            rows = source.con.execute(sql).fetchall()
     return {n: [row[i] for row in rows] for i, n in enumerate(source.columns)}
 
 
 def _head_of_frame(frame: Any, most: int) -> dict[str, list[Any]]:
     if hasattr(frame, "to_pydict"):
         return dict(frame.slice(0, most).to_pydict())
-    if hasattr(frame, "to_dicts"):
-        return dict(frame.head(most).to_dict(as_series=False))
     if not hasattr(frame, "head"):
         return {}  # a stream of batches cannot be looked at twice
     head = frame.head(most)
@@ -735,30 +739,25 @@ def spool(source: Source, columns: Sequence[str]) -> None:
         return
     con, chosen = source.con, ", ".join(map(name, columns))
     if source.relation == "frame::":
-        con.register("polyjudge_frame", _registrable(source.frame, columns))
-        con.execute("CREATE TEMP TABLE spooled AS SELECT * FROM polyjudge_frame")
+        con.register("polyjudge_frame", _registrable(source.frame, list(dict.fromkeys([*columns, *source.only]))))
+        con.execute(f"CREATE TEMP TABLE spooled AS SELECT {chosen} FROM polyjudge_frame WHERE {source.test}")
         con.unregister("polyjudge_frame")
     elif source.relation.startswith("sqlite::"):
         _spool_sqlite(source, columns)
     else:
         with source.in_time(con.interrupt):
-            con.execute(f"CREATE TEMP TABLE spooled AS SELECT {chosen} FROM {source.relation}")
+            con.execute(f"CREATE TEMP TABLE spooled AS SELECT {chosen} FROM {source.relation} WHERE {source.test}")
     source.relation, source.spool = "spooled", False
 
 
 def _registrable(frame: Any, columns: Sequence[str]) -> Any:
-    """The chosen columns of a pandas, polars or pyarrow table as something the engine scans. Mixed columns are text."""
+    """The chosen columns of a pandas or pyarrow table as something the engine scans. Mixed columns are text."""
     import pandas as pd
 
-    if hasattr(frame, "read_next_batch"):
-        return frame
-    if hasattr(frame, "column_names") and hasattr(frame, "slice"):
-        return frame.select(list(columns))
-    if hasattr(frame, "to_arrow") and importlib.util.find_spec("pyarrow"):
-        return frame.select(list(columns)).to_arrow()
+    if hasattr(frame, "schema"):
+        return frame.select(list(columns)) if hasattr(frame, "slice") else frame
     by_name = {str(c): frame[c] for c in frame.columns}
-    parts = {c: by_name[c] if isinstance(by_name[c], pd.Series) else pd.Series(by_name[c].to_list()) for c in columns}
-    return pd.DataFrame({c: _column(series.reset_index(drop=True).rename(c)) for c, series in parts.items()})
+    return pd.DataFrame({c: _column(by_name[c].reset_index(drop=True).rename(c)) for c in columns})
 
 
 def _column(series: Any) -> Any:
@@ -769,8 +768,6 @@ def _column(series: Any) -> Any:
         return series
     missing = series.isna().to_numpy()
     kinds = {type(v) for v, gone in zip(series, missing, strict=True) if not gone}
-    if str in kinds:
-        _check_characters(series)
     if kinds <= {str} or kinds <= {bool}:
         return series
     if kinds <= {int, float} and any(isinstance(v, float) and abs(v) >= EXACT["DOUBLE"] for v in series):
@@ -779,18 +776,6 @@ def _column(series: Any) -> Any:
     import pandas as pd
 
     return pd.Series(texts, dtype=object)
-
-
-def _check_characters(series: Any) -> None:
-    """Refuse half of a surrogate pair, which JSON can hold and no engine takes."""
-    try:
-        "".join(v for v in series if isinstance(v, str)).encode()
-    except UnicodeEncodeError as error:
-        broken = clean(error.object[max(error.start - 20, 0) : error.end])
-        raise PanelError(
-            f"Column {clean(series.name)!r} holds half of a surrogate pair, which is no character ({broken}). Write "
-            "the file with its right encoding."
-        ) from None
 
 
 def _object_text(value: Any) -> str:
@@ -808,7 +793,7 @@ def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
     con, table = source.con, source.relation.removeprefix("sqlite::")
     con.execute(f"CREATE TEMP TABLE spooled ({', '.join(name(c) + ' VARCHAR' for c in columns)})")
     with closing(_open_sqlite(source.files[0])) as db, source.in_time(db.interrupt):
-        cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)}")
+        cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)} WHERE {source.test}")
         left = budget()
         for rows in _chunks(cursor):
             left -= sum(len(v) for row in rows for v in row if isinstance(v, (str, bytes)))

@@ -7,11 +7,11 @@ its unit), so the one heavy GROUP BY works on integers and only integers and sum
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyjudge.panel.adjustment import quote
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
@@ -73,32 +73,25 @@ class DuckEngine:
         self.con.execute(f"CREATE OR REPLACE TEMP VIEW typed AS SELECT {picked} FROM {self.source.relation}")
 
     def keep(self, axis: str, wanted: list[str]) -> None:
-        self._label_table(f"kept_{axis}", wanted)
-        source, self._rows = self._rows, f"typed_{axis}"
-        self.con.execute(
-            f"CREATE TEMP VIEW {self._rows} AS SELECT * FROM {source} WHERE {axis} IN (SELECT label FROM kept_{axis})"
-        )
+        among = ", ".join(map(quote, wanted))
+        self._view(f"typed_{axis}", f"SELECT * FROM {self._rows} WHERE {axis} IN ({among})")
 
     def relabel(self, axis: str, names: Mapping[str, str]) -> None:
         """Other spellings of a label become that label."""
-        source, self._rows = self._rows, f"relabelled_{axis}"
         self.con.execute(
             f"CREATE TEMP TABLE names_{axis} AS SELECT unnest(?::VARCHAR[]) AS other, unnest(?::VARCHAR[]) AS one",
             [list(names), list(names.values())],
         )
-        self.con.execute(
-            f"CREATE TEMP VIEW {self._rows} AS SELECT * EXCLUDE (other, one) REPLACE (coalesce(one, {axis}) AS {axis}) "
-            f"FROM {source} LEFT JOIN names_{axis} ON {axis} = other"
+        self._view(
+            f"relabelled_{axis}",
+            f"SELECT * EXCLUDE (other, one) REPLACE (coalesce(one, {axis}) AS {axis}) FROM {self._rows} "
+            f"LEFT JOIN names_{axis} ON {axis} = other",
         )
 
-    def _label_table(self, table: str, labels: list[str]) -> None:
-        self.con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT unnest(?::VARCHAR[]) AS label", [labels])
-
-    def _columns(self, sql: str) -> dict[str, list[Any]]:
-        with engine_errors(self.where):
-            found = self.con.execute(sql)
-            names, rows = [column[0] for column in found.description], found.fetchall()
-        return {n: [row[i] for row in rows] for i, n in enumerate(names)}
+    def _view(self, view: str, sql: str) -> None:
+        """From now on these are the rows."""
+        self.con.execute(f"CREATE TEMP VIEW {view} AS {sql}")
+        self._rows = view
 
     def _rows_of(self, sql: str) -> list[tuple[Any, ...]]:
         with engine_errors(self.where):
@@ -118,7 +111,10 @@ class DuckEngine:
             "count(*) AS rows, count(score) AS scored, count_if(is_text) AS text, count(*) - count(task) AS unlabelled"
         )
         sums = "sum(score) AS total, min(score) AS low, max(score) AS high"
-        return cells_of(self._columns(f"SELECT {keys}, {counts}, {sums}{first} FROM {self._rows} GROUP BY {keys}"))
+        with engine_errors(self.where):
+            found = self.con.execute(f"SELECT {keys}, {counts}, {sums}{first} FROM {self._rows} GROUP BY {keys}")
+            names, rows = [column[0] for column in found.description], found.fetchall()
+        return cells_of({n: [row[i] for row in rows] for i, n in enumerate(names)})
 
     def groups(self) -> tuple[list[str], bool]:
         order = f"min({duck.ROW})" if self.ordered else "stratum"
@@ -153,7 +149,8 @@ class DuckEngine:
         codes = table["g"].astype(np.int64) if group else None
         names = tuple(table["task"].tolist())
         clusters, places = coded(table["cluster"].tolist()) if self.clustered else ((), None)
-        return Units(len(names), False, names, group=codes, clusters=clusters, cluster=places)
+        self._units = Units(len(names), False, names, group=codes, clusters=clusters, cluster=places)
+        return self._units
 
     def hashed_units(self, size: int, labels: Labels) -> Units:
         self._enumerate(labels)
@@ -165,22 +162,15 @@ class DuckEngine:
             place += f" + {each} * enum_code(stratum::group_codes)"
         with engine_errors(self.where):
             self.con.execute(
-                f"CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, hash(task) AS h, ({place})::INTEGER AS raw_u "
+                f"CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, hash(task) AS h, ({place})::INTEGER AS u "
                 f"FROM (SELECT task{group} FROM {self._rows} GROUP BY task)"
-            )
-            # Units that no task fell into are left out, so that places are dense.
-            self.con.execute(
-                "CREATE OR REPLACE TEMP TABLE units AS SELECT raw_u, (row_number() OVER (ORDER BY raw_u) - 1)::INTEGER "
-                "AS u, count(*) AS w, bit_xor(h) AS mark FROM task_units GROUP BY raw_u"
-            )
-            self.con.execute(
-                "CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, h, u FROM task_units JOIN units USING (raw_u)"
             )
         ((clash,),) = self._rows_of("SELECT count(*) > count(DISTINCT h) FROM task_units")
         self._clash = bool(clash)
-        units = self._arrays("SELECT raw_u, w, mark FROM units ORDER BY u")
-        places, mark = units["raw_u"].astype(np.int64), units["mark"].view(np.int64)
-        return Units.by_hash(places, units["w"].astype(float), mark, each, labels, self.clustered)
+        found = self._arrays("SELECT u, count(*) AS w, bit_xor(h) AS mark FROM task_units GROUP BY u ORDER BY u")
+        places, mark = found["u"].astype(np.int64), found["mark"].view(np.int64)
+        self._units = Units.by_hash(places, found["w"].astype(float), mark, each, labels, self.clustered)
+        return self._units
 
     def _enumerate(self, labels: Labels) -> None:
         for axis in labels.used():
@@ -217,8 +207,11 @@ class DuckEngine:
         total, rows = out["total"].astype(float), out["n"].astype(np.int64)
         if duplicates == "first" and not units.hashed:
             rows = np.ones_like(rows)
-        found: dict[str, Codes] = {a: out[a] for a in ("unit", *axes)}
+        found: dict[str, Codes] = {a: out[a] for a in axes} | {"unit": self._unit(out["unit"])}
         return Entries(found, total, rows, out["mark"].view(np.int64) if mark else None)
+
+    def _unit(self, places: Codes) -> Codes:
+        return self._units.at(places, self.where) if self._units.hashed else places
 
     def shown(self) -> Shown | None:
         if not self.source.shown:
@@ -236,7 +229,8 @@ class DuckEngine:
         half = len(codes) // 2
         return Shown(
             systems,
-            **{axis: rows[axis].astype(np.int64) for axis in ("unit", "language", "judge", "rows")},
+            unit=self._unit(rows["unit"]),
+            **{axis: rows[axis].astype(np.int64) for axis in ("language", "judge", "rows")},
             first=codes[:half],
             second=codes[half:],
             margin=rows["margin"].astype(float),
@@ -250,10 +244,7 @@ class DuckEngine:
                 f"FROM {self._rows} GROUP BY task, {keys}) GROUP BY task HAVING count_if(c > 0) < {full}"
             )
             dropped = int(self.con.execute("SELECT count(*) FROM partial").fetchall()[0][0])
-            self.con.execute(
-                f"CREATE TEMP VIEW whole AS SELECT * FROM {self._rows} WHERE task NOT IN (SELECT task FROM partial)"
-            )
-        self._rows = "whole"
+            self._view("whole", f"SELECT * FROM {self._rows} WHERE task NOT IN (SELECT task FROM partial)")
         return dropped
 
     def find(self, what: str, limits: tuple[float, float] | None = None, most: int = 5) -> list[Found]:
@@ -266,22 +257,20 @@ class DuckEngine:
         }[what]
         order = f"ORDER BY {duck.ROW}" if self.ordered else ""
         row = duck.ROW if self.ordered else "NULL"
-        rows = self._columns(
-            f"SELECT {row} AS place, raw, task, language, judge FROM {self._rows} "
-            f"WHERE {condition} {order} LIMIT {most}"
+        rows = self._rows_of(
+            f"SELECT {row}, raw, task, language, judge FROM {self._rows} WHERE {condition} {order} LIMIT {most}"
         )
-        each = (dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True))
-        return [self._found(SimpleNamespace(**row)) for row in each]
+        return [self._found(*row) for row in rows]
 
-    def _found(self, row: Any) -> Found:
-        if not self.ordered or row.place is None:
-            return Found.at(row, ("task", "language", "judge") if row.task else ("language", "judge"))
-        file, place = divmod(int(row.place) // self.source.rows_per_line, 1 << 40)
+    def _found(self, at: Any, raw: Any, *labels: Any) -> Found:
+        if at is None:
+            return Found.at(raw, *labels)
+        file, place = divmod(int(at) // self.source.rows_per_line, 1 << 40)
         if self.source.first_line is not None:
-            return Found(f"line {place + self.source.first_line}", clean(row.raw, 40))
+            return Found(f"line {place + self.source.first_line}", clean(raw, 40))
         several = len(self.source.files) > 1 and self.source.kind == "parquet"
         of = f" of {clean(self.source.files[file].name, 80)}" if several else ""
-        return Found(f"row {place + 1}{of}", clean(row.raw, 40))
+        return Found(f"row {place + 1}{of}", clean(raw, 40))
 
     def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
         keys = ", ".join(["task", "language", "judge", *self.inner])

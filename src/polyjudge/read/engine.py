@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ AXES = ("language", "judge", "system", "replicate", "group")
 
 HASH = "first 32 bits of MD5 of the task label, modulo the number of units"
 """How a task finds its unit beyond `max_units`; with clusters, how a cluster does. The same in every engine."""
+
+GREW = "{where} grew while it was read. Read it again, or from a snapshot."
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class Units:
 
     `mark` is the exclusive or of the tasks' hashes in each unit: a cell that holds every task of its unit once has the
     same mark and as many rows as the unit has tasks. `cluster` holds each unit's index into `clusters`: a cluster is
-    hashed as a whole, so it lies in one unit, or in one unit of each group.
+    hashed as a whole, so it lies in one unit, or in one unit of each group. `places` are the units' numbers by their
+    hash, rising: units that no task fell into are left out.
     """
 
     size: int
@@ -73,6 +77,15 @@ class Units:
     mark: Codes | None = None
     clusters: tuple[str, ...] = ()
     cluster: Codes | None = None
+    places: Codes | None = None
+
+    def at(self, places: Codes, where: str) -> Codes:
+        """The units at the places that a hash gave."""
+        assert self.places is not None
+        found = np.searchsorted(self.places, places)
+        if found.max(initial=0) >= self.size or not np.array_equal(self.places[found], places):
+            raise PanelError(GREW.format(where=where))
+        return found
 
     @staticmethod
     def by_hash(places: Codes, weights: Array, mark: Codes, each: int, labels: Labels, clustered: bool) -> Units:
@@ -81,7 +94,7 @@ class Units:
         clusters = tuple(f"cluster{i + 1}" for i in range(len(used)))
         names = tuple(f"unit{i + 1}" for i in range(len(places)))
         group = places // each if labels.by_task else None
-        return Units(len(places), True, names, weights, group, mark, clusters, cluster)
+        return Units(len(places), True, names, weights, group, mark, clusters, cluster, places)
 
 
 @dataclass(frozen=True)
@@ -102,9 +115,10 @@ class Found:
     text: str
 
     @staticmethod
-    def at(row: Any, named: Sequence[str]) -> Found:
-        """A row by the labels that are named, where rows have no number."""
-        return Found(", ".join(f"{axis} {clean(getattr(row, axis), 40)}" for axis in named), clean(row.raw, 40))
+    def at(raw: Any, task: Any, language: Any, judge: Any) -> Found:
+        """A row by its labels, where rows have no number."""
+        labels = {"task": task, "language": language, "judge": judge}
+        return Found(", ".join(f"{axis} {clean(x, 40)}" for axis, x in labels.items() if x), clean(raw, 40))
 
 
 def cells_of(columns: Mapping[str, Sequence[Any]]) -> Cells:

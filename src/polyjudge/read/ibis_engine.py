@@ -12,7 +12,7 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, foreign_errors
 from polyjudge.panel.labels import clean
-from polyjudge.read.engine import Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
+from polyjudge.read.engine import GREW, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -166,9 +166,8 @@ class IbisEngine:
         t = self.rows.group_by("task").agg(n=self.rows.count(), **more)
         t = t.mutate(unit=self._place(t, labels), mark=self._digits(md5(t.task), 8))
         found = self._frame(t.group_by("unit").agg(w=t.count(), mark=t.mark.sum())).sort_values("unit")
-        self._places = found["unit"].to_numpy(np.int64)
-        mark = found["mark"].map(int).to_numpy(np.int64)
-        return Units.by_hash(self._places, found["w"].to_numpy(float), mark, self._each, labels, self.clustered)
+        places, mark = found["unit"].to_numpy(np.int64), found["mark"].map(int).to_numpy(np.int64)
+        return Units.by_hash(places, found["w"].to_numpy(float), mark, self._each, labels, self.clustered)
 
     def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
         axes = labels.entry_axes()
@@ -185,11 +184,7 @@ class IbisEngine:
         found = self._fetch(t.group_by([unit, *keys]).agg(total=value, n=t.count(), **marked))
         codes = {a: self._encode(found.column(key), getattr(labels, a)) for a, key in zip(axes, keys, strict=True)}
         if units.hashed:
-            raw = found.column("unit").to_numpy().astype(np.int64)
-            at = np.searchsorted(self._places, raw)
-            if at.max(initial=0) >= len(self._places) or not np.array_equal(self._places[at], raw):
-                raise PanelError(self._grew())
-            codes["unit"] = at
+            codes["unit"] = units.at(found.column("unit").to_numpy().astype(np.int64), self.where)
         else:
             codes["unit"] = self._encode(found.column("task"), units.labels)
         rows = found.column("n").to_numpy().astype(np.int64)
@@ -204,11 +199,8 @@ class IbisEngine:
         try:
             translate = np.array([place[x] for x in encoded.dictionary.to_pylist()], np.int64)
         except KeyError:
-            raise PanelError(self._grew()) from None
+            raise PanelError(GREW.format(where=self.where)) from None
         return translate[encoded.indices.to_numpy()] if len(translate) else np.zeros(0, np.int64)
-
-    def _grew(self) -> str:
-        return f"{self.where} grew while it was read. Read it again, or from a snapshot."
 
     def shown(self) -> None:
         return None  # winners of pairs are read by DuckDB
@@ -231,9 +223,9 @@ class IbisEngine:
             "unlabelled": ibis.or_(*(t[axis].isnull() for axis in ("task", "language", "judge", *self.inner))),
             "outside": (t.score < low) | (t.score > high),
         }[what]
-        shown = t.filter(condition).select("task", "language", "judge", "raw")
+        shown = t.filter(condition).select("raw", "task", "language", "judge")
         rows = self._frame(shown.order_by(["task", "language", "judge"]).limit(most))
-        return [Found.at(row, ("task", "language", "judge")) for row in rows.itertuples()]
+        return [Found.at(*row) for row in rows.itertuples(index=False)]
 
     def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
         keys = ["task", "language", "judge", *self.inner]

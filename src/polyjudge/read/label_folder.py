@@ -7,6 +7,7 @@ or edited in a spreadsheet, and come from the page, a sheet, Label Studio or Arg
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from polyjudge.panel.labels import clean, some
 from polyjudge.read.formats.excel import read_excel
 
 MANIFEST = "manifest.json"
-FORMAT, VERSION = "polyjudge-labels", 1
+FORMAT, VERSION, DIGEST = "polyjudge-labels", 1, "digest"
 LARGEST = 200_000_000
 """Bytes of a file that may hold answers."""
 
@@ -72,47 +73,27 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
         raise PanelError(
             f"{clean(path, 200)} has version {clean(data.get('version'))}; this polyjudge reads version {VERSION}."
         )
-    if not (_fits(data, SHAPE) and _holds_together(data)):
+    if not _as_written(data):
         raise PanelError(f"{clean(path, 200)} is damaged. Restore the manifest that label make wrote.")
     return data
 
 
-NUMBER = (int, float)
-SHAPE: dict[str, Any] = {
-    "id": str, "rounds": int,
-    "ask": {"kind": str, "low": NUMBER, "high": NUMBER, "step": NUMBER, "to": [NUMBER], "values": [NUMBER],
-            "choices": [list]},
-    "design": {"*": {"cuts": [NUMBER], "sizes": [int], "drawn": [int]}},
-    "items": {"*": {"task": str, "language": str, "stratum": int, "probability": NUMBER}},
-    "shown": {"*": {"item": str, "annotator": str, "again": bool, "swapped": bool}},
-}  # fmt: skip
-"""What a manifest holds; `*` stands for any name."""
+def manifest_text(manifest: dict[str, Any]) -> str:
+    """A manifest as its file: with a digest, by which any change is seen."""
+    return json.dumps({**manifest, DIGEST: _digest(manifest)}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _fits(value: Any, shape: Any) -> bool:
-    if isinstance(shape, dict):
-        parts = [(value.get(k), s) for k, s in shape.items()] if isinstance(value, dict) and "*" not in shape else []
-        every = [(v, shape["*"]) for v in value.values()] if isinstance(value, dict) and "*" in shape else []
-        return isinstance(value, dict) and all(_fits(*pair) for pair in parts + every)
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(v, shape[0]) for v in value)
-    if isinstance(value, bool) or not isinstance(value, NUMBER):
-        return isinstance(value, shape) and (shape is bool or not isinstance(value, bool))
-    return isinstance(value, shape) and abs(value) <= LARGEST  # also no NaN
+def _digest(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
-def _holds_together(data: dict[str, Any]) -> bool:
-    """Whether what was shown, drawn and asked speaks of the same items and strata."""
-    items, design, ask = data["items"], data["design"], data["ask"]
-    strata = {x: len(d["cuts"]) + 1 for x, d in design.items()}
-    return (
-        all(len(d["sizes"]) == len(d["drawn"]) == strata[x] for x, d in design.items())
-        and all(0 <= i["stratum"] < strata.get(i["language"], 0) and 0 < i["probability"] <= 1 for i in items.values())
-        and all(isinstance(i.get("system", ""), str) for i in items.values())
-        and all(one["item"] in items for one in data["shown"].values())
-        and len(ask["to"]) == 2
-        and all(len(c) == 2 and _fits(c[0], NUMBER) and isinstance(c[1], str) for c in ask["choices"])
-    )
+def _as_written(data: dict[str, Any]) -> bool:
+    """Whether a manifest is what its digest says, which is taken out of it."""
+    digest = data.pop(DIGEST, None)
+    try:
+        return bool(digest == _digest(data))
+    except RecursionError:
+        return False
 
 
 def read_label_folder(folder: str | Path) -> LabelFolder:

@@ -11,14 +11,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
 
-from polyjudge.panel.adjustment import quote
 from polyjudge.panel.arrays import pd
 from polyjudge.panel.budget import budget, shown
 from polyjudge.panel.errors import PanelError, UsageError
-from polyjudge.panel.files import check_name, matches
+from polyjudge.panel.files import check_name, file_of, matches
 from polyjudge.panel.labels import clean
 from polyjudge.panel.reading import Reading, RoleRead, Unclear
 from polyjudge.panel.say import Say, Words, say
@@ -87,14 +87,8 @@ def open_table(source: Any, asked: Asked = NOTHING) -> Opened:
             raise PanelError(f"{clean(text, 200)} matches several spreadsheets. Read one at a time.")
         return _held(read_excel(paths[0], sheet or None), text, "excel", paths)
     if paths and all(named(path, "json") for path in paths):
-        try:
+        with duck.engine_errors(clean(text, 200)):
             frame = unfold(paths)
-        except UnicodeEncodeError as error:
-            half = clean(ascii(error.object), 40)
-            raise PanelError(
-                f"{clean(text, 200)} holds half of a surrogate pair, which is no character ({half}). Write the "
-                "character itself, or leave it out."
-            ) from None
         if frame is not None:
             return _held(frame, text, "json", paths)
     source_ = duck.open_file(text, table)
@@ -113,8 +107,10 @@ def _open_frame(source: Any) -> Opened:
     kind = type(source).__module__.split(".")[0]
     if kind in ("duckdb", "_duckdb"):
         source = source.df()
-    if kind == "polars" and hasattr(source, "collect"):
-        source = source.collect()
+    if kind == "polars":
+        source = source.collect() if hasattr(source, "collect") else source
+        arrow = find_spec("pyarrow") is not None
+        source = source.to_arrow() if arrow else pd.DataFrame(source.to_dict(as_series=False))
     if not (hasattr(source, "columns") or hasattr(source, "column_names") or hasattr(source, "schema")):
         raise UsageError(
             f"read_panel takes a path, a pandas, polars or pyarrow table, an Ibis table or a Spark data frame, not "
@@ -125,19 +121,10 @@ def _open_frame(source: Any) -> Opened:
 
 def chosen_rows(opened: Opened, only: Mapping[str, str]) -> Opened:
     """The rows of a table whose columns have these values."""
-    for column, value in only.items():
-        if column not in opened.source.columns:
-            raise PanelError(f"{opened.source.where} has no column {clean(column)!r}.")
-        source = opened.source
-        if (frame := source.frame) is not None:
-            part = duck.open_frame(frame[frame[column].astype(str).str.strip() == value].reset_index(drop=True))
-            part.where, part.files = source.where, source.files
-        else:
-            test = f"trim(CAST({duck.name(column)} AS VARCHAR)) = {quote(value)}"
-            rows = f"(SELECT * FROM {source.relation} WHERE {test})"
-            part = replace(source, relation=rows, as_json="", row="rowid", first_line=None, spool=True)
-        opened = replace(opened, source=part)
-    return opened
+    source = opened.source
+    if strange := [column for column in only if column not in source.columns]:
+        raise PanelError(f"{source.where} has no column {clean(strange[0])!r}.")
+    return replace(opened, source=replace(source, only=only, spool=True, as_json="", row="rowid", first_line=None))
 
 
 def _plain(table: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
@@ -149,15 +136,6 @@ def _plain(table: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
     if isinstance(frame.index, pd.MultiIndex) or (named and not set(named) & set(map(str, frame.columns))):
         frame = frame.reset_index()
     return frame
-
-
-def file_of(address: str) -> str | None:
-    """FILE::TABLE behind a duckdb:// or sqlite:// address: files are read by our own engine, whatever names them."""
-    scheme, found, rest = address.partition("://")
-    if not found or scheme.lower() not in ("duckdb", "sqlite"):
-        return None
-    path, mark, table = rest.rpartition("::") if "::" in rest else (rest, "", "")
-    return path.partition("?")[0] + mark + table
 
 
 def _open_folder(folder: Path, asked: Asked) -> Opened:

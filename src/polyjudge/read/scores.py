@@ -12,6 +12,7 @@ from typing import Any, Literal
 from polyjudge.panel.arrays import pd
 from polyjudge.panel.columns import ANNOTATOR, USUAL, Columns, doubts, usual_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
+from polyjudge.panel.files import file_of
 from polyjudge.panel.labels import clean, redact_address
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options
@@ -23,7 +24,7 @@ from polyjudge.read.engine import Duplicates
 from polyjudge.read.formats.recognise import Understood, recognise
 from polyjudge.read.formats.roles import Asked
 from polyjudge.read.limits import LARGEST_SCORE
-from polyjudge.read.opener import Opened, chosen_rows, file_of, open_table
+from polyjudge.read.opener import Opened, chosen_rows, open_table
 from polyjudge.rooms import load
 
 Incomplete = Literal["estimate", "drop", "error"]

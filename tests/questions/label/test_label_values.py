@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.questions.label.making import labels_next
+from polyjudge.read.label_folder import read_manifest
 from values import Cases, Said, check, simulated
 
 CASES = Cases(__file__)
@@ -110,7 +110,7 @@ def written(panel: pj.Panel, items: Any, **options: Any) -> dict[str, Any]:
     with TemporaryDirectory() as name:
         folder = Path(name) / "labels"
         pj.label.make(panel, items, folder, **options)
-        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest = read_manifest(folder)
         tables = {part: pd.DataFrame(manifest.pop(part)).T for part in ("items", "shown")}
         sheets = {file.stem: pd.read_csv(file, dtype=str) for file in sorted((folder / "sheets").glob("*.csv"))}
         files = sorted(f for part in ("argilla", "label-studio") for f in (folder / part).iterdir())

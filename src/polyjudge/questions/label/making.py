@@ -25,7 +25,7 @@ from polyjudge.panel.scale import scale_of
 from polyjudge.questions.label.draw import Draw, draw_items
 from polyjudge.questions.label.sheets import Shown, write_sheets
 from polyjudge.questions.label.texts import Texts, words_of
-from polyjudge.read.label_folder import FORMAT, MANIFEST, VERSION, read_label_folder, read_manifest
+from polyjudge.read.label_folder import FORMAT, MANIFEST, VERSION, manifest_text, read_label_folder, read_manifest
 from polyjudge.report.result import Result
 
 Kind = Literal["pass", "levels", "slider", "pairs"]
@@ -108,7 +108,7 @@ def make(
     # A first round comes as a whole folder; a later one counts once the manifest names it.
     with first_folder(folder) if old is None else nullcontext(folder) as place:
         written = write_sheets(place, shown, asked, name)
-        write_texts(place, {MANIFEST: json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"})
+        write_texts(place, {MANIFEST: manifest_text(manifest)})
     return Made(
         folder=str(folder),
         files=written,

@@ -138,9 +138,7 @@ def guess_spread(names: Sequence[str], need_language: bool, need_judge: bool) ->
         if all_languages(core.values()):
             return Spread(f"{front}{{language}}{back}", {n: {"language": c} for n, c in core.items()})
         return None
-    front, back = (part if SCORE_WORDS & {t.lower() for t in tokens(part)} else "" for part in (front, back))
-    core = {n: n.removeprefix(front).removesuffix(back) for n in names}
-    return Spread(f"{front}{{judge}}{back}", {n: {"judge": c} for n, c in core.items()})
+    return _without_words(Spread("{judge}", {n: {"judge": n} for n in names}))
 
 
 def _grid(core: dict[str, str], front: str, back: str) -> Spread | None:
