@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,10 +42,18 @@ def named(source: str, output: str, table: str | None = None) -> str | None:
     return new
 
 
-def columns_of(there: Iterable[str], names: Mapping[str, str | None]) -> Columns:
-    """Language, judge and score: systems, replicates and clusters pass through as they are."""
-    named = {role: names.get(role) for role in ("task", "language", "judge", "score")}
-    return find_columns(there, require_task=False, **named, system="", replicate="", cluster="")
+def prepared(
+    adjustment: Adjustment, held: Any, column: str, unseen: str, asked: Asked, backend: str
+) -> tuple[Columns, tuple[int, int, int]]:
+    """Language, judge and score of a table that another engine holds, and its rows as `Written` has them."""
+    from polyjudge.read.ibis_engine import IbisEngine
+
+    if column in held.columns:
+        raise UsageError(f"The table already has a column {column!r}. Choose another name with --column.")
+    named = {role: asked.names.get(role) for role in ("task", "language", "judge", "score")}
+    columns = find_columns(held.columns, require_task=False, **named, system="", replicate="", cluster="")
+    rows, missing, strange, *_ = counted(adjustment, IbisEngine(held, columns, backend), columns, unseen)
+    return columns, (rows, missing, strange)
 
 
 def counted(adjustment: Adjustment | ByCriterion, engine: Engine, columns: Columns, unseen: str) -> Counted:
@@ -99,18 +106,13 @@ def on_server(
     The session reads only, but for that transaction. Returns the address of the table, and the rows as `Written` has
     them.
     """
-    from polyjudge.read.ibis_engine import IbisEngine
-
     if not address.lower().startswith("postgres"):
         raise UsageError("A table is written beside one of DuckDB or PostgreSQL. Write to a file instead.")
     held = warehouse.open_foreign(address, asked.table)
-    columns = columns_of(held.columns, asked.names)
-    if column in held.columns:
-        raise UsageError(f"The table already has a column {column!r}. Choose another name with --column.")
     base, _, full = address.rpartition("::") if asked.table is None else (address, "", asked.table)
     schema, _, old = full.rpartition(".")
     new = _checked(new, old)
-    counts = counted(adjustment, IbisEngine(held, columns, "postgres"), columns, unseen)[:3]
+    columns, counts = prepared(adjustment, held, column, unseen, asked, "postgres")
     query = held.get_backend().compile(adjustment.ibis(held, columns, column, "keep"))
     place = f"{name(schema)}.{name(new)}" if schema else name(new)
     con = held.get_backend().con

@@ -23,6 +23,7 @@ from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.engine import Duplicates
 from polyjudge.read.formats.recognise import Understood, recognise
 from polyjudge.read.formats.roles import Asked
+from polyjudge.read.formats.values import pairs_of
 from polyjudge.read.limits import LARGEST_SCORE
 from polyjudge.read.opener import Opened, chosen_rows, open_table
 from polyjudge.rooms import load
@@ -302,19 +303,14 @@ def parse_rescale(given: Any) -> dict[str, tuple[float, float]]:
     >>> parse_rescale("gpt-4=0:1")
     {'gpt-4': (0.0, 1.0)}
     """
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        parts = [part for text in ([given] if isinstance(given, str) else given) for part in text.split(",")]
-        given = {judge.strip(): ends.split(":") for judge, _, ends in (part.rpartition("=") for part in parts)}
+    takes = "--rescale takes JUDGE=LOW:HIGH, a judge and the ends of its scale"
     try:
-        out = {str(judge): (float(low), float(high)) for judge, (low, high) in given.items()}
+        each = {judge: ends.split(":") if isinstance(ends, str) else ends for judge, ends in pairs_of(given, takes)}
+        out = {judge: (float(low), float(high)) for judge, (low, high) in each.items()}
     except (TypeError, ValueError):
         out = {"": (1.0, 0.0)}
     if any(not (judge and -LARGEST_SCORE <= low < high <= LARGEST_SCORE) for judge, (low, high) in out.items()):
-        raise UsageError(
-            "--rescale takes JUDGE=LOW:HIGH, several separated by commas: a judge, and the ends of its scale."
-        )
+        raise UsageError(f"{takes}, several separated by commas.")
     return out
 
 

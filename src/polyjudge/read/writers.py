@@ -313,20 +313,15 @@ def _with_spark(
     adjustment: Adjustment, source: str, output: Path, column: str, unseen: str, overwrite: bool, asked: Asked
 ) -> Written:
     """Read files with Spark and write a folder of Parquet files."""
-    from polyjudge.read.ibis_engine import IbisEngine
-
     if output.suffix:
         raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")
     check_folder(output, MAKER, overwrite)
     frame = spark_frame(source)
-    columns = beside.columns_of(frame.columns, asked.names)
-    if column in frame.columns:
-        raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")
-    counts = beside.counted(adjustment, IbisEngine(as_table(frame), columns, "pyspark"), columns, unseen)
+    columns, counts = beside.prepared(adjustment, as_table(frame), column, unseen, asked, "pyspark")
     at = {role: getattr(columns, role) for role in ("language", "judge", "score")}
     with new_folder(output, MAKER, overwrite=overwrite) as part, foreign_errors("Spark"):
         adjustment.table(frame, column=column, unseen="keep", **at).write.mode("append").parquet(str(part))
-    return Written(str(output), *counts[:3])
+    return Written(str(output), *counts)
 
 
 # --- where it goes ---

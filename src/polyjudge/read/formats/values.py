@@ -166,25 +166,26 @@ def numbers_in(given: Mapping[str, float | None]) -> dict[float, float | None]:
     return {key: value for key, value in out.items() if isfinite(key)}
 
 
+def pairs_of(given: Any, takes: str) -> list[tuple[str, Any]]:
+    """`A=1,B=2` of an option, or a dictionary, as names with their values. takes : what is said of anything else"""
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [(str(name), value) for name, value in given.items()]
+    texts = [given] if isinstance(given, str) else given if isinstance(given, list | tuple) else [repr(given)]
+    parts = [part for text in texts for part in str(text).split(",") if part.strip()]
+    if odd := [part for part in parts if "=" not in part]:
+        raise UsageError(f"{takes}, several separated by commas, not {clean(odd[0], 60)!r}.")
+    return [(name.strip(), value.strip()) for name, _, value in (part.rpartition("=") for part in parts)]
+
+
 def parse_map(given: Mapping[str, Any] | str | list[str] | tuple[str, ...] | None) -> dict[str, float | None]:
     """`--map good=1,bad=0,skip=` as a dictionary. Nothing after the sign means a missing score.
 
     >>> parse_map("A=4, B=3,n=")
     {'A': 4.0, 'B': 3.0, 'n': None}
     """
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        pairs = [(str(k), v) for k, v in given.items()]
-    else:
-        if not isinstance(given, str | list | tuple):
-            raise UsageError(f"map takes words and numbers, such as {{'good': 1}}, not {clean(repr(given), 60)}.")
-        texts = [given] if isinstance(given, str) else list(given)
-        parts = [part for text in texts for part in text.split(",") if part.strip()]
-        if not all("=" in part for part in parts):
-            odd = next(part for part in parts if "=" not in part)
-            raise UsageError(f"--map takes WORD=NUMBER, several separated by commas, not {clean(odd)!r}.")
-        pairs = [(word.strip(), number.strip()) for word, _, number in (p.rpartition("=") for p in parts)]
+    pairs = pairs_of(given, "map takes WORD=NUMBER")
     out: dict[str, float | None] = {}
     for word, number in pairs:
         try:
