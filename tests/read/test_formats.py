@@ -120,7 +120,7 @@ def table(values: list[str], head: str = "task,language,judge,score", sep: str =
     ("values", "named"),
     [
         (["1"] * 7 + ["good"], ("line 9", "good", "--map 'good=NUMBER'")),
-        (["pass"] * 7 + ["3.5"], ("line 2", "pass", "--map pass=NUMBER")),
+        (["pass"] * 7 + ["3.5"], ("line 2", "pass", "--map 'pass=NUMBER'")),
         (["50%"] * 7 + ["50"], ("percent", 1)),
         (["A"] * 4 + ["B"] * 4, (8, "line 2", "A", "--map 'A=NUMBER,B=NUMBER'")),
     ],

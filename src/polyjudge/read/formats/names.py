@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 
 from polyjudge.panel.errors import UsageError
@@ -92,6 +92,11 @@ def tokens(name: str) -> list[str]:
     return re.split(r"([_\-./:| ]+)", name)
 
 
+def _common(parts: list[list[str]]) -> int:
+    """How many tokens all begin with, in pairs of word and separator."""
+    return len(list(takewhile(lambda tokens: len(set(tokens)) == 1, zip(*parts, strict=False)))) // 2 * 2
+
+
 def strip_common(names: Sequence[str]) -> tuple[str, str]:
     """Prefix and suffix, in whole words with their separators, that all names share; something is left of each.
 
@@ -99,13 +104,9 @@ def strip_common(names: Sequence[str]) -> tuple[str, str]:
     ('score_a-', '')
     """
     parts = [tokens(n) for n in names]
-    least = min(map(len, parts))
-    front = 0
-    while front + 2 < least and len({tuple(p[front : front + 2]) for p in parts}) == 1:
-        front += 2
-    back = 0
-    while front + back + 2 < least and len({tuple(p[len(p) - back - 2 : len(p) - back]) for p in parts}) == 1:
-        back += 2
+    most = min(map(len, parts)) - 1
+    front = min(_common(parts), most)
+    back = min(_common([part[::-1] for part in parts]), most - front)
     first = parts[0]
     return "".join(first[:front]), "".join(first[len(first) - back :]) if back else ""
 

@@ -124,21 +124,15 @@ def pair_relation(
     keys = "".join(f", {sql} AS {role}" for role, sql in roles.items())
     inner = f"SELECT {row} AS polyjudge_row{keys}, {_margin(pair, types, asked.swapped)} AS score"
     if pair.first is None or pair.second is None:
-        orders = 1 if pair.swapped is None else 2
-        if orders == 2:
-            a, b = (f"CASE WHEN {_flag(pair.swapped, types)} THEN '{x}' ELSE '{y}' END" for x, y in ("BA", "AB"))
-            inner += "" if "replicate" in roles else f", {a} || ' first' AS replicate"
-            inner += _shown(a, b, f"CASE WHEN {_flag(pair.swapped, types)} THEN -1 ELSE 1 END")
-        return f"({inner} FROM {source.relation})", {"first": "A", "second": "B", "systems": 2, "orders": orders}
-    a, b = pair.first.sql(types), pair.second.sql(types)
-    names = [
-        str(r[0])
-        for r in source.con.execute(
+        a, b, names = "'A'", "'B'", ["A", "B"]
+    else:
+        a, b = pair.first.sql(types), pair.second.sql(types)
+        rows = source.con.execute(
             f"SELECT v FROM (SELECT {a} AS v, min({row}) AS place FROM {source.relation} GROUP BY 1 UNION ALL "
             f"SELECT {b}, min({row}) + 1 FROM {source.relation} GROUP BY 1) WHERE v IS NOT NULL GROUP BY v "
             "ORDER BY min(place), v"
         ).fetchall()
-    ]
+        names = [str(name) for (name,) in rows]
     if len(names) < 2:
         raise PanelError(f"{source.where} compares {clean(names[0]) if names else 'nothing'} with nothing else.")
     shown, orders = _order(source, pair, types, a, b)
