@@ -75,18 +75,14 @@ def _found(source: Any, columns: dict[str, Any]) -> str | None:
     """The column of a usual name, where it holds several criteria and plays no other role."""
     if is_foreign(source, columns.get("engine", "duckdb")) or columns.get("reading") or columns.get("metric"):
         return None
+    taken = {v for v in columns.values() if isinstance(v, str)}
     try:
         opened = open_table(source, Asked.of(columns))
-    except Unclear:
+        named = [c for c in opened.source.columns if spelled(c) in USUAL and c not in taken]
+        several = len(named) == 1 and not opened.sure and len(criteria_of(opened, named[0])) > 1
+    except PanelError:  # said when the scores are read
         return None
-    taken = {v for v in columns.values() if isinstance(v, str)}
-    named = [c for c in opened.source.columns if spelled(c) in USUAL and c not in taken]
-    if len(named) != 1 or opened.sure:
-        return None
-    try:
-        return named[0] if len(criteria_of(opened, named[0])) > 1 else None
-    except PanelError:
-        return None
+    return named[0] if several else None
 
 
 def criteria_of(opened: Opened, column: str) -> list[str]:
