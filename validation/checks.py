@@ -24,7 +24,8 @@ from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PolyjudgeWarning
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.anchor.distance import language_means, shared_shift
+from polyjudge.questions.anchor.distance import language_means
+from polyjudge.questions.anchor.humans import language_error
 from polyjudge.questions.audit.audit import audit
 from polyjudge.questions.audit.explanation import explain
 from polyjudge.questions.audit.latent import bounded
@@ -281,7 +282,7 @@ def anchors(scenario: Scenario, seed: int) -> Found:
     means = language_means(panel, gold, level=LEVEL)
     if ask.get("hardest"):
         return {"labels of the hardest tasks noticed": (means.balance["p"] <= 1 - LEVEL).any()}
-    shift = shared_shift(panel, gold, LEVEL).table
+    shift = language_error(panel, gold, seed=seed).of_panel
     return {
         "PPI mean, coverage": _within(means.table["low"], 60.0, means.table["high"]).mean(),
         "shared shift, coverage": _within(shift["low"], 5.0, shift["high"]).mean(),

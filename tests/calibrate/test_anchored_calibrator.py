@@ -43,8 +43,8 @@ def test_all_puts_the_panel_mean_where_the_humans_are(
     panel, gold = labelled
     new = pj.AnchoredCalibrator(weights, shift="all", pool=False, map="shift").fit(panel, gold).transform(panel)
     again = pj.anchor(new, gold, resamples=10)
-    assert again.shift is not None
-    np.testing.assert_allclose(again.shift.table["shift"], 0, atol=1e-9)
+    assert again.humans is not None
+    np.testing.assert_allclose(again.humans.of_panel["shift"], 0, atol=1e-9)
     np.testing.assert_allclose(pj.ConsensusCalibrator().fit(new).interaction_, 0, atol=1e-9)
 
 
@@ -52,8 +52,8 @@ def test_centred_keeps_the_mean_shift(labelled: tuple[pj.Panel, pd.DataFrame]) -
     panel, gold = labelled
     calibrator = pj.AnchoredCalibrator(shift="centred", pool=False, map="shift").fit(panel, gold)
     again = pj.anchor(calibrator.transform(panel), gold, resamples=10)
-    assert again.shift is not None
-    np.testing.assert_allclose(again.shift.table["shift"], calibrator.shift_.mean(), atol=1e-9)
+    assert again.humans is not None
+    np.testing.assert_allclose(again.humans.of_panel["shift"], calibrator.shift_.mean(), atol=1e-9)
 
 
 def test_none_is_plain_consensus_with_the_shift_reported(labelled: tuple[pj.Panel, pd.DataFrame]) -> None:

@@ -6,7 +6,8 @@ ratio over units; with equal weights both are the plain mean and sd / sqrt(n).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,25 @@ def tracked_draws(
 ) -> Iterator[NDArray[np.int64]]:
     """Blocks of bootstrap multiplicities, with a progress bar when they take long."""
     return track(draw_blocks(units, resamples, seed, cluster), -(-resamples // BLOCK), label)
+
+
+def resampled(
+    statistic: Callable[[Array], Array], terms: Array, panel: Panel, resamples: int, seed: int
+) -> tuple[Array, Array]:
+    """A statistic of sums over tasks of what each adds: of all tasks, and of resampled ones, block by block.
+
+    terms : (n, ...), each counted by its task's weight
+    statistic : of sums (b, ...), an array (b, ...)
+    """
+    flat = terms.reshape(len(terms), -1)
+    used = np.flatnonzero(flat.any(axis=1))  # often few tasks have a label
+    flat = flat[used]
+
+    def of(times: NDArray[Any]) -> Array:
+        return statistic(((times * panel.weights)[:, used] @ flat).reshape(-1, *terms.shape[1:]))
+
+    drawn = [of(times) for times in draw_blocks(len(terms), resamples, seed, panel.cluster)]
+    return of(np.ones((1, len(terms))))[0], np.concatenate(drawn)
 
 
 def bootstrap_blocks(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[Array]:

@@ -84,7 +84,7 @@ WORDS: dict[str, Template] = {
     ),
     "gold.strange": "{count} labels name a {role} that the panel does not have: {names}.",
     "gold.no-minus": "The preferences are only 1 and 0. Here 0 is a tie; write the other side as -1.",
-    "gold.one-side": "Every human choice is the same side, so AUC and kappa say nothing, and agreement cannot tell a "
+    "gold.one-side": "Every human choice is the same side, so AUC says nothing, and agreement cannot tell a "
     "good judge from one that always favours that side.",
     "gold.narrow": lambda v: (
         "Labels span only {low:g} to {high:g} while scores span {bottom:g} to {top:g}. If the labels are on another "

@@ -12,16 +12,16 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 import polyjudge as pj
 from conftest import shared_file
 from polyjudge.estimate.crossfit import crossfit
+from polyjudge.panel.arrays import tie_gap
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import align_gold, proportional, stratified_sample
 from polyjudge.panel.panel import Grouping
 from polyjudge.panel.say import word
-from polyjudge.questions.anchor.choices import agreement, decide
+from polyjudge.questions.anchor.choices import decide, sign
 from polyjudge.read.scores import read_gold
 from polyjudge.report import report_of
 from refusals import lacks, refused
@@ -51,39 +51,15 @@ def labels_for(panel: pj.Panel, share: float = 1.0, seed: int = 1, values: tuple
 def test_the_published_sample_agrees_481_times_before_and_after() -> None:
     rows = pd.read_csv(shared_file("data/mrewardbench/human_anchor_sample.csv"))
     for column in ("raw_margin", "cbc_margin"):
-        result = agreement(rows[column], np.ones(len(rows)), range=(1, 10))
-        assert (result.agree, result.labels, result.ties) == (481, 700, 64)
+        signs = sign(rows[column].to_numpy(float), tie_gap(1, 10))
+        assert ((signs == 1).sum(), len(rows), (signs == 0).sum()) == (481, 700, 64)
     # what the paper counted: without a tolerance rounding decides
     assert int((rows["cbc_margin"] > 0).sum()) == 536
 
 
-def test_agreement_interval_is_the_exact_binomial() -> None:
-    result = agreement([1, 1, 1, -1, 0, 2], [1, 1, -1, -1, 1, 0], range=(0, 5))
-    assert (result.agree, result.ties, result.labels, result.half_credit) == (3, 1, 5, 0.7)
-    expected = binomtest(3, 5).proportion_ci(method="exact")
-    assert (result.low, result.high) == pytest.approx((expected.low, expected.high))
-
-
-@pytest.mark.parametrize(
-    ("margins", "gold", "range_", "named"),
-    [
-        ([1, 2], [1], (0, 1), (2, 1)),
-        ([1.0], [0.5], (0, 1), ("+1", -1, 0)),
-        ([1e-17], [1], (0, 0), ("range",)),
-        ([2.5], [1], (0, 1), (2.5, 0, 1)),
-        ([np.inf], [1], (0, 1), ("infinite",)),
-        ([1.0, np.nan], [0, 1], (0, 1), ("both",)),
-    ],
-)
-def test_agreement_refuses(margins: list[float], gold: list[float], range_: tuple[float, float], named: Any) -> None:
-    with refused(UsageError, *named):
-        agreement(margins, gold, range=range_)
-
-
 def test_no_public_function_lets_rounding_decide() -> None:
     """The paper's mistake cannot be asked for, and rounding noise on the margins changes nothing."""
-    for function in (agreement, pj.anchor):
-        assert not {"tolerance", "tol", "gap", "ties"} & set(inspect.signature(function).parameters)
+    assert not {"tolerance", "tol", "gap", "ties"} & set(inspect.signature(pj.anchor).parameters)
     panel = margins_panel()
     noise = np.random.default_rng(0).normal(0, 1e-16, panel.shape)
     plain, noisy = (
@@ -109,15 +85,12 @@ def test_the_panel_mean_never_changes(seed: int, scale: float) -> None:
 
 
 def test_table_against_a_plain_loop() -> None:
-    from sklearn.metrics import cohen_kappa_score
-
     panel = margins_panel(missing=0.02)
     gold = labels_for(panel, 0.5, values=(-1, 0, 1, 1))
     result = pj.anchor(panel, gold, resamples=20, seed=3)
     fit = crossfit(panel, 3)
     place = {(r.task, r.language): r.preference for r in gold.itertuples()}
     hits = {name: [0.0, 0.0, 0, 0] for name in result.table["decision"]}
-    human, said = {n: [] for n in hits}, {n: [] for n in hits}  # type: ignore[var-annotated]
     for (task, language), choice in place.items():
         t, l = panel.tasks.index(task), panel.languages.index(language)  # noqa: E741
         others = (fit.fold != fit.fold[t]) & fit.usable
@@ -132,9 +105,6 @@ def test_table_against_a_plain_loop() -> None:
                 if np.isnan(value):
                     continue
                 decision = 0 if abs(value) < 1e-6 else int(np.sign(value))
-                if after == 0:
-                    human[name].append(choice)
-                    said[name].append(decision)
                 if choice != 0:
                     hits[name][after] += decision == choice
                     hits[name][2 + after] += 1
@@ -143,7 +113,6 @@ def test_table_against_a_plain_loop() -> None:
         assert table.loc[name, "raw"] == pytest.approx(raw_hits / count)
         assert table.loc[name, "calibrated"] == pytest.approx(new_hits / count)
         assert table.loc[name, "labels"] == count
-        assert table.loc[name, "raw_kappa"] == pytest.approx(cohen_kappa_score(human[name], said[name]))
 
 
 def test_auc_is_the_area_under_the_curve_inside_languages() -> None:
@@ -424,7 +393,7 @@ def test_no_interval_of_agreement_has_width_zero() -> None:
     assert table.loc["panel mean", "gain_low"] == table.loc["panel mean", "gain_high"] == 0
     judges = table.loc[list(panel.judges)]
     assert (judges["gain_low"] < judges["gain_high"]).all()
-    assert not ((table["auc_low"] == table["auc_high"]) | (table["raw_kappa_low"] == table["raw_kappa_high"])).any()
+    assert not (table["auc_low"] == table["auc_high"]).any()
     from polyjudge.estimate.shares import share_interval
 
     rng = np.random.default_rng(0)

@@ -17,8 +17,8 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold, align_gold, judge_as_gold
 from polyjudge.panel.say import word
-from polyjudge.questions.anchor.distance import shared_shift
 from polyjudge.questions.anchor.helped import cell_factors, whom_it_helps
+from polyjudge.questions.anchor.humans import language_error
 from polyjudge.questions.anchor.worth import panel_worth
 from polyjudge.report import report_of
 from refusals import refused
@@ -140,7 +140,7 @@ def test_rounding_is_no_verdict() -> None:
 
 def test_shift_is_the_mean_difference_with_its_t_interval() -> None:
     panel, gold, _ = lone_judge(2, 30, tasks=60)
-    table = shared_shift(panel, gold).table
+    table = language_error(panel, gold).of_panel
     for i in range(5):
         difference = (panel.scores.mean(axis=2) - gold.values)[gold.there[:, i], i]
         low, high = stats.t.interval(0.95, 29, difference.mean(), stats.sem(difference))
@@ -149,35 +149,19 @@ def test_shift_is_the_mean_difference_with_its_t_interval() -> None:
         # its spread is steadied by the other languages: nearly Student's own interval
         assert row["high"] - row["shift"] == pytest.approx(row["shift"] - row["low"])
         assert row["high"] - row["low"] == pytest.approx(high - low, rel=0.15)
-    assert table["centred"].sum() == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("labels", [5, 40])
 @pytest.mark.statistical
 def test_shift_intervals_cover(labels: int) -> None:
-    held, centred = [], []
+    held = []
     for seed in range(350):
         panel, gold, _ = lone_judge(seed, labels, tasks=60, k=3, m=3)
         # the average judge effect is zero, so the first language's true shift is the shared error times two thirds
-        table = shared_shift(panel, gold).table
-        low, high, centred_low, centred_high = table[["low", "high", "centred_low", "centred_high"]].to_numpy().T
+        table = language_error(panel, gold).of_panel
         truth = np.array([-10 * 2 / 3, 0.0, 0.0])
-        held += ((low <= truth) & (truth <= high)).tolist()
-        truth -= truth.mean()
-        centred += ((centred_low <= truth) & (truth <= centred_high)).tolist()
+        held += ((table["low"] <= truth) & (truth <= table["high"])).tolist()
     assert 0.93 <= np.mean(held) <= 0.97
-    assert 0.93 <= np.mean(centred) <= 0.97
-
-
-def test_centred_shift_of_two_languages_is_half_welchs_difference() -> None:
-    rng = np.random.default_rng(5)
-    panel = pj.Panel.from_array(50 + rng.normal(0, [[3.0], [9.0]], (30, 2, 3)))
-    human = np.full((30, 2), np.nan)
-    human[:6, 0], human[10:24, 1] = 48.0, 52.0  # other tasks in each language: independent samples
-    table = shared_shift(panel, Gold("score", human, panel.languages)).table
-    mean = panel.scores.mean(axis=2)
-    welch = stats.ttest_ind(mean[:6, 0] - 48, mean[10:24, 1] - 52, equal_var=False).confidence_interval()
-    assert (table["centred_low"][0], table["centred_high"][0]) == pytest.approx((welch.low / 2, welch.high / 2))
 
 
 def test_a_trusted_judge_stands_in_for_humans() -> None:
@@ -185,9 +169,9 @@ def test_a_trusted_judge_stands_in_for_humans() -> None:
     others, gold = judge_as_gold(panel, "judge1")
     assert others.judges == ("judge2", "judge3", "judge4", "judge5")
     result = pj.anchor(panel, trusted="judge1", resamples=20)
-    assert result.shift is not None
+    assert result.humans is not None
     expected = (others.scores.mean(axis=2) - gold.values).mean(axis=0)
-    np.testing.assert_allclose(result.shift.table["shift"], expected)
+    np.testing.assert_allclose(result.humans.of_panel["shift"], expected)
     assert "gold.trusted" in [n.code for n in result.notes]
     assert result.trusted == "judge1"
     with refused(pj.PanelError, "nobody", "judge5"):
@@ -263,7 +247,7 @@ def test_unit_weights_count_like_repeated_tasks() -> None:
     for name in ("alpha", "correlation"):
         one, other = (panel_worth(p, g, resamples=5).table[name] for p, g in ((heavy, gold), (many, copies)))
         np.testing.assert_allclose(one, other, atol=1e-12)
-    one, other = (shared_shift(p, g).table["shift"] for p, g in ((heavy, gold), (many, copies)))
+    one, other = (language_error(p, g).of_panel["shift"] for p, g in ((heavy, gold), (many, copies)))
     np.testing.assert_allclose(one, other)
 
 
@@ -322,9 +306,9 @@ def test_too_few_labels_leave_parts_out_and_say_so() -> None:
         "gold.bare",
         "why helped is not told",
     ]
-    assert one.shift is not None
-    assert np.isnan(one.shift.table["low"]).all()
-    assert "labels.one" in [n.code for n in one.shift.notes]
+    assert one.humans is not None
+    assert np.isnan(one.humans.of_panel["low"]).all()
+    assert "labels.one" in [n.code for n in one.humans.notes]
     assert one.table["raw_low"].isna().all()
     part = frame[frame["language"] != "language2"]
     result = pj.anchor(panel, part, resamples=10)
@@ -343,7 +327,7 @@ def test_command_shows_every_part(tmp_path: Path, cli: Any) -> None:
     )
     assert out.returncode == 0, out.stderr
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"anchor.json", "anchor.csv", "helped.csv", "shift.csv", "panel_worth.csv"} <= written
+    assert {"anchor.json", "anchor.csv", "helped.csv", "language_error.csv", "panel_worth.csv"} <= written
     report = report_of(pj.anchor(panel, human_frame(panel, gold), resamples=100))
     assert report is not None
     said = {s.code: s.values for s in (*report.verdict, *(s for part in report.sections for s in part.says))}

@@ -251,14 +251,13 @@ def test_labels_of_a_design_count_by_what_they_stand_for(tmp_path: Path) -> None
             rows.append({"item": token, "label": truth[place]})
         (folder / "back.json").write_text(json.dumps({"answers": rows}), encoding="utf-8")
         result = pj.anchor(panel, folder, resamples=20)
-        assert result.shift is not None
         assert result.humans is not None
         plain = pj.label.read(folder).labels.groupby("language")["score"].mean()
         own = panel.scores.mean(axis=(0, 2))
         found.append(
             [
                 result.means.table["estimate"] - truth.mean(axis=0),
-                result.shift.table["shift"] - (own - truth.mean(axis=0)),
+                result.humans.of_panel["shift"] - (own - truth.mean(axis=0)),
                 plain.to_numpy() - truth.mean(axis=0),
             ]
         )

@@ -4,8 +4,6 @@ from importlib import import_module
 from typing import Any
 
 _PARTS = {
-    "agreement": "choices",
-    "shared_shift": "distance",
     "language_means": "distance",
     "ppi_mean": "distance",
     "whom_it_helps": "helped",

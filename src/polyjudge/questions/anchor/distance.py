@@ -1,7 +1,7 @@
-"""How far a panel is from human labels: language means, shared shifts, squared errors (docs/methods.md, section 13).
+"""How far a panel is from human labels: language means and squared errors (docs/methods.md, section 13).
 
-Language means by prediction-powered inference, with the panel as predictor; the shift of the panel mean in each
-language; the squared error of every judge, raw and calibrated on other tasks.
+Language means by prediction-powered inference, with the panel as predictor; the squared error of every judge, raw and
+calibrated on other tasks.
 """
 
 from __future__ import annotations
@@ -10,23 +10,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
-from polyjudge.calibrate.anchored import estimate_shift
 from polyjudge.estimate.crossfit import CrossFit
 from polyjudge.estimate.few_labels import powered_means, stratified_means, t_interval
-from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.estimate.label_budget import predictor
 from polyjudge.estimate.powered import PoweredMean, ppi_mean
-from polyjudge.estimate.resample import holm, mean_and_se
-from polyjudge.estimate.severity import gold_weights, strata_of
+from polyjudge.estimate.resample import holm, mean_and_se, resampled
+from polyjudge.estimate.severity import gold_weights
 from polyjudge.estimate.shares import quantiles
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.panel.say import Say, say
+from polyjudge.questions.anchor.choices import label_means
 from polyjudge.report.result import Result
 
 FEW_LABELS = 20
@@ -141,54 +139,6 @@ def _balance(panel: Panel, gold: Gold) -> pd.DataFrame:
     return frame.assign(p=holm(frame["p"].to_numpy()))
 
 
-# --- shared shift ---
-
-
-class SharedShift(Result):
-    """Columns: language, labels, shift (panel mean minus human, points), low, high; centred (less the mean over
-    languages), centred_low, centred_high. Intervals are 95%, by t over the labelled tasks."""
-
-    table: pd.DataFrame
-    notes: tuple[Say, ...]
-
-
-def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
-    """The shared shift of each language against labels set beside the panel (`align_gold`, `judge_as_gold`)."""
-    estimate = estimate_shift(panel, gold, fewest=1)
-    k = len(panel.languages)
-    columns = {name: np.full(k, np.nan) for name in ("shift", "low", "high", "centred", "centred_low", "centred_high")}
-    at, labels, independent = estimate.languages, estimate.labels, estimate.clusters
-    enough = independent > 1
-    columns["shift"][at] = estimate.shift
-    difference = panel.scores.mean(axis=2) - gold.values
-    fit = stratified_means(difference[..., None], strata_of(panel, gold), panel.weights, panel.cluster)
-    limits = t_interval(fit.mean[:, 0], np.sqrt(fit.variance[:, 0]), fit.df[:, 0], level)
-    columns["low"][at], columns["high"][at] = (np.where(enough, x[at], np.nan) for x in limits)
-    if len(at) > 1:
-        own = (estimate.summed(estimate.centred_influence) ** 2).sum(axis=0)
-        spread = (np.eye(len(at)) - 1 / len(at)) ** 2 * estimate.variance
-        with np.errstate(invalid="ignore", divide="ignore"):
-            df = own**2 / (spread**2 / np.maximum(independent - 1, 1)).sum(axis=1)
-        half = t_quantile(np.minimum(df, independent.sum()), level) * np.sqrt(own)
-        columns["centred"][at] = estimate.centred
-        sure = enough.all()  # one label anywhere leaves the mean over languages without a spread
-        columns["centred_low"][at] = estimate.centred - half if sure else np.nan
-        columns["centred_high"][at] = estimate.centred + half if sure else np.nan
-    counts: NDArray[np.int64] = np.zeros(k, np.int64)
-    counts[at] = labels
-    notes = [say("labels.one", language=panel.languages[i]) for i in at[~enough]]
-    lost = int(gold.there.sum() - counts.sum())
-    if lost:
-        notes.append(say("labels.no-panel-mean", count=lost))
-    table = pd.DataFrame({"language": panel.languages, "labels": counts, **columns})
-    return SharedShift(table=table, notes=tuple(notes))
-
-
-def t_quantile(df: NDArray[np.int64] | Array, level: float) -> Array:
-    """Two-sided quantile of Student's t; NaN where there is no degree of freedom."""
-    return np.where(df > 0, stdtrit(np.maximum(df, 1e-9), (1 + level) / 2), np.nan)
-
-
 # --- squared error ---
 
 
@@ -217,44 +167,22 @@ def error_tables(
     shift = np.concatenate([outside.mean(axis=2, keepdims=True), outside], axis=2)
     there = ~np.isnan(error)
     squares = np.stack([error**2, (error - shift) ** 2], axis=1)
-    weight = gold_weights(panel, gold)[..., None]
-    squares = np.where(there[:, None], squares * weight[:, None], 0.0).reshape(n, -1)
-    counts = (there * weight).reshape(n, -1)
-    gain = (outside * (2 * fit.interactions.reshape(n, k, m) - outside)).mean(axis=(1, 2)) * fit.usable
-
-    def sums(weights: Array) -> tuple[Array, Array, Array]:
-        """Sums of squares (R, 2, k, 1 + m), entries (R, k, 1 + m) and the label-free gain (R,)."""
-        free = weights @ gain / np.maximum(weights @ fit.usable.astype(np.float64), 1e-300)
-        shape = (-1, k, m + 1)
-        return (weights @ squares).reshape(-1, 2, *shape[1:]), (weights @ counts).reshape(shape), free
-
-    point = sums(panel.weights[None])
-    blocks = [sums(c * panel.weights) for c in draw_blocks(n, resamples, seed, panel.cluster)]
-    total, entries, free = (np.concatenate([b[i] for b in blocks]) for i in range(3))
-    names = ["panel mean", *panel.judges]
+    point, draws, count = label_means(squares, there, gold_weights(panel, gold), panel, resamples, seed)
+    count, names = count.round().astype(int), ["panel mean", *panel.judges]
     moved = (there & (np.abs(shift) > panel.tie_gap)).sum(axis=0)
-    labelled = there.sum(axis=0)
-    overall = _frame(
-        _ratio(point[0].sum(axis=2), point[1].sum(axis=1)[:, None])[0],
-        _ratio(total.sum(axis=2), entries.sum(axis=1)[:, None]),
-        there.any(axis=1).sum(axis=0) > 1,
-    )
-    table = pd.DataFrame({"decision": names, **overall, "changed": moved.sum(axis=0)})
-    table["labels"] = point[1][0].sum(axis=0).round().astype(int)
+    overall = _frame(point[:, k], draws[:, :, k], there.any(axis=1).sum(axis=0) > 1)
+    table = pd.DataFrame({"decision": names, **overall, "changed": moved.sum(axis=0), "labels": count[k]})
     table["identity"] = [True, *[False] * m]  # the panel mean counts only where every judge has a score
-    errors, drawn = _ratio(point[0], point[1][:, None])[0], _ratio(total, entries[:, None])
     by_language = long_table(
         {"language": panel.languages, "decision": names},
-        **_frame(errors, drawn, labelled > 1),
+        **_frame(point[:, :k], draws[:, :, :k], there.sum(axis=0) > 1),
         changed=moved,
-        labels=point[1].round().astype(int),
+        labels=count[:k],
     )
-    gained = _panel_gain(panel, fit, error, errors, drawn, point[2][0], free)
-    return table, by_language, gained
-
-
-def _ratio(total: Array, count: Array) -> Array:
-    return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
+    own = (outside * (2 * fit.interactions.reshape(n, k, m) - outside)).mean(axis=(1, 2))
+    terms = np.stack([own * fit.usable, fit.usable], axis=1)
+    free = resampled(lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-300), terms, panel, resamples, seed)
+    return table, by_language, _panel_gain(panel, fit, error, point[:, :k], draws[:, :, :k], *free)
 
 
 def _frame(errors: Array, draws: Array, enough: Array) -> dict[str, Any]:
@@ -271,7 +199,7 @@ def _frame(errors: Array, draws: Array, enough: Array) -> dict[str, Any]:
 
 
 def _panel_gain(
-    panel: Panel, fit: CrossFit, error: Array, errors: Array, draws: Array, free: float, free_draws: Array
+    panel: Panel, fit: CrossFit, error: Array, errors: Array, draws: Array, free: Array, free_draws: Array
 ) -> PanelGain:
     fall, falls = _mean_fall(errors[0] - errors[1]), _mean_fall(draws[:, 0] - draws[:, 1])
     low, high = quantiles(falls)
@@ -279,7 +207,7 @@ def _panel_gain(
     whole = (panel.weights * fit.usable) @ fit.interactions / (panel.weights * fit.usable).sum()
     whole = whole.reshape(panel.shape[1:])
     weight = np.where(np.isnan(error[..., 1:]), 0.0, panel.weights[:, None, None])
-    first = _ratio((weight * np.nan_to_num(error[..., 1:])).sum(axis=0), weight.sum(axis=0))
+    first = ratio((weight * np.nan_to_num(error[..., 1:])).sum(axis=0), weight.sum(axis=0), np.nan)
     same = float(_mean_fall(np.insert(2 * whole * first - whole**2, 0, 0.0, axis=1)))
     none = (np.nan, np.nan)
     rows = [

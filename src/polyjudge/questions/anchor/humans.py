@@ -64,6 +64,11 @@ class LanguageError(Result):
     notes: tuple[Say, ...] = ()
 
     @property
+    def of_panel(self) -> pd.DataFrame:
+        """The rows of the panel mean, one for each language."""
+        return self.table[self.table["judge"] == PANEL].reset_index(drop=True)
+
+    @property
     def by_annotators(self) -> bool:
         """Whether severity of the annotators may be most of the differences between languages: that cannot be ruled
         out, and it is a good part of them."""
@@ -105,8 +110,16 @@ def language_error(
         board=None if not systems else _board(panel, gold, systems, stratum),
         next_labels=labels_more(panel, gold, matters) if open_.any() else 0,
         matters=matters,
-        notes=(say("humans.skewed"),) if fit.labels[fit.labels > 0].min(initial=99) < 20 else (),
+        notes=_notes(panel, gold, fit),
     )
+
+
+def _notes(panel: Panel, gold: Gold, fit: Stratified) -> tuple[Say, ...]:
+    """Languages with too few labels, and labels that cannot be compared."""
+    few = [say("humans.skewed")] if fit.labels[fit.labels > 0].min(initial=99) < 20 else []
+    few += [say("labels.one", language=panel.languages[i]) for i in np.flatnonzero(fit.labels == 1)]
+    lost = int(gold.there.sum() - fit.labels.sum())
+    return (*few, say("labels.no-panel-mean", count=lost)) if lost else tuple(few)
 
 
 def _table(

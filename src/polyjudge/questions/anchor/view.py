@@ -11,18 +11,15 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import POINTS, Say, Words, say
 from polyjudge.panel.scale import Scale
 from polyjudge.questions.anchor.anchors import Anchor
-from polyjudge.questions.anchor.distance import SharedShift
 from polyjudge.questions.anchor.helped import Helped
-from polyjudge.questions.anchor.humans import PANEL, LanguageError
+from polyjudge.questions.anchor.humans import LanguageError
 from polyjudge.questions.anchor.raters import Annotators
 from polyjudge.report.build import chart, column, fields, frame_of, notes, pivot, table
 from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step, Table
 from polyjudge.report.unit import less, scaled, shown_scale, times
 
 ENDS = ("", "_low", "_high")
-SHIFTS = frozenset(
-    {"shift", "low", "high", "centred", "centred_low", "centred_high", "matters", "between", "difference"}
-)
+SHIFTS = frozenset({"shift", "low", "high", "matters", "between", "difference"})
 SHIFTS |= {name + end for name in ("error", "severity") for end in ENDS} | {"against", "interaction"}
 MEANS = frozenset({"estimate", "low", "high", "labels_only", "labels_low", "labels_high", "panel", "humans"})
 MEANS |= {"panel_only", "panel_low", "panel_high", "labelled", "others"}
@@ -47,7 +44,6 @@ def in_unit(a: Anchor, scale: Scale) -> Anchor:
         humans=h,
         raters=r,
         means=replace(means, table=less(means.table, scale.low * factor, tuple(MEANS))),
-        shift=times(a.shift, factor, names=SHIFTS),
         table=scaled(a.table, factor**2, SQUARES) if a.measure == "squared error" else a.table,
         panel_gain=times(a.panel_gain, factor**2, names=SQUARES),
         helped=times(helped, factor**2, names=squares),
@@ -67,19 +63,16 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         verdict.append(_helped_say(result.helped))
     if result.humans is None:
         verdict.append(_invariance(result))
-    if result.probes is not None:
-        verdict.append(_probes_say(result.probes))
     whose = say("anchor.read", labels=int(result.labels.sum()), languages=len(result.labels), judge=result.trusted)
     other = [n for n in result.notes if isinstance(n, Say) and n.code == "gold.other-scores"]
     frame["read"] = (*frame.get("read", ()), whose, *other)
     sections = (
         *([] if result.raters is None else [_raters(result.raters)]),
-        *([] if result.humans is None else [_humans(result.humans, result.shift)]),
+        *([] if result.humans is None else [_humans(result.humans)]),
         *([] if result.passing is None else [_passing(result.passing)]),
         _decisions(result),
         *([] if result.panel_gain is None else [_gain(result.panel_gain.table)]),
         *([] if result.helped is None else [_helped(result.helped)]),
-        *([] if result.probes is None else [_probes(result.probes)]),
         _means(result),
         _worth(result),
     )
@@ -124,7 +117,7 @@ def _humans_say(result: Anchor) -> list[Words]:
     h = result.humans
     if h is None:
         return []
-    panel = h.table[h.table["judge"] == PANEL]
+    panel = h.of_panel
     clear = panel[(panel["error_low"] > 0) | (panel["error_high"] < 0)]
     ends = []
     for part in (clear[clear["error"] > 0], clear[clear["error"] < 0]):
@@ -197,14 +190,14 @@ def _raters(r: Annotators) -> Section:
 
 
 def _panel_table(h: LanguageError, means: pd.DataFrame) -> Table:
-    frame = h.table[h.table["judge"] == PANEL].merge(means[["language", "panel_only", "estimate"]], on="language")
+    frame = h.of_panel.merge(means[["language", "panel_only", "estimate"]], on="language")
     frame = frame.sort_values("error", key=abs, ascending=False, kind="stable")  # a screen shows the first rows
     head = "language | labels:count | panel minus human = error/_low/_high:+points"
     head += " | panel's mean = panel_only:points | as humans = estimate:points"
     return table("language_error_panel", "How far the panel is from the humans, points", frame, head, most=30)
 
 
-def _humans(h: LanguageError, shift: SharedShift | None) -> Section:
+def _humans(h: LanguageError) -> Section:
     best = (
         "language | judge | labels:count | follows labels = correlation/low/high:ratio.2 | without their noise = "
         "disattenuated:ratio.2 | best:yes | sure:share.0"
@@ -219,8 +212,7 @@ def _humans(h: LanguageError, shift: SharedShift | None) -> Section:
         head = "system | labels:count | rank:rank | as humans = humans/low/high:points"
         head += " | panel:points | by panel = rank_panel:rank"
         blocks.append(table("leaderboard_by_humans", "Systems as humans would rank them", h.board, head))
-    said = () if shift is None else shift.notes
-    says = (say("humans.shrunk"), say("anchor.distance"), *notes((*h.notes, *said)))
+    says = (say("humans.shrunk"), say("anchor.distance"), *notes(h.notes))
     return Section(name="humans", title="The panel against the humans", says=says, blocks=tuple(blocks))
 
 
@@ -311,21 +303,6 @@ def _helped(h: Helped) -> Section:
     )
     title = "Whom calibrating helps, whom it hurts"
     return Section(name="helped", title=title, says=(*says, *notes(h.notes)), blocks=blocks)
-
-
-def _probes_say(frame: pd.DataFrame) -> Words:
-    count = {name: int((frame["answer"] == name).sum()) for name in ("agrees", "contradicts", "open")}
-    wrong = frame[frame["answer"] == "contradicts"]
-    return say("anchor.probes", places=list(zip(wrong["language"], wrong["judge"], strict=True)), **count)
-
-
-def _probes(frame: pd.DataFrame) -> Section:
-    head = (
-        "language | judge | probes: sight = sight | probes: deviation = verdict | labels:count | follows labels = "
-        "correlation/low/high:ratio.2 | labels: calibrating = calibrating | labels and probes = answer"
-    )
-    beside = table("probes", say("anchor.probes-table"), frame, head, most=400)
-    return Section(name="probes", title="Probes beside labels", says=(_probes_say(frame),), blocks=(beside,))
 
 
 def _means(a: Anchor) -> Section:
