@@ -59,20 +59,15 @@ def powered_variance(sd: Array, correlation: Array, tasks: Array, labels: Array)
     return sd**2 * ((1 - r2) / labels + r2 / np.maximum(tasks, labels))
 
 
-def budget_table(
-    panel: Panel, gold: Gold, half_width: float, *, level: float = 0.95, batch: int = 100
-) -> tuple[str, pd.DataFrame]:
+def budget_table(panel: Panel, gold: Gold, half_width: float, *, level: float = 0.95) -> tuple[str, pd.DataFrame]:
     """What the labels measure, and for each language how many it needs, from a pilot of labels.
 
     Columns: language, labels (so far), tasks, sd (of labels), correlation (of panel mean and label), half_width (now),
     labels_only and with_panel (labels needed in all, for the upper limit of the pilot's variance), both also as
-    `_likely` (as the pilot stands) and `_low` (for its lower limit), next_labels (share of the next `batch`, each given
-    where it lowers the variance most), next_half_width (after them), pooled (spread and correlation are those of all
+    `_likely` (as the pilot stands) and `_low` (for its lower limit), pooled (spread and correlation are those of all
     languages, for want of labels), by_design (with the panel, drawn as `label make` draws them) and by_design_likely.
     NaN: more tasks are needed than the panel has.
     """
-    if batch < 1:
-        raise UsageError("The next batch needs at least one label.")
     quantity, guess = predictor(panel, gold)
     used = gold.there & ~np.isnan(guess)
     if used.sum() < FEWEST:
@@ -93,13 +88,8 @@ def budget_table(
             r = 0 * total if name == "labels_only" else _correlation(total, error)
             columns[name + end] = labels_needed(np.sqrt(total), r, room, half_width, level)
     sd, correlation = np.sqrt(variance), _correlation(variance, rest)
-    extra = _share_out(sd, correlation, tasks, labels, batch)
-
-    def width(count: Array) -> Array:
-        half = stdtrit(np.maximum(count - 1, 1), (1 + level) / 2)
-        spread = np.sqrt(powered_variance(sd, correlation, tasks, np.maximum(count, 1)))
-        return np.where(count > 1, half * spread, np.nan)
-
+    half = stdtrit(np.maximum(labels - 1, 1), (1 + level) / 2)
+    half *= np.sqrt(powered_variance(sd, correlation, tasks, np.maximum(labels, 1)))
     table = pd.DataFrame(
         {
             "language": panel.languages,
@@ -107,10 +97,8 @@ def budget_table(
             "tasks": tasks.astype(np.int64),
             "sd": sd,
             "correlation": correlation,
-            "half_width": width(labels),
+            "half_width": np.where(labels > 1, half, np.nan),
             **columns,
-            "next_labels": extra,
-            "next_half_width": width(labels + extra),
             "pooled": labels < FEWEST,
             **_designed(panel, gold, half_width, level, ratio(limits[1][1], rest, 1.0)),
         }
@@ -205,18 +193,3 @@ def _limits(
         low.append(np.exp(value + np.minimum(-tail, np.log(df / chdtri(df, 1 - level)))))
         high.append(np.exp(value + np.maximum(tail, np.log(df / chdtri(df, level)))))
     return (low[0], np.minimum(low[1], low[0])), (high[0], np.minimum(high[1], high[0]))
-
-
-def _share_out(sd: Array, correlation: Array, tasks: Array, labels: Array, batch: int) -> NDArray[np.int64]:
-    """The next labels of each language, (k,), shared out where the variance falls most; never beyond its tasks."""
-    have = labels.astype(np.float64)
-    extra = np.zeros(len(have), np.int64)
-    for _ in range(batch):
-        now = np.where(have > 0, powered_variance(sd, correlation, tasks, np.maximum(have, 1)), 4 * sd**2)
-        fall = np.where(have < tasks, now - powered_variance(sd, correlation, tasks, have + 1), -np.inf)
-        best = int(fall.argmax())
-        if not fall[best] > 0:
-            break
-        have[best] += 1
-        extra[best] += 1
-    return extra

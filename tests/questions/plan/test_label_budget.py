@@ -73,18 +73,9 @@ def test_budget_against_a_full_labelling() -> None:
         assert row["with_panel_low"] <= row["with_panel_likely"] < row["with_panel"]
 
 
-def test_the_next_labels_go_where_they_are_few() -> None:
-    panel, gold = pilot((150, 10, 150))
-    result = label_budget(panel, gold, 2.0, batch=60)
-    assert result.table["next_labels"].sum() == 60
-    assert result.table["next_labels"].iloc[1] > 40
-    assert (result.table["next_half_width"] <= result.table["half_width"] + 1e-12).all()
-
-
 def test_languages_with_few_labels_borrow() -> None:
     panel, gold = pilot((80, 2, 0))
     result = label_budget(panel, gold, 2.0)
-    assert result.batch == 100
     assert result.table["pooled"].tolist() == [False, True, True]
     assert np.isfinite(result.table["labels_only"]).all()
     assert np.isnan(result.table["half_width"].iloc[2])
@@ -97,11 +88,6 @@ def test_too_few_tasks_say_so() -> None:
     result = label_budget(panel, gold, 1.0)
     assert result.table["with_panel"].isna().all()
     assert [s.code for s in report_of(result).verdict] == ["plan.labels-short"]
-
-
-def test_a_batch_never_exceeds_the_tasks() -> None:
-    panel, gold = pilot((45, 45), tasks=50)
-    assert label_budget(panel, gold, 2.0, batch=1000).table["next_labels"].tolist() == [5, 5]
 
 
 def test_preferences_have_a_budget_too() -> None:
@@ -118,8 +104,6 @@ def test_bad_input() -> None:
     panel, gold = pilot((40, 40), tasks=50)
     with refused(UsageError, "half-width"):
         label_budget(panel, gold, 0.0)
-    with refused(UsageError, "batch"):
-        label_budget(panel, gold, 1.0, batch=0)
     with refused(pj.PanelError, 5, 3):
         label_budget(*pilot((2, 1)), 1.0)
     flat = Gold("score", np.where(gold.there, 50.0, np.nan), panel.languages)
@@ -139,7 +123,7 @@ def test_command(tmp_path: Path, cli: Any) -> None:
     out = cli(*common, "--from", tmp_path / "scores.csv", "--half-width", 2, "-o", tmp_path / "out")
     assert out.returncode == 0, out.stderr
     plan = json.loads((tmp_path / "out" / "label_plan.json").read_text())
-    assert (plan["half_width"], plan["batch"]) == (2, 100)
+    assert plan["half_width"] == 2
     assert all(language in out.stdout for language in panel.languages)
     bad = cli(*common, "--half-width", 2)
     assert bad.returncode == 2

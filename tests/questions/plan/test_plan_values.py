@@ -48,7 +48,7 @@ def plan_separate_makers() -> Any:
 @CASES
 def plan_labels() -> Any:
     panel = simulated(60, 3, 3, seed=25)
-    return label_budget(panel, align_gold(panel, human_scores(panel, annotators=1)), 1.5, batch=40)
+    return label_budget(panel, align_gold(panel, human_scores(panel, annotators=1)), 1.5)
 
 
 @CASES

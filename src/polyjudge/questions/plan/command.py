@@ -59,7 +59,6 @@ def plan(
     ] = None,
     families: o.Families = None,
     prices: Prices = None,
-    next_labels: Annotated[int, Option(min=1, help="With --labels: labels to share out next.")] = 100,
     seed: o.Seed = 7,
 ) -> None:
     """Say how many tasks a panel needs, and what to buy more of.
@@ -77,7 +76,7 @@ def plan(
     _one_target(labels, half_width, radius)
     panel = _pilot(ctx, source)
     if labels is not None and separate is None:
-        return _labels(ctx, panel, labels, half_width, next_labels)
+        return _labels(ctx, panel, labels, half_width)
     if panel is not None and min(panel.shape[1:]) < 2 and separate is None:
         separate = _of_systems(panel, radius)
     costs = load("prices")[0].read_prices(prices, source or "")
@@ -138,7 +137,7 @@ def _one_target(labels: str | None, half_width: float | None, radius: float | No
         raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
 
 
-def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None, batch: int) -> None:
+def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None) -> None:
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
     from polyjudge.panel.gold import align_gold, by_answer
     from polyjudge.questions.emit import emit
@@ -150,5 +149,5 @@ def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | No
     if half_width is None:
         raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
     panel, table = by_answer(panel, read_gold(gold))
-    result = label_budget(panel, align_gold(panel, table), half_width, batch=batch)
+    result = label_budget(panel, align_gold(panel, table), half_width)
     emit(ctx, result, panel, tables={"label_plan": result.table})

@@ -436,7 +436,6 @@ class LabelBudget(Result):
     table: pd.DataFrame
     half_width: float
     level: float
-    batch: int
     quantity: str
 
     @property
@@ -448,7 +447,7 @@ class LabelBudget(Result):
         return say("labels.pilot", level=self.level), *more
 
 
-def label_budget(panel: Panel, gold: Gold, half_width: float, *, level: float = 0.95, batch: int = 100) -> LabelBudget:
-    """Labels per language for a target half-width, from a pilot of labels; and where the next `batch` helps most."""
-    quantity, table = budget_table(panel, gold, half_width, level=level, batch=batch)
-    return LabelBudget(table=table, half_width=half_width, level=level, batch=batch, quantity=quantity)
+def label_budget(panel: Panel, gold: Gold, half_width: float, *, level: float = 0.95) -> LabelBudget:
+    """Labels per language for a target half-width, from a pilot of labels."""
+    quantity, table = budget_table(panel, gold, half_width, level=level)
+    return LabelBudget(table=table, half_width=half_width, level=level, quantity=quantity)

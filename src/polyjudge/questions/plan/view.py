@@ -106,19 +106,13 @@ def labels_needed(b: LabelBudget, panel: Panel | None = None) -> Report:
         "language | labels:count | half-width now = half_width:points | correlation:ratio.2 "
         "| labels only = labels_only_text | with the panel = with_panel_text | drawn by label make = by_design:count",
     )
-    after = table(
-        "next",
-        say("plan.next", batch=b.batch),
-        frame,
-        "language | next labels = next_labels:count | half-width after = next_half_width:points",
-    )
     report = frame_of("label_plan", b, panel)
     report["payload"] = lambda: envelope("plan", {"labels": b.to_dict(), **b.to_dict()})
     return Report(
         **report,
         title="Human labels that the languages need",
         verdict=_labels_answer(b),
-        picture=(needed, after),
+        picture=(needed,),
         sections=(Section(name="notes", title="Notes", says=notes(b.notes), folded=False),),
     )
 

@@ -109,7 +109,6 @@ WORDS: dict[str, Template] = {
     "--half-width.",
     "plan.simulated": "Intervals of expected numbers are simulation error.",
     "plan.labels": "Labels for ±{half_width} ({level:share}): {quantity:text}",
-    "plan.next": "Where the next {batch} labels help most",
     "replay.title": "Adaptive collection, replayed",
     "replay.saved": _saved,
     "replay.blind-spot": lambda v: (
