@@ -117,8 +117,6 @@ WORDS: dict[str, Template] = {
     "together.",
     "anchor.missing": "{holed} of {tasks} tasks lack a score; calibration is least squares within tasks.",
     "worth.two-judges": "With two judges none can be left out.",
-    "worth.agreement-only": "Without labels only the agreement between judges is known; judges can agree and all be "
-    "wrong.",
     "worth.upper-bound": "Noise of the labels counts as a shared error: the correlation is an upper bound.",
     "btl.endless": "In {language}, {judge} wins or loses every comparison: its strength has no finite value, only its "
     "place in the order counts.",

@@ -193,7 +193,8 @@ def test_alpha_is_krippendorffs_by_its_definition() -> None:
     observed = sum(sum((a - b) ** 2 for a in r for b in r) / (len(r) - 1) for r in rows) / len(pooled)
     expected = sum((a - b) ** 2 for a in pooled for b in pooled) / (len(pooled) * (len(pooled) - 1))
     panel = pj.Panel.from_array(np.stack([values, np.ones_like(values)], axis=1))
-    alpha = panel_worth(panel, resamples=10).table["alpha"].to_numpy()
+    gold = Gold("score", np.zeros(panel.shape[:2]), panel.languages)
+    alpha = panel_worth(panel, gold, resamples=10).table["alpha"].to_numpy()
     assert alpha[0] == pytest.approx(1 - observed / expected)
     assert np.isnan(alpha[1])  # all values are equal
 
@@ -225,10 +226,9 @@ def test_a_panel_of_copies_is_worth_one_judge() -> None:
     assert whole["effective_low"] < 4 < whole["effective_high"]
 
 
-def test_worth_without_labels_and_with_preferences() -> None:
+def test_worth_with_preferences() -> None:
     rng = np.random.default_rng(4)
     panel = pj.Panel.from_array(np.rint(rng.normal(0.5, 2, (60, 2, 3))))
-    assert "effective" not in panel_worth(panel, resamples=10).table
     gold = Gold("preference", rng.choice([-1.0, 1.0], (60, 2)), panel.languages)
     table = panel_worth(panel, gold, resamples=50).table
     assert table["correlation"].between(-1, 1).all()

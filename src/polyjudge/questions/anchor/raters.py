@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 from scipy.stats import rankdata
 
-from polyjudge.estimate.kernels import draw_blocks
-from polyjudge.estimate.resample import holm
+from polyjudge.estimate.resample import holm, resampled
 from polyjudge.estimate.severity import Severity, annotator_spread, label_grid, link_severity, severity
 from polyjudge.estimate.shares import exact_binomial, quantiles
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.gold import Gold, Ratings
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
@@ -124,25 +123,19 @@ def _together(panel: Panel, gold: Gold) -> dict[str, NDArray[Any]]:
 
 
 def _alphas(values: Array, panel: Panel, resamples: int, seed: int) -> tuple[tuple[float, float, float], pd.DataFrame]:
-    terms = alpha_terms(values)
-    flat = terms.reshape(len(terms), -1)
+    """Krippendorff's alpha within all languages together, and of each."""
 
-    def alpha(weights: Array) -> tuple[Array, Array]:
-        """(R, k) of each language, and (R,) within all of them together."""
-        size, first, second, inside = np.moveaxis((weights @ flat).reshape(-1, *terms.shape[1:]), -1, 0)
+    def alpha(sums: Array) -> Array:
+        size, first, second, inside = np.moveaxis(sums, -1, 0)
         around = second - first**2 / np.maximum(size, 1)
         expected = around * np.where(size > 1, size / np.maximum(size - 1, 1e-9), 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            own = np.where(expected > 0, 1 - inside / expected, np.nan)
-            return own, 1 - inside.sum(axis=1) / np.where(expected.sum(axis=1) > 0, expected.sum(axis=1), np.nan)
+        inside, expected = (np.column_stack([x, x.sum(axis=1)]) for x in (inside, expected))
+        return 1 - ratio(inside, expected, np.nan)
 
-    point = alpha(panel.weights[None])
-    drawn = [alpha(c * panel.weights) for c in draw_blocks(len(flat), resamples, seed, panel.cluster)]
-    ends = [quantiles(np.concatenate([d[i] for d in drawn])) for i in range(2)]
-    frame = pd.DataFrame(
-        {"language": panel.languages, "alpha": point[0][0], "alpha_low": ends[0][0], "alpha_high": ends[0][1]}
-    )
-    return (float(point[1][0]), float(ends[1][0]), float(ends[1][1])), frame
+    point, draws = resampled(alpha, alpha_terms(values), panel, resamples, seed)
+    low, high = quantiles(draws)
+    limits = {"alpha": point[:-1], "alpha_low": low[:-1], "alpha_high": high[:-1]}
+    return (float(point[-1]), float(low[-1]), float(high[-1])), pd.DataFrame({"language": panel.languages, **limits})
 
 
 def _table(r: Ratings, fit: Severity, width: float) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.estimate.kernels import draw_blocks
+from polyjudge.estimate.resample import resampled
 from polyjudge.estimate.shares import quantiles
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
@@ -33,54 +33,39 @@ class PanelWorth(Result):
     notes: tuple[Say, ...]
 
 
-def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000, seed: int = 7) -> PanelWorth:
-    """Alpha between judges, and with labels the correlation of their errors and the effective number of judges.
+def panel_worth(panel: Panel, gold: Gold, *, resamples: int = 1000, seed: int = 7) -> PanelWorth:
+    """Alpha between judges, the correlation of their errors by the labels, and the effective number of judges.
 
     For human scores an error is score minus human; for preferences it is a wrong decision (a tie is half wrong).
     """
-    n, k, m = panel.shape
+    k, m = panel.shape[1:]
     subsets = [np.arange(m)] + ([np.delete(np.arange(m), b) for b in range(m)] if m > 2 else [])
-    alphas = [alpha_terms(panel.scores[..., keep]) for keep in subsets]
-    errors = None if gold is None else _errors(panel, gold)
-    rows = np.array([], np.int64) if errors is None else np.flatnonzero(~np.isnan(errors).all(axis=(1, 2)))
-    terms = None if errors is None else _error_terms(errors[rows])
+    sizes = np.array([len(s) for s in subsets])
+    alphas = np.stack([alpha_terms(panel.scores[..., keep]) for keep in subsets], axis=1)
+    errors = _errors(panel, gold)
 
-    def statistics(weights: Array) -> dict[str, Array]:
-        """Each (R, subsets, k + 1): the languages, then all together."""
-        out = {"alpha": np.stack([_alpha(_weighted(weights, t)) for t in alphas], axis=1)}
-        if terms is not None:
-            out["correlation"] = _correlations(_weighted(weights[:, rows], terms), subsets)
-            sizes = np.array([len(s) for s in subsets])[:, None]
-            below = 1 + (sizes - 1) * out["correlation"]  # 0 at the limit where the errors cancel exactly
-            out["effective"] = np.where(below > 1e-9, sizes / np.where(below > 1e-9, below, 1.0), np.nan)
-        return out
+    def effective(correlation: Array) -> Array:
+        below = 1 + (sizes[:, None] - 1) * correlation  # 0 at the limit where the errors cancel exactly
+        return np.where(below > 1e-9, sizes[:, None] / np.where(below > 1e-9, below, 1.0), np.nan)
 
-    point = statistics(panel.weights[None])
-    blocks = [statistics(c * panel.weights) for c in draw_blocks(n, resamples, seed, panel.cluster)]
-    labels = np.zeros(k, int) if errors is None else (~np.isnan(errors).any(axis=2)).sum(axis=0)
+    # each (subsets, k + 1), and (R, subsets, k + 1) of resamples: the languages, then all together
+    found = {"alpha": resampled(_alpha, alphas, panel, resamples, seed)}
+    whole, drawn = resampled(lambda sums: _correlations(sums, subsets), _error_terms(errors), panel, resamples, seed)
+    found |= {"correlation": (whole, drawn), "effective": (effective(whole), effective(drawn))}
+    labels = (~np.isnan(errors).any(axis=2)).sum(axis=0)
     frame = pd.DataFrame(
         {
             "language": [*panel.languages, "all"] * len(subsets),
             "without": np.repeat(["", *panel.judges][: len(subsets)], k + 1),
-            "judges": np.repeat([len(s) for s in subsets], k + 1),
+            "judges": np.repeat(sizes, k + 1),
             "labels": np.tile([*labels, labels.sum()], len(subsets)),
         }
     )
-    for name, values in point.items():
-        low, high = quantiles(np.concatenate([b[name] for b in blocks]))
-        known = ~np.isnan(values[0])
-        for end, x in (("", values[0]), ("_low", low), ("_high", high)):
-            frame[name + end] = np.where(known, x, np.nan).ravel()
-    notes = []
-    if m == 2:
-        notes.append(say("worth.two-judges"))
-    notes.append(say("worth.agreement-only" if gold is None else "worth.upper-bound"))
-    return PanelWorth(table=frame, notes=tuple(notes))
-
-
-def _weighted(weights: Array, terms: Array) -> Array:
-    """Sum over units of terms (n, ...) with weights (..., n)."""
-    return (weights @ terms.reshape(len(terms), -1)).reshape(*weights.shape[:-1], *terms.shape[1:])
+    for name, (value, draws) in found.items():
+        for end, x in zip(("", "_low", "_high"), (value, *quantiles(draws)), strict=True):
+            frame[name + end] = np.where(np.isnan(value), np.nan, x).ravel()
+    notes = [say("worth.two-judges")] if m == 2 else []
+    return PanelWorth(table=frame, notes=(*notes, say("worth.upper-bound")))
 
 
 def alpha_terms(scores: Array) -> Array:
