@@ -5,6 +5,11 @@ See docs/methods.md, section 6.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
@@ -12,9 +17,11 @@ from scipy.special import stdtr
 from polyjudge.estimate.incomplete import sum_clusters
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import leave_out, mean_and_se
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.panel import Panel
 
+Noise = tuple[Array | float, Array | float]
+"""Variance of single scores, and the mean of 1 / replicates."""
 COMPONENTS = (
     "task",
     "language",
@@ -27,60 +34,75 @@ COMPONENTS = (
 )
 
 
-def sums_of_squares(panel: Panel) -> tuple[Array, Array]:
-    """Sums of squares of the seven terms on the cell level (replicates averaged) and their degrees of freedom."""
-    n, k, m = panel.shape
-    per_task, cell, weight = _ingredients(panel)
-    squares = _squares(per_task.sum(axis=0), cell.sum(axis=0), weight.sum(), k, m)
-    return squares, _degrees(np.asarray(float(n)), k, m)
+def subsets(axes: int) -> list[tuple[int, ...]]:
+    """Of so many axes, all but the empty one; single axes first. The first axis is the task."""
+    return [x for size in range(1, axes + 1) for x in combinations(range(axes), size)]
 
 
-def _degrees(n: Array, k: int, m: int) -> Array:
-    """Degrees of freedom of the seven terms for every number of units: (...) -> (..., 7)."""
-    a = n - 1
-    both = (k - 1) * (m - 1)
-    return a[..., None] ** [1, 0, 0, 1, 1, 0, 1] * [1, k - 1, m - 1, k - 1, m - 1, both, both]
+def whole(values: Array) -> Array:
+    """The sum over all units."""
+    return values.sum(axis=0)
 
 
-def _ingredients(panel: Panel) -> tuple[Array, Array, Array]:
-    """Per unit: four weighted sums of squares (n, 4), weighted scores (n, k, m), and the weight (n,)."""
-    _, k, m = panel.shape
-    w = panel.weights
-    y = panel.scores - panel.cell_means.mean()
-    per_task = np.stack(
-        [
-            (y**2).sum(axis=(1, 2)),
-            m * (y.mean(axis=2) ** 2).sum(axis=1),
-            k * (y.mean(axis=1) ** 2).sum(axis=1),
-            k * m * y.mean(axis=(1, 2)) ** 2,
-        ],
-        axis=1,
-    )
-    return per_task * w[:, None], y * w[:, None, None], w
+def sums_of_squares(scores: Array, weights: Array, total: Callable[[Array], Array] = whole) -> Array:
+    """Sums of squares of all terms of complete scores (n, ...) with unit weights (n,), in the order of `subsets`.
+
+    total : sums over units, (n, ...) -> (..., ...); such as `leave_out`, for all but those of each group
+    """
+    found: dict[tuple[int, ...], Array] = {}
+    for inner in [(), *subsets(scores.ndim - 1)]:
+        part = scores - scores.mean()
+        for axis in range(1, scores.ndim):
+            mean = part.mean(axis=axis, keepdims=True)
+            part = part - mean if axis - 1 in inner else mean
+        flat = part.reshape(len(part), -1) * np.sqrt(scores.size / part.size)
+        term = tuple(axis + 1 for axis in inner)
+        found[term] = (total(flat * weights[:, None]) ** 2).sum(axis=-1) / total(weights)
+        found[(0, *term)] = total((flat**2).sum(axis=1) * weights) - found[term]
+    return np.maximum(np.stack([found[term] for term in subsets(scores.ndim)], axis=-1), 0.0)
 
 
-def _squares(per_task: Array, cell: Array, weight: Array, k: int, m: int) -> Array:
-    """The seven sums of squares from summed ingredients: (..., 4), (..., k, m), (...) -> (..., 7)."""
-    w = np.asarray(weight, float)
-    means = cell / w[..., None, None]
-    everything, task_language, task_judge, task = np.moveaxis(per_task, -1, 0)
-    cells = w * (means**2).sum(axis=(-2, -1))
-    language = w * m * (means.mean(axis=-1) ** 2).sum(axis=-1)
-    judge = w * k * (means.mean(axis=-2) ** 2).sum(axis=-1)
-    grand = w * k * m * means.mean(axis=(-2, -1)) ** 2
-    out = np.stack(
-        [
-            task - grand,
-            language - grand,
-            judge - grand,
-            task_language - task - language + grand,
-            task_judge - task - judge + grand,
-            cells - language - judge + grand,
-            everything - task_language - task_judge - cells + task + language + judge - grand,
-        ],
-        axis=-1,
-    )
-    return np.maximum(out, 0.0)
+def degrees(units: Array | float, sizes: Sequence[int]) -> Array:
+    """Degrees of freedom of the same terms for numbers of units (...) and the sizes of the other axes."""
+    each = [[sizes[axis - 1] - 1 for axis in term if axis] for term in subsets(len(sizes) + 1)]
+    with_task = [0 in term for term in subsets(len(sizes) + 1)]
+    return (np.asarray(units, float)[..., None] - 1) ** with_task * [math.prod(x) for x in each]
+
+
+def components(
+    squares: Array, units: Array | float, tasks: Array | float, sizes: Sequence[int], noise: Noise | None = None
+) -> Array:
+    """Variance components (they may be negative) from sums of squares, (..., terms); with `noise` that of single scores
+    is the last, and is taken off the term of all axes.
+
+    units, tasks : (...) behind the sums; sizes : of the other axes
+    """
+    terms, lengths = subsets(len(sizes) + 1), (tasks, *sizes)
+    mean = dict(zip(terms, np.moveaxis(ratio(squares, degrees(units, sizes)), -1, 0), strict=True))
+    out = []
+    for term in terms:
+        beyond = sum((-1) ** (len(x) - len(term)) * mean[x] for x in terms if set(term) <= set(x))
+        out.append(beyond / math.prod(lengths[axis] for axis in range(len(lengths)) if axis not in term))
+    if noise is not None:
+        out = [*out[:-1], out[-1] - noise[0] * noise[1], noise[0]]
+    return np.stack(out, axis=-1)
+
+
+def panel_components(panel: Panel) -> tuple[Array, Array]:
+    """Variance components of a complete panel as `COMPONENTS` names them, without noise where it is not known; and with
+    each task (or group of tasks) left out, (g, ...)."""
+    n, *sizes = panel.shape
+    known = replicate_noise(panel)
+    found = []
+    for total in (whole, partial(leave_out, cluster=panel.cluster)):
+        units = np.maximum(total(np.ones(n)), 2.0)  # one task left of two has no spread to divide
+        noise = None
+        if known is not None:
+            df = known[1] if total is whole else np.maximum(total(known[4]), 1.0)
+            noise = total(known[3]) / df, known[2]
+        squares = sums_of_squares(panel.scores, panel.weights, total)
+        found.append(components(squares, units, units * panel.weights.mean(), sizes, noise))
+    return found[0], found[1]
 
 
 def replicate_noise(panel: Panel) -> tuple[Array, Array, Array, Array, Array] | None:
@@ -148,36 +170,3 @@ def three_way_p(panel: Panel) -> float | None:
     loud = sum_clusters(w * noise, panel.cluster)
     even = max(loud.sum() ** 2 / (loud**2).sum() - 1, 1.0) if loud.any() else float(panel.cluster.max())
     return float(stdtr(even, -mean[0] / se[0]))
-
-
-def components(panel: Panel, squares: Array, noise: tuple[Array, Array, Array] | None, n: Array | None = None) -> Array:
-    """Variance components (may be negative) from sums of squares: (..., 7) -> (..., 7 or 8)."""
-    units, k, m = panel.shape
-    tasks = panel.weights.sum() if n is None else n * panel.weights.mean()
-    units_left = np.asarray(units if n is None else n, float)
-    t, l, b, tl, tb, lb, e = np.moveaxis(squares / _degrees(units_left, k, m), -1, 0)  # noqa: E741
-    out = [
-        (t - tl - tb + e) / (k * m),
-        (l - tl - lb + e) / (tasks * m),
-        (b - tb - lb + e) / (tasks * k),
-        (tl - e) / m,
-        (tb - e) / k,
-        (lb - e) / tasks,
-    ]
-    if noise is None:
-        return np.stack([*out, e], axis=-1)
-    sigma = noise[0] / noise[1]
-    return np.stack([*out, e - sigma * noise[2], sigma], axis=-1)
-
-
-def components_left_out(panel: Panel) -> Array:
-    """The components with each task (or group of tasks) left out: (g, 7 or 8)."""
-    n, k, m = panel.shape
-    per_task, cell, weight = (leave_out(x, cluster=panel.cluster) for x in _ingredients(panel))
-    left = np.maximum(leave_out(np.ones(n), cluster=panel.cluster), 2.0)  # one task left of two has no spread to divide
-    squares = _squares(per_task, cell, weight, k, m)
-    noise = replicate_noise(panel)
-    if noise is None:
-        return components(panel, squares, None, left)
-    ss, df = leave_out(noise[3], cluster=panel.cluster), leave_out(noise[4], cluster=panel.cluster)
-    return components(panel, squares, (ss, np.maximum(df, 1.0), np.full(len(ss), float(noise[2]))), left)

@@ -14,8 +14,8 @@ from scipy.special import fdtrc, stdtrit
 
 from polyjudge.estimate.components import (
     COMPONENTS,
-    components,
-    components_left_out,
+    degrees,
+    panel_components,
     replicate_noise,
     sums_of_squares,
     three_way_p,
@@ -173,10 +173,9 @@ def _least_squares(rows: Array, weights: Array) -> tuple[float, float, float]:
 def _components(
     panel: Panel, level: float
 ) -> tuple[pd.DataFrame, tuple[float | None, float | None, tuple[int, int] | None]]:
-    squares, df = sums_of_squares(panel)
+    squares, df = sums_of_squares(panel.scores, panel.weights), degrees(len(panel.tasks), panel.shape[1:])
     noise = replicate_noise(panel)
-    estimate = components(panel, squares, None if noise is None else noise[:3])
-    parts = components_left_out(panel)
+    estimate, parts = panel_components(panel)
     shares = np.maximum(_shares(estimate), 0.0)
     # The interval comes from the untruncated estimates, so that a share of 0 has an upper limit too.
     _, low, high = jackknife(_shares(estimate), _shares(parts), level)

@@ -12,13 +12,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from polyjudge.estimate.bands import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
-from polyjudge.estimate.components import (
-    COMPONENTS,
-    components,
-    components_left_out,
-    replicate_noise,
-    sums_of_squares,
-)
+from polyjudge.estimate.components import COMPONENTS, panel_components
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre, pair_index
 from polyjudge.estimate.label_budget import FEWEST, budget_table
@@ -382,12 +376,10 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say
     means that is not sampling of tasks, languages, judges or replicates.
     """
     n, k, m = panel.n_tasks, len(panel.languages), len(panel.judges)
-    squares, _ = sums_of_squares(panel)
-    noise = replicate_noise(panel)
-    r = len(panel.replicates) if noise is not None else 1
-    full = components(panel, squares, None if noise is None else noise[:3])
-    parts = components_left_out(panel)
-    facets = {"tasks": n, "languages": k, "judges": m} | ({"replicates": r} if noise is not None else {})
+    full, parts = panel_components(panel)
+    noisy = len(full) == len(COMPONENTS)
+    r = len(panel.replicates) if noisy else 1
+    facets = {"tasks": n, "languages": k, "judges": m} | ({"replicates": r} if noisy else {})
     rows = []
     for facet, now in facets.items():
         for factor in (0.5, 1, 2, 4):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, combinations
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from polyjudge.estimate.components import components, subsets, sums_of_squares, whole
 from polyjudge.estimate.covariance import require_systems
 from polyjudge.estimate.kernels import stream
 from polyjudge.estimate.resample import check_level, jackknife, leave_out, mean_and_se
@@ -111,29 +111,30 @@ def system_variance(panel: Panel, *, level: float = 0.95) -> SystemVariance:
         raise PanelError(
             "Variance components of systems need every system scored on every task, and units of one task."
         )
-    squares, means, names = _pieces(panel, scores)
-    noise = None
-    if panel.system_replicates is not None and not np.isnan(panel.system_replicates).any():
-        spread = panel.system_replicates.var(axis=-1, ddof=1).mean(axis=(1, 2, 3))
-        noise = (spread, panel.system_replicates.shape[-1])
-    full = _components(squares, means, scores.shape, noise, np.ones(len(scores)))
     groups = np.unique(panel.cluster, return_inverse=True)[1]
     groups = groups if groups.max() < GROUPS else groups * GROUPS // (int(groups.max()) + 1)
-    left = [
-        _components(squares, means, scores.shape, noise, (groups != g).astype(np.float64)) for g in np.unique(groups)
-    ]
-    share = _shares(full)
-    _, low, high = jackknife(share, np.stack([_shares(x) for x in left]), level)
+    rows = panel.system_replicates
+    noisy = rows is not None and not np.isnan(rows).any()
+    found = []
+    for total in (whole, partial(leave_out, cluster=groups)):
+        units = total(np.ones(len(scores)))
+        noise = None
+        if rows is not None and noisy:
+            noise = total(rows.var(axis=-1, ddof=1).mean(axis=(1, 2, 3))) / units, 1 / rows.shape[-1]
+        squares = sums_of_squares(scores, np.ones(len(scores)), total)
+        found.append(components(squares, units, units, scores.shape[1:], noise))
+    share, left = (_shares(x) for x in found)
+    _, low, high = jackknife(share, left, level)
     table = pd.DataFrame(
         {
-            "component": names + ([NOISE] if noise is not None else []),
-            "variance": full,
+            "component": [":".join(AXES[axis] for axis in term) for term in subsets(len(AXES))] + [NOISE] * noisy,
+            "variance": found[0],
             "share": share,
             "low": np.maximum(low, 0.0),
             "high": np.clip(high, 0, 1),
         }
     )
-    return SystemVariance(components=table, replicated=noise is not None, level=level)
+    return SystemVariance(components=table, replicated=noisy, level=level)
 
 
 def separate(
@@ -332,61 +333,6 @@ def _cheapest(
     return {"kept": names, "kept_tasks": tasks, "kept_cost": cost}
 
 
-def _subsets(size: int) -> list[tuple[int, ...]]:
-    return list(chain.from_iterable(combinations(range(size), r) for r in range(size + 1)))
-
-
-def _pieces(panel: Panel, scores: Array) -> tuple[Array, list[Array], list[str]]:
-    """Of every subset of system, language and judge: squared size of each task's part, (n, 8), and the parts."""
-    n = len(scores)
-    squares, parts = [], []
-    for subset in _subsets(3):
-        part = scores
-        for axis in range(3):
-            mean = part.mean(axis=axis + 1, keepdims=True)
-            part = part - mean if axis in subset else mean
-        others = np.prod([scores.shape[axis + 1] for axis in range(3) if axis not in subset])
-        flat = part.reshape(n, -1) * np.sqrt(others)
-        squares.append((flat**2).sum(axis=1))
-        parts.append(flat)
-    names = [":".join(AXES[i] for i in subset) for subset in _subsets(4) if subset]
-    return np.stack(squares, axis=1), parts, names
-
-
-def _components(
-    squares: Array, parts: list[Array], shape: tuple[int, ...], noise: tuple[Array, int] | None, times: Array
-) -> Array:
-    """Unbiased components of the tasks that count, in the order of the subsets of task, system, language, judge."""
-    n = times.sum()
-    sizes = (n, *shape[1:])
-    mean_square: dict[tuple[int, ...], float] = {}
-    for index, inner in enumerate(_subsets(3)):
-        subset = tuple(axis + 1 for axis in inner)
-        df = float(np.prod([shape[axis] - 1 for axis in subset]))
-        if df == 0:  # one language, or one judge: nothing varies with it
-            mean_square |= {subset: 0.0, (0, *subset): 0.0}
-            continue
-        common = float(((times @ parts[index]) ** 2).sum() / n)
-        if subset:
-            mean_square[subset] = common / df
-        mean_square[(0, *subset)] = (float(times @ squares[:, index]) - common) / (df * (n - 1))
-    out = []
-    for subset in _subsets(4):
-        if not subset:
-            continue
-        total = sum(
-            (-1) ** (len(other) - len(subset)) * value
-            for other, value in mean_square.items()
-            if set(subset) <= set(other)
-        )
-        out.append(total / float(np.prod([sizes[axis] for axis in range(4) if axis not in subset])))
-    if noise is not None:
-        each = float(times @ noise[0] / n)
-        out[-1] -= each / noise[1]
-        out.append(each)
-    return np.array(out)
-
-
 def _shares(variance: Array) -> Array:
     kept = np.maximum(variance, 0.0)
-    return kept / max(float(kept.sum()), np.finfo(float).tiny)
+    return kept / np.maximum(kept.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
