@@ -79,21 +79,24 @@ class InteractionEstimate:
         weights = entry_weights(panel)
         there = weights > 0
         self._scores = np.where(there, panel.scores, 0.0)
+        if design == "answers":
+            self._fit = self._level = _Fit(*distinct(weights), self._scores, design)
+            self.interaction = double_centre(self._fit.cells)
+            self.cells = self._answer_levels(self._units[None], self._fit.cells[None])[0]
+            self.tasks = (there & (there.sum(axis=2, keepdims=True) > 1)).sum(axis=0)
+            return
         # Judge and language effects need levels, which the paired design has eliminated: they come from the additive.
         if like is None:
             patterns, group = distinct(weights)
-            self._level = _Fit(patterns, group, self._scores, "additive" if design == "paired" else design)
+            self._level = _Fit(patterns, group, self._scores, "additive")
         else:
             self._level = like._level.again(self._scores)
         self._fit = _Fit(patterns, group, self._scores, "paired") if design == "paired" else self._level
+        level = self._level.cells + unit_mean(self._task_level(self._level.cells), self._units)
         self.interaction = double_centre(self._fit.cells)
-        level = self._levelled(self._units[None], self._level.cells[None])[0]
         self.cells = level - double_centre(level) + self.interaction
-        if (
-            design != "additive"
-        ):  # an entry alone in its row of the task is fitted whatever it is; if paired, in its column
-            column = there.sum(axis=1, keepdims=True) if design == "paired" else 2
-            there = there & (there.sum(axis=2, keepdims=True) > 1) & (column > 1)
+        if design == "paired":  # an entry alone in its row or column of the task is fitted whatever it is
+            there = there & (there.sum(axis=1, keepdims=True) > 1) & (there.sum(axis=2, keepdims=True) > 1)
         self.tasks = there.sum(axis=0)
 
     @cached_property
@@ -117,11 +120,8 @@ class InteractionEstimate:
             return self._answer_influence(deviations * self._scale)
         own = self._centred(deviations) if self._fit is self._level else self.influence
         moved = deviations * self._per_unit
-        (mean,), (share,), (some,) = (np.moveaxis(x, 1, 0) for x in self._levels)
-        units = self._units * some
-        covered = unit_mean(share, units).reshape(self.cells.shape)
-        level = mean - share @ self._level.cells.ravel()
-        level = np.where(some > 0, level, unit_mean(level, units)) - (moved * covered).sum(axis=(1, 2))
+        covered = unit_mean(self._task_means[1][self._some], self._units[self._some]).reshape(self.cells.shape)
+        level = self._task_level(self._level.cells) - (moved * covered).sum(axis=(1, 2))
         level -= unit_mean(level, self._units)
         values: Array = (moved - double_centre(moved)) + level[:, None, None] + own
         return values + (self.cells - self.interaction)
@@ -177,37 +177,39 @@ class InteractionEstimate:
             return cells, double_centre(cells)
         times = np.asarray(multiplicity, dtype=np.float64)
         effects = self._level.resample(times)
+        if self.design == "answers":
+            return self._answer_levels(weight, effects), double_centre(effects)
+        raw, share = self._task_means
+        total = weight @ self._some
+        with np.errstate(invalid="ignore", divide="ignore"):  # nothing but empty tasks drawn: effects are NaN too
+            grand = (weight @ raw - np.einsum("rc,rc->r", weight @ share, effects.reshape(len(effects), -1))) / total
         interaction = double_centre(effects if self._fit is self._level else self._fit.resample(times))
-        level = self._levelled(weight, effects)
-        return level - double_centre(level) + interaction, interaction
+        return effects + grand[:, None, None] - double_centre(effects) + interaction, interaction
 
     @property
     def answered(self) -> Array:
         """(n, k): 1 where a task has any score in a language, else 0. Of "answers" only."""
-        return self._levels[2]
+        return self._answers[2]
 
     @cached_property
-    def _levels(self) -> tuple[Array, Array, Array]:
-        """What shares a level, g in each task: the scores of the task, or of "answers" those of a language. Their weighted
-        mean (n, g), each entry's share in it (n, g, c), and 1 where there are any (n, g)."""
-        weights = self._level.weights[self._level.group]
-        n, k, m = weights.shape
-        weights = weights if self.design == "answers" else weights.reshape(n, 1, k * m)
+    def _answers(self) -> tuple[Array, Array, Array]:
+        """Weighted mean of each answer's scores (n, k), each entry's share in it (n, k, m), and whether it has any."""
+        weights = self._fit.weights[self._fit.group]
         share = weights * reciprocal(weights.sum(axis=2, keepdims=True))
-        return (share * self._scores.reshape(share.shape)).sum(axis=2), share, share.sum(axis=2).round()
+        return (share * self._scores).sum(axis=2), share, share.sum(axis=2).round()
 
-    def _levelled(self, weight: Array, effects: Array) -> Array:
-        """Effects (R, k, m) at the mean level of the scores, with unit weights (R, n)."""
-        mean, share, some = self._levels
-        n, g, c = share.shape
-        covered, own = (weight @ share.reshape(n, -1)).reshape(-1, g, c), effects.reshape(-1, g, c)
-        with np.errstate(invalid="ignore", divide="ignore"):  # nothing was drawn that has a score: effects are NaN too
-            level = (weight @ mean - (covered * own).sum(axis=2)) / (weight @ some)
-        return (own + level[..., None]).reshape(effects.shape)
+    def _answer_levels(self, weight: Array, effects: Array) -> Array:
+        """Effects (R, k, m) at the mean level of their language's answers, with unit weights (R, n)."""
+        mean, share, some = self._answers
+        n, k, m = share.shape
+        covered = (weight @ share.reshape(n, -1)).reshape(-1, k, m)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a language of which nothing was drawn: effects are NaN
+            level = (weight @ mean - (covered * effects).sum(axis=2)) / (weight @ some)
+        return effects + level[..., None]
 
     def _answer_influence(self, moved: Array) -> Array:
         """`cell_influence` from what each unit moves the effects."""
-        mean, share, some = self._levels
+        mean, share, some = self._answers
         part = some * self._units[:, None] / (self._units @ some)
         covered = np.einsum("tl,tlb->lb", part, share)
         level = mean - (share * self._fit.cells).sum(axis=2) - (self.cells - self._fit.cells)[:, 0]
@@ -215,6 +217,25 @@ class InteractionEstimate:
         level *= part * np.sqrt((n - 1) / n * own / (own - 1)) * self._per_unit[:, 0]
         moved = moved - moved.mean(axis=2, keepdims=True)
         return moved + (level - (moved * covered).sum(axis=2))[..., None] + self.cells
+
+    @cached_property
+    def _task_means(self) -> tuple[Array, Array]:
+        """Weighted mean of each task's scores (n,), and each entry's share in it (n, km)."""
+        flat = self._level.weights[self._level.group].reshape(len(self._scores), -1)
+        share = flat * reciprocal(flat.sum(axis=1, keepdims=True))
+        mean: Array = np.einsum("tc,tc->t", share, self._scores.reshape(len(share), -1))
+        return mean, share
+
+    def _task_level(self, effects: Array) -> Array:
+        mean, share = self._task_means
+        out: Array = mean - share @ effects.ravel()
+        out[~self._some] = np.average(out[self._some], weights=self._units[self._some])  # a task without any score
+        return out
+
+    @cached_property
+    def _some(self) -> NDArray[np.bool_]:
+        """(n,): units with any score."""
+        return np.asarray(self._task_means[1].sum(axis=1) > 0, dtype=np.bool_)
 
     @property
     def _per_unit(self) -> Array:
