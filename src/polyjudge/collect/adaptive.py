@@ -198,7 +198,7 @@ def collect_until(
                 so_far = replay_of(rule, part.state, scores, clusters)
                 part.more = {"blind_spot": plain(so_far.blind_spot)}
                 if rule.next(part.state) is None:  # what all scores together say
-                    part.more["final"] = plain(so_far.unbiased()[0])
+                    part.more["final"] = plain(so_far.unbiased())
                 write_meta(con, ADAPTIVE, _note(tasks, parts))
                 if tell is not None:
                     tell(_line(work, part, summary, scores, clusters))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr
 
 from polyjudge.panel.arrays import Array
 
@@ -171,16 +171,8 @@ def sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> 
 
 def share_p(before: Array, after: Array, tasks_before: Array, tasks_after: Array) -> Array:
     """Two-sided exact p (Fisher) of every two shares of independent tasks; shares within a task count as rounded."""
-    n, m = (np.broadcast_to(x, before.shape).astype(np.int64) for x in (tasks_before, tasks_after))
-    a, b = np.rint(before * n).astype(np.int64), np.rint(after * m).astype(np.int64)
-    out = np.ones(before.shape)
-    for at in np.ndindex(before.shape):
-        drawn, whole, hits = int(m[at]), int(n[at] + m[at]), int(a[at] + b[at])
-        x = np.arange(max(0, drawn - (whole - hits)), min(drawn, hits) + 1, dtype=np.int64)
-        chance = np.exp(_choose(hits, x) + _choose(whole - hits, drawn - x) - _choose(whole, drawn))
-        out[at] = min(1.0, 2 * min(chance[x >= b[at]].sum(), chance[x <= b[at]].sum()))
-    return out
+    from scipy.stats import hypergeom  # takes longer to load than all else here, and tasks are mostly the same ones
 
-
-def _choose(n: int, k: NDArray[np.int64] | int) -> Array:
-    return gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1)
+    a, b = np.rint(before * tasks_before), np.rint(after * tasks_after)
+    chance = hypergeom(tasks_before + tasks_after, a + b, tasks_after)
+    return np.minimum(2 * np.minimum(chance.sf(b - 1), chance.cdf(b)), 1.0)

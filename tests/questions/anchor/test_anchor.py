@@ -373,7 +373,7 @@ def test_command_json_and_errors(files: tuple[Path, Path], cli: Any, tmp_path: P
         ((), ("GOLD", "--trusted")),
         (("g.csv", "--trusted", "judge1"), ("GOLD", "--trusted")),
         (("g.csv", "--kind", "colour"), ("--kind", "colour", "preference")),
-        (("g.csv", "--label-scale", "1-5"), ("--label-scale", "1-5", "LOW:HIGH")),
+        (("g.csv", "--label-scale", "1-5"), ("--label-scale", "1-5", "0:100")),
     ],
 )
 def test_usage_is_checked_before_anything_is_read(options: tuple[str, ...], named: tuple[str, ...], cli: Any) -> None:

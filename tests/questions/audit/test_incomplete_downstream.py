@@ -177,7 +177,7 @@ def test_anchors_without_a_single_complete_task() -> None:
     assert result.helped is not None
     assert np.isfinite(result.to_frame()[["raw", "calibrated"]].to_numpy(dtype=float)).all()
     fit = crossfit(panel, 0)
-    outside = fit.outside(panel.weights)
+    outside = fit.outside
     others = [t for t, f in zip(panel.tasks, fit.fold, strict=True) if f != 2]
     expected = pj.ConsensusCalibrator().fit(panel.select(tasks=others)).interaction_
     np.testing.assert_allclose(outside[2], expected, atol=1e-9)

@@ -126,7 +126,7 @@ def anchor(
     notes: list[Words] = [*labels.notes, *_missing(panel)]
     fit = _fit(panel, seed, folds, notes)
     margins = panel.scores - (threshold or 0.0)
-    calibrated = margins - fit.outside(panel.weights)[fit.fold]
+    calibrated = margins - fit.removed
     decided = labels.kind == "preference" or threshold is not None
     tables = decision_tables(panel, labels, margins, calibrated, threshold or 0.0, resamples, seed) if decided else {}
     invariance = _invariance(panel, labels, margins, calibrated)
@@ -148,7 +148,7 @@ def anchor(
         labels=labels.counts,
         trusted=trusted,
         resamples=resamples,
-        folds=fit.folds,
+        folds=len(fit.outside),
         seed=seed,
         notes=tuple(notes),
     )

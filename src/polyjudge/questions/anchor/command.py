@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Context, Option
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.questions import options as o
 
-if TYPE_CHECKING:
-    from polyjudge.panel.gold import Kind
+Kind = StrEnum("Kind", "preference score")
+"""What labels are."""
 
 
 def anchor(
@@ -26,7 +27,7 @@ def anchor(
         str | None, Option(metavar="DIR", help="Labels: the folder of label make, or a file like GOLD.")
     ] = None,
     trusted: Annotated[str | None, Option(help="Take this judge as the human, instead of GOLD.")] = None,
-    kind: Annotated[str | None, Option(help="preference or score, when GOLD has both.")] = None,
+    kind: Annotated[Kind | None, Option(help="Which labels to take, when GOLD has both.")] = None,
     threshold: Annotated[float | None, Option(help="With human scores: decide by 'above this score'.")] = None,
     label_scale: Annotated[
         str | None, Option(metavar="LOW:HIGH", help="Scale of human scores, carried over to the panel's range.")
@@ -57,13 +58,13 @@ def anchor(
     if sum(x is not None for x in (gold, labels, trusted)) != 1:
         raise UsageError("Give labels (GOLD or --labels DIR) or a trusted judge (--trusted), one of them.")
     gold = gold if labels is None else labels
-    chosen_kind, scale = _kind(kind), _scale(label_scale)
+    scale = o.parse_range(label_scale, "--label-scale")
     panel = o.load(ctx, scores, inside=True)
     result = analyse(
         panel,
         None if gold is None else read_gold(gold),
         trusted=trusted,
-        kind=chosen_kind,
+        kind=None if kind is None else kind.value,  # type: ignore[arg-type]  # one of the two
         threshold=threshold,
         scale=scale,
         contradictions=contradictions,  # type: ignore[arg-type]  # checked there
@@ -80,19 +81,3 @@ def anchor(
         replace(s, command=s.command.replace(old, new).replace("LABELS", shlex.quote(gold or ""))) for s in report.next
     ]
     emit_report(ctx, replace(report, next=tuple(steps)), tables=result.tables())
-
-
-def _kind(text: str | None) -> Kind | None:
-    if text not in (None, "preference", "score"):
-        raise UsageError(f"--kind is preference or score, not {text!r}.")
-    return text  # type: ignore[return-value]
-
-
-def _scale(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        low, high = map(float, text.split(":"))
-    except ValueError:
-        raise UsageError(f"--label-scale is LOW:HIGH, for example 1:5, not {text!r}.") from None
-    return low, high

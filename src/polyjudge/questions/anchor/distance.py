@@ -19,7 +19,7 @@ from polyjudge.estimate.powered import PoweredMean, ppi_mean
 from polyjudge.estimate.resample import holm, mean_and_se, resampled
 from polyjudge.estimate.severity import gold_weights
 from polyjudge.estimate.shares import quantiles
-from polyjudge.panel.arrays import Array, ratio
+from polyjudge.panel.arrays import Array, ratio, unit_mean
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
@@ -160,8 +160,8 @@ def error_tables(
 
     Intervals resample tasks and take the calibration as fitted.
     """
-    n, k, m = panel.shape
-    outside = fit.outside(panel.weights)[fit.fold]
+    k, m = panel.shape[1:]
+    outside = fit.removed
     mean = panel.scores.mean(axis=2, keepdims=True)  # missing where a judge's score is
     error = np.concatenate([mean, panel.scores], axis=2) - gold.values[:, :, None]
     shift = np.concatenate([outside.mean(axis=2, keepdims=True), outside], axis=2)
@@ -179,7 +179,7 @@ def error_tables(
         changed=moved,
         labels=count[:k],
     )
-    own = (outside * (2 * fit.interactions.reshape(n, k, m) - outside)).mean(axis=(1, 2))
+    own = (outside * (2 * fit.interactions - outside)).mean(axis=(1, 2))
     terms = np.stack([own * fit.usable, fit.usable], axis=1)
     free = resampled(lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-300), terms, panel, resamples, seed)
     return table, by_language, _panel_gain(panel, fit, error, point[:, :k], draws[:, :, :k], *free)
@@ -204,8 +204,7 @@ def _panel_gain(
     fall, falls = _mean_fall(errors[0] - errors[1]), _mean_fall(draws[:, 0] - draws[:, 1])
     low, high = quantiles(falls)
     free_low, free_high = quantiles(free_draws)
-    whole = (panel.weights * fit.usable) @ fit.interactions / (panel.weights * fit.usable).sum()
-    whole = whole.reshape(panel.shape[1:])
+    whole = unit_mean(fit.interactions, panel.weights * fit.usable)
     weight = np.where(np.isnan(error[..., 1:]), 0.0, panel.weights[:, None, None])
     first = ratio((weight * np.nan_to_num(error[..., 1:])).sum(axis=0), weight.sum(axis=0), np.nan)
     same = float(_mean_fall(np.insert(2 * whole * first - whole**2, 0, 0.0, axis=1)))

@@ -22,9 +22,10 @@ from polyjudge.estimate.few_labels import (
 )
 from polyjudge.estimate.label_budget import labels_more
 from polyjudge.estimate.severity import strata_of
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import long_table
 from polyjudge.panel.say import Say, say
 from polyjudge.questions.anchor.raters import Annotators
 from polyjudge.report.result import Result
@@ -210,29 +211,29 @@ def _judges(panel: Panel, gold: Gold, stratum: NDArray[np.int64], raters: Annota
                 z[i, j] = np.arctanh(np.clip(r, -0.999, 0.999))
                 variance[i, j] = (w**2).sum() / w.sum() ** 2 * 1.1
     perfect = 1.0 if raters is None or np.isnan(raters.reliability) else np.sqrt(max(raters.reliability, 0.05))
-    shrunk = [shrink(z[:, j], variance[:, j]) for j in range(m)] if np.isfinite(z).any() else []
+    shrunk = [shrink(z[:, j], variance[:, j]) for j in range(m)]
+    # (k + 1, m): over all languages, then in each
+    estimate = np.array([[s.mean, *s.estimate] for s in shrunk]).T
+    se = np.concatenate([np.sqrt(mean_there(variance, 0) / k)[None], np.array([s.se for s in shrunk]).T])
+    best, sure = np.zeros(estimate.shape, bool), np.full(estimate.shape, np.nan)
     rng = np.random.default_rng(0)
-    rows = []
-    for i in range(-1, k):
-        estimate = np.array([s.mean if i < 0 else s.estimate[i] for s in shrunk]) if shrunk else np.full(m, np.nan)
-        se = np.array(
-            [np.sqrt(np.nanmean(variance[:, j]) / k) if i < 0 else shrunk[j].se[i] for j in range(len(shrunk))]
-        )
-        best, sure = -1, np.nan
-        if shrunk and np.isfinite(estimate).all() and (i < 0 or np.isfinite(z[i]).any()):
-            best = int(estimate.argmax())
-            sure = float((rng.normal(estimate, se, (2000, m)).argmax(axis=1) == best).mean())
-        for j, judge in enumerate(panel.judges):
-            half = 1.96 * se[j] if shrunk else np.nan
-            low, value, high = np.tanh([estimate[j] - half, estimate[j], estimate[j] + half])
-            own = np.tanh(z[i, j]) if i >= 0 else np.nan
-            count = int(labels[:, j].sum()) if i < 0 else int(labels[i, j])
-            rows.append(
-                ("(all)" if i < 0 else panel.languages[i], judge, count, own, value, low, high,
-                 min(value / perfect, 1.0), j == best, sure if j == best else np.nan)
-            )  # fmt: skip
-    columns = ["language", "judge", "labels", "own", "correlation", "low", "high", "disattenuated", "best", "sure"]
-    return pd.DataFrame(rows, columns=columns)
+    for i, known in enumerate([True, *np.isfinite(z).any(axis=1)]):
+        if known and np.isfinite(estimate[i]).all():
+            first = int(estimate[i].argmax())
+            drawn = rng.normal(estimate[i], se[i], (2000, m)).argmax(axis=1)
+            best[i, first], sure[i, first] = True, (drawn == first).mean()
+    value, low, high = np.tanh([estimate, estimate - 1.96 * se, estimate + 1.96 * se])
+    return long_table(
+        {"language": ["(all)", *panel.languages], "judge": panel.judges},
+        labels=np.concatenate([labels.sum(axis=0)[None], labels]),
+        own=np.tanh(np.concatenate([np.full((1, m), np.nan), z])),
+        correlation=value,
+        low=low,
+        high=high,
+        disattenuated=np.minimum(value / perfect, 1.0),
+        best=best,
+        sure=sure,
+    )
 
 
 def _weighted_correlation(a: Array, b: Array, w: Array) -> float:

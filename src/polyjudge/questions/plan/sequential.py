@@ -419,23 +419,23 @@ class Replay(Result):
         centre, se, _, _ = _parts(self.rule.values(self.bought), self.clusters)
         return centre, se
 
-    def unbiased(self, runs: int = 1000) -> tuple[Array, Array]:
-        """`differences` less what stopping adds to them: (q,) and (q,).
+    def unbiased(self, runs: int = 1000) -> Array:
+        """`differences` less what stopping adds to them, (q,).
 
         A question that was settled by a lucky draw is settled early and keeps the luck. The tasks of the first look
         were bought whatever they said, so their mean is unbiased; what is given is its mean over orders of the tasks
         bought that stop at the same look (Rao and Blackwell), with `runs` orders drawn.
         """
-        plain_, se = self.differences()
+        plain_, _ = self.differences()
         groups = self.rule.items(self.bought)
         parts = np.split(np.arange(len(plain_)), len(groups))
         luck = [_first_less_all(self, v, plain_[part], part, runs) for v, part in zip(groups, parts, strict=True)]
-        return plain_ + np.concatenate(luck), se
+        return plain_ + np.concatenate(luck)
 
     @cached_property
     def final(self) -> Array:
         """`unbiased` estimates, (q,)."""
-        return self.unbiased()[0]
+        return self.unbiased()
 
     def to_frame(self) -> pd.DataFrame:
         return self.rule.table(self.state).assign(final=self.final)
