@@ -93,6 +93,11 @@ def extend(
     check_level(level)
     if target is not None and not panel.tie_gap < target < math.inf:
         raise UsageError(f"target must be a positive number of score points, above {panel.tie_gap:g}, not {target:g}.")
+    if calibrator.weights != "uniform":
+        raise CalibratorError(
+            "A calibrator with judges weighted by their variance cannot be extended. Fit it with weights='uniform': it "
+            "leaves the judges of every language in the same order."
+        )
     level = panel.level_left(level)
     known = calibrator.interaction_
     languages = [x for x in panel.languages if x not in known.index]
@@ -128,8 +133,7 @@ def _add(
 ) -> Newcomer:
     """Estimate one new row (kind "language") or column ("judge"), and put it into the calibrator."""
     flip = kind == "judge"
-    cells = calibrator.interaction_.sub(_founders_mean(calibrator), axis=0)  # as centred by "uniform" weights
-    cells = cells.T if flip else cells
+    cells = calibrator.interaction_.T if flip else calibrator.interaction_
     mine, others = (panel.judges, panel.languages) if flip else (panel.languages, panel.judges)
     peers = [x for x in mine if x in cells.index]  # known languages scored beside the new one
     across = [x for x in others if x in cells.columns]  # known judges
@@ -157,11 +161,10 @@ def _add(
         variance, own = variance + extra, own + extra
     n = int(used.sum())
     radius = float(stdtrit(n - 1, (1 + level) / 2)) * np.sqrt(variance)
-    shift = _judge_shift(calibrator, kind, across, row)
     counts = (weights[:, -1] > 0).T @ panel.weights
     names = {"language": across if flip else label, "judge": label if flip else across}
-    size_of = {"interaction": row + shift, "plain": plain + shift, "se": np.sqrt(variance)}
-    bounds = {"low": row + shift - radius, "high": row + shift + radius}
+    size_of = {"interaction": row, "plain": plain, "se": np.sqrt(variance)}
+    bounds = {"low": row - radius, "high": row + radius}
     table = pd.DataFrame({**names, **size_of, **bounds, "tasks": counts.round().astype(np.int64)})
     more, goal = _more_tasks(calibrator, n, math.sqrt(float(own.mean())), target, level)
     _write(calibrator, kind, label, table, _effect(calibrator, calibrated, weights, panel.weights, kind, peers))
@@ -222,24 +225,6 @@ def _row(
     n = int(used.sum())
     covariance = n / (n - 1) * scaled.T @ scaled
     return Spread(centre, covariance, np.eye(m - 1), deviations, share, contrasts), used
-
-
-def _judge_shift(calibrator: ConsensusCalibrator, kind: Kind, across: list[str], row: Array) -> Array:
-    """Constant per language of the weighted variant, which centres on weighted judges. Zero for "uniform"."""
-    if calibrator.weights == "uniform":
-        return np.zeros(len(row))
-    if kind == "language":
-        return np.full(len(row), -float(calibrator.judge_weights_.loc[across].to_numpy() @ row))
-    return np.asarray(_founders_mean(calibrator).loc[across], dtype=np.float64)
-
-
-def _founders_mean(calibrator: ConsensusCalibrator) -> pd.Series[float]:
-    """Mean over the judges fitted together of each language's cells: 0 but for the weighted variant."""
-    founders = calibrator.judge_weights_.to_numpy() > 0
-    if calibrator.weights == "uniform":
-        return pd.Series(0.0, index=calibrator.interaction_.index)
-    mean = calibrator.interaction_.to_numpy(dtype=np.float64)[:, founders].mean(axis=1)
-    return pd.Series(mean, index=calibrator.interaction_.index)
 
 
 def _effect(

@@ -5,8 +5,6 @@ See docs/methods.md, section 4.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -23,13 +21,11 @@ from polyjudge.estimate.resample import (
     noise_gap,
     task_interactions,
 )
-from polyjudge.panel.arrays import AT_ONCE, Array, row_blocks
-from polyjudge.panel.errors import UsageError
+from polyjudge.panel.arrays import Array, row_blocks
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import Record
 from polyjudge.panel.say import Say, say
 
-Sigma = Literal["noise", "scores"]
 ENOUGH_FOR_BOOTSTRAP = 30
 """With fewer tasks the bootstrap's critical value, which is far too wide of very few, is drawn towards Bonferroni's t,
 which is too narrow for skewed scores: half way up to 8 tasks, then less and less. No jump anywhere."""
@@ -53,12 +49,10 @@ class Uncertainty(Record):
     critical: float
     """The band is interaction +- critical * se; wider for cells that miss scores."""
     band_method: str
-    sigma: float
-    """Standard deviation used by `radius`: of the noise, or of all scores."""
     sigma_noise: float
     sigma_scores: float
-    radius: float
-    """Half-width of the Gaussian bound with `sigma`, all cells at once."""
+    """Of all scores, as published: too wide, because it counts task, judge and language differences as noise. NaN where
+    units hold several tasks."""
     notes: tuple[Say, ...]
 
     @property
@@ -67,15 +61,11 @@ class Uncertainty(Record):
         return int(self.cells["clear"].sum())
 
 
-def uncertainty(
-    panel: Panel, *, level: float = 0.95, resamples: int = 1000, seed: int = 7, sigma: Sigma = "noise"
-) -> Uncertainty:
+def uncertainty(panel: Panel, *, level: float = 0.95, resamples: int = 1000, seed: int = 7) -> Uncertainty:
     """Uncertainty of the interaction.
 
     level : confidence level of every interval and of the band
     resamples, seed : of the task bootstrap behind the band
-    sigma : what the Gaussian bound takes as the standard deviation: "noise", or "scores" (all scores, as published;
-        too wide, because it counts task, judge and language differences as noise)
 
     >>> from polyjudge import simulate_panel
     >>> panel, truth = simulate_panel(seed=1)
@@ -85,8 +75,6 @@ def uncertainty(
     """
     check_level(level)
     check_resamples(resamples)
-    if sigma not in ("noise", "scores"):
-        raise UsageError(f"sigma is 'noise' or 'scores', not {sigma!r}.")
     _, k, m = panel.shape
     w = sampling_panel(panel).weights
     n = len(w)
@@ -114,21 +102,15 @@ def uncertainty(
         verdict=np.where(clear, "clear", np.where(pointwise, "pointwise", "unclear")),
     )
     noise, scores = noise_sigma(panel), score_sigma(panel)
-    tasks = panel.n_tasks
-    chosen = noise if sigma == "noise" else scores
-    if np.isnan(chosen):
-        raise UsageError("The sd of all scores is not known for hashed units; use sigma='noise'.")
     return Uncertainty(
         cells=cells,
         bounds=_bounds(panel, band, noise, scores, level),
         level=level,
-        tasks=tasks,
+        tasks=panel.n_tasks,
         critical=critical,
         band_method=method,
-        sigma=chosen,
         sigma_noise=noise,
         sigma_scores=scores,
-        radius=gaussian_radius(chosen, tasks, k, m, level),
         notes=tuple(_notes(panel, critical, constant, scores)),
     )
 
@@ -212,8 +194,6 @@ def score_sigma(panel: Panel) -> float:
     if not np.all(panel.weights == 1):
         return float("nan")
     scores = panel.scores
-    if scores.size <= AT_ONCE:
-        return float(np.nanstd(scores))
     count = int(np.isfinite(scores).sum())
     mean = sum(np.nansum(scores[part]) for part in row_blocks(scores)) / count
     return float(np.sqrt(sum(np.nansum((scores[part] - mean) ** 2) for part in row_blocks(scores)) / count))

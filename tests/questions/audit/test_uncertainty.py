@@ -95,16 +95,13 @@ def test_hashed_units_give_the_bound_of_their_tasks() -> None:
     assert noise_sigma(units) == pytest.approx(noise_sigma(panel), rel=0.05)
     assert uncertainty(units).tasks == 4000
     assert np.isnan(score_sigma(units))
-    with refused(UsageError, "sigma='noise'"):
-        uncertainty(units, sigma="scores")
 
 
 @pytest.mark.real_data
 def test_published_bound(devai: pj.Panel, published: dict) -> None:
-    result = uncertainty(devai, sigma="scores")
-    assert result.sigma == pytest.approx(published["bound"]["sigma_all_scores"], abs=1e-6)
-    assert result.radius == pytest.approx(9.96, abs=0.005)
-    assert uncertainty(devai).radius == pytest.approx(3.44, abs=0.005)
+    result = uncertainty(devai)
+    assert result.sigma_scores == pytest.approx(published["bound"]["sigma_all_scores"], abs=1e-6)
+    assert result.bounds["radius"][2:4].tolist() == pytest.approx([3.44, 9.96], abs=0.005)
     cells = result.to_frame().set_index(["language", "judge"])["interaction"]
     for language, row in published["beta_hat"].items():
         for judge, value in row.items():
@@ -132,7 +129,7 @@ def test_few_tasks_use_bonferroni_and_constants_the_sign_test() -> None:
 
 
 def test_bad_arguments_are_named(panel: pj.Panel) -> None:
-    for options in ({"level": 1.5}, {"resamples": 5}, {"sigma": "x"}):
+    for options in ({"level": 1.5}, {"resamples": 5}):
         with refused(UsageError, *next(iter(options.items()))):
             uncertainty(panel, **options)
 

@@ -126,30 +126,28 @@ def _notes(panel: Panel, gold: Gold, fit: Stratified) -> tuple[Say, ...]:
 def _table(
     panel: Panel, fit: Stratified, shrunk: list[Shrunken], matters: float
 ) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
-    names = [PANEL, *panel.judges]
     k = len(panel.languages)
     own_low, own_high = t_interval(fit.mean, np.sqrt(fit.variance), fit.df)
-    frames = []
-    settled = np.zeros(k, bool)
-    for c, name in enumerate(names):
-        s = shrunk[c]
-        se = np.sqrt(s.se**2 + fit.shared[c])
-        half = float(ndtri(0.975)) * se
-        ends = s.estimate - half, s.estimate + half
-        if c == 0:  # settled: all languages at once, beyond zero or within what matters
-            wide = float(ndtri(1 - 0.025 / k)) * se
-            low, high = s.estimate - wide, s.estimate + wide
-            settled = (low > 0) | (high < 0) | ((low > -matters) & (high < matters))
-        frames.append(
-            pd.DataFrame(
-                {
-                    "language": panel.languages, "judge": name, "labels": fit.labels, "shift": fit.mean[:, c],
-                    "low": own_low[:, c], "high": own_high[:, c], "error": s.estimate, "error_low": ends[0],
-                    "error_high": ends[1], "weight": s.weight, "settled": settled if c == 0 else None,
-                }
-            )
-        )  # fmt: skip
-    return pd.concat(frames, ignore_index=True), ~settled & (fit.labels > 0)
+    estimate = np.array([s.estimate for s in shrunk])  # (1 + m, k)
+    se = np.sqrt(np.array([s.se for s in shrunk]) ** 2 + fit.shared[:, None])
+    half, wide = float(ndtri(0.975)) * se, float(ndtri(1 - 0.025 / k)) * se[0]
+    # settled: the panel mean in all languages at once, beyond zero or within what matters
+    low, high = estimate[0] - wide, estimate[0] + wide
+    settled = (low > 0) | (high < 0) | ((low > -matters) & (high < matters))
+    frame = long_table(
+        {"judge": [PANEL, *panel.judges], "language": panel.languages},
+        labels=np.tile(fit.labels, len(shrunk)),
+        shift=fit.mean.T,
+        low=own_low.T,
+        high=own_high.T,
+        error=estimate,
+        error_low=estimate - half,
+        error_high=estimate + half,
+        weight=np.array([s.weight for s in shrunk]),
+        settled=np.array([*settled, *[None] * (estimate.size - k)], object),
+    )
+    frame.insert(0, "language", frame.pop("language"))
+    return frame, ~settled & (fit.labels > 0)
 
 
 def _between(fit: Stratified, column: int) -> float:
