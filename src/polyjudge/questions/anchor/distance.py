@@ -61,21 +61,10 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
         y = gold.values[labelled, i]
         both = alone = whole = None
         if count >= 2:
-            both, alone = (
-                ppi_mean(
-                    y,
-                    guess[labelled, i],
-                    guess[other, i],
-                    level=level,
-                    label_weights=w[labelled],
-                    unlabelled_weights=w[other],
-                    ends=ends,
-                    clusters=panel.cluster[labelled],
-                    unlabelled_clusters=panel.cluster[other],
-                    powered=powered,
-                )
-                for powered in (True, False)
-            )
+            about: dict[str, Any] = {"label_weights": w[labelled], "unlabelled_weights": w[other]}
+            about |= {"clusters": panel.cluster[labelled], "unlabelled_clusters": panel.cluster[other]}
+            given = y, guess[labelled, i], guess[other, i]
+            both, alone = (ppi_mean(*given, level=level, ends=ends, powered=p, **about) for p in (True, False))
         if count < FEW_LABELS:
             notes.append(say("labels.no-estimate" if both is None else "labels.few", language=language, labels=count))
         everyone = known[:, i]

@@ -139,15 +139,12 @@ def _alphas(values: Array, panel: Panel, resamples: int, seed: int) -> tuple[tup
 
 
 def _table(r: Ratings, fit: Severity, width: float) -> pd.DataFrame:
-    again: dict[tuple[int, int, int], list[float]] = {}
-    for t, i, a, value in zip(r.task, r.language, r.annotator, r.value, strict=True):
-        again.setdefault((int(t), int(i), int(a)), []).append(float(value))
+    seen = pd.DataFrame({"value": r.value}).groupby([r.task, r.language, r.annotator])["value"]
+    twice = seen.agg(lambda x: x.iloc[1] - x.iloc[0] if len(x) > 1 else np.nan).dropna()
     tolerance = 1e-9 * width if len(np.unique(r.value)) <= LEVELS else 0.1 * width
-    looks, same = np.zeros(len(r.names)), np.zeros(len(r.names))
-    for (_, _, a), values in again.items():
-        if len(values) > 1:
-            looks[a] += 1
-            same[a] += abs(values[1] - values[0]) <= tolerance
+    who = twice.index.get_level_values(2)
+    looks = np.bincount(who, minlength=len(r.names)).astype(float)
+    same = np.bincount(who, twice.abs() <= tolerance, len(r.names))
     t = stdtrit(fit.freedom, 0.975)
     share = np.divide(same, looks, out=np.full(len(looks), np.nan), where=looks > 0)
     bounds = exact_binomial(np.nan_to_num(share), looks)

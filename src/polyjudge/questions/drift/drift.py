@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.history import Memory, floor_share
+from polyjudge.calibrate.history import floor_share
 from polyjudge.estimate.deviations import Kind, Units, choose, least_absolute, named_cells, offset_maps
 from polyjudge.estimate.flips import TAIL, Tested, adjusted_p, share_p, sign_flips
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
@@ -25,6 +25,7 @@ from polyjudge.questions.drift.drift_systems import (
     ROUNDING,
     SHARE_SYSTEMS,
     Judged,
+    common_tasks,
     judged,
     narrowed,
     paired_systems,
@@ -261,7 +262,7 @@ def _paired(cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimat
     memory = cal.memory_
     if memory is None or memory.influence is None or not np.all(panel.weights == 1):
         return None, None
-    there, here = _common(memory, panel)
+    there, here = common_tasks(memory, panel)
     if len(here) < LEAST_PAIRED:
         return None, None
     rows, columns = (at.ravel() for at in part)
@@ -270,13 +271,6 @@ def _paired(cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimat
     if memory.cells is None:
         return values, None
     return values, (memory.cells[there][:, rows][:, :, columns], estimate.cell_influence[here])
-
-
-def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
-    """Where the tasks that both hold stand in the memory and in the panel."""
-    place = {task: i for i, task in enumerate(memory.tasks)}
-    here = [i for i, task in enumerate(panel.tasks) if task in place]
-    return [place[panel.tasks[i]] for i in here], here
 
 
 SAID = ["effect", "changed"]
@@ -413,7 +407,7 @@ def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float, pair
     se = np.sqrt(error**2 + error_after**2)
     change = after - before
     if memory.floors is not None and paired and not np.isnan(each).any():
-        then, now = _common(memory, panel)
+        then, now = common_tasks(memory, panel)
         d = each[now] - memory.floors[then][(slice(None), *part)]
         p = adjusted_p(d.reshape(len(d), -1)).reshape(change.shape)
     else:

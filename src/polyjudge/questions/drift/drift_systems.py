@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.history import floor_share
+from polyjudge.calibrate.history import Memory, floor_share
 from polyjudge.estimate.flips import reach, sign_flips
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.fill import fill_systems
@@ -116,17 +116,23 @@ def narrowed(cal: ConsensusCalibrator, panel: Panel, found: Judged) -> tuple[Con
     return out, panel.select(systems=found.compared)
 
 
+def common_tasks(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
+    """Where the tasks that both hold stand in the memory and in the panel."""
+    place = {task: i for i, task in enumerate(memory.tasks)}
+    here = [i for i, task in enumerate(panel.tasks) if task in place]
+    return [place[panel.tasks[i]] for i in here], here
+
+
 def paired_systems(cal: ConsensusCalibrator, panel: Panel, common: Sequence[str]) -> tuple[Array, Array] | None:
     """(n, s, k, m) scores then and now of common tasks and systems; None where they are not remembered."""
     memory = cal.memory_
     if memory is None or memory.by_system is None or panel.system_scores is None or not np.all(panel.weights == 1):
         return None
-    place = {task: i for i, task in enumerate(memory.tasks)}
-    here = [i for i, task in enumerate(panel.tasks) if task in place]
+    there, here = common_tasks(memory, panel)
     if not here:
         return None
     axes = (
-        [place[panel.tasks[i]] for i in here],
+        there,
         [memory.systems.index(x) for x in common],
         cal.interaction_.index.get_indexer(pd.Index(panel.languages)).tolist(),
         cal.interaction_.columns.get_indexer(pd.Index(panel.judges)).tolist(),

@@ -73,16 +73,20 @@ def plan(
 
     if Rule.of(ctx).replay is not None:
         return _replay(ctx, Rule.of(ctx), seed)
-    _one_target(labels, half_width, radius)
     panel = _pilot(ctx, source)
-    if labels is not None and separate is None:
+    if labels is not None or half_width is not None:
+        if labels is None or half_width is None or panel is None or radius is not None or separate is not None:
+            raise UsageError(
+                "Human labels are planned with --labels GOLD --half-width POINTS --from SCORES, all three of them; "
+                "--radius and --separate plan the panel's own scores."
+            )
         return _labels(ctx, panel, labels, half_width)
     if panel is not None and min(panel.shape[1:]) < 2 and separate is None:
         separate = _of_systems(panel, radius)
     costs = load("prices")[0].read_prices(prices, source or "")
     if separate is not None:
-        if panel is None or labels is not None:
-            raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
+        if panel is None:
+            raise UsageError("--separate plans from a pilot with systems: add --from SCORES.")
         apart = tell_apart(panel, separate, prices=costs, families=o.parse_families(families), seed=seed)
         return emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
     result = run(
@@ -130,24 +134,13 @@ def _of_systems(panel: Panel, radius: float | None) -> float:
     return 0.02 * (panel.range[1] - panel.range[0])
 
 
-def _one_target(labels: str | None, half_width: float | None, radius: float | None) -> None:
-    if labels is None and half_width is not None:
-        raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")
-    if labels is not None and radius is not None:
-        raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
-
-
-def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None) -> None:
+def _labels(ctx: Context, panel: Panel, gold: str, half_width: float) -> None:
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
     from polyjudge.panel.gold import align_gold, by_answer
     from polyjudge.questions.emit import emit
     from polyjudge.questions.plan.planning import label_budget
     from polyjudge.read.scores import read_gold
 
-    if panel is None:
-        raise UsageError("--labels needs the panel's scores: add --from SCORES.")
-    if half_width is None:
-        raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
     panel, table = by_answer(panel, read_gold(gold))
     result = label_budget(panel, align_gold(panel, table), half_width)
     emit(ctx, result, panel, tables={"label_plan": result.table})
