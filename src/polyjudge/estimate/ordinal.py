@@ -55,7 +55,6 @@ class OrdinalFit:
     influence: Array
     inverse: Array
     separated: NDArray[np.bool_]
-    rounds: int
 
 
 def fit_ordinal(counts: Array, nodes: int | None = None) -> OrdinalFit:
@@ -76,9 +75,8 @@ def fit_ordinal(counts: Array, nodes: int | None = None) -> OrdinalFit:
     at = np.concatenate([logit(share) * 1.2, np.zeros(j), [1.0]])
     modes = np.zeros(n)
     value, gradient, hessian, scores, modes = _evaluate(counts, at, modes, nodes)
-    rounds, ridge = 0, 0.0
-    while rounds < ROUNDS:
-        rounds += 1
+    ridge = 0.0
+    for _ in range(ROUNDS):
         free = _reduce(hessian, basis, c)
         slope = np.concatenate([gradient[: c - 1], gradient[c - 1 : -1] @ basis, gradient[-1:]])
         free_step = _solve(free, slope, ridge)
@@ -110,7 +108,6 @@ def fit_ordinal(counts: Array, nodes: int | None = None) -> OrdinalFit:
         influence=influence,
         inverse=back @ inverse @ back.T,
         separated=separated,
-        rounds=rounds,
     )
 
 

@@ -23,7 +23,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.panel.scale import scale_of
 from polyjudge.questions.label.draw import Draw, draw_items
-from polyjudge.questions.label.sheets import Shown, write_sheets
+from polyjudge.questions.label.sheets import ANSWERS, Shown, write_sheets
 from polyjudge.questions.label.texts import Texts, words_of
 from polyjudge.read.label_folder import FORMAT, MANIFEST, VERSION, manifest_text, read_label_folder, read_manifest
 from polyjudge.report.result import Result
@@ -289,7 +289,7 @@ def _manifest(
 
 def choices(asked: Mapping[str, Any], words: list[dict[str, str]]) -> list[tuple[float, str]]:
     """Values and the words for them in each of the languages; what a sheet may hold as an answer."""
-    names = {"pass": ("pass", "fail"), "pairs": ("better_a", "tie", "better_b")}.get(asked["kind"])
+    names = ANSWERS.get(asked["kind"])
     if names is None:
         return [(value, f"{value:g}") for value in asked["values"]]
     found = {(value, w[name]): None for w in words for value, name in zip(asked["values"], names, strict=True)}

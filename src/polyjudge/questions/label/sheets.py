@@ -22,6 +22,8 @@ from polyjudge.read.formats.excel import write_excel
 
 LONGEST_CELL = 32_000
 """Characters that a spreadsheet's cell holds."""
+ANSWERS = {"pass": ("pass", "fail"), "pairs": ("better_a", "tie", "better_b")}
+"""Names of the words for the values of each kind of question that has them."""
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -38,18 +40,22 @@ class Shown:
 
 def write_sheets(folder: Path, shown: list[Shown], asked: Mapping[str, Any], name: str) -> pd.DataFrame:
     """Write every file; returns page, language, annotator, items."""
-    rows = []
+    rows, kind = [], asked["kind"]
     used: set[str] = set()
     for one in shown:
         stem = _stem(one.annotator, used, folder)
-        ask = {**asked, "choices": _choices(asked, one.words), "question": one.words[f"ask_{_question(asked)}"]}
+        ask = {
+            **asked,
+            "choices": _choices(asked, one.words),
+            "question": one.words[f"ask_{kind if kind in ANSWERS else 'rate'}"],
+        }
         sheet = _sheet(one)
         texts = {
             f"pages/{stem}.html": page(one, ask, name, stem),
             f"sheets/{stem}.csv": "\ufeff" + safe_csv(sheet),
-            f"label-studio/{stem}.json": json.dumps(_label_studio(one), ensure_ascii=False, indent=1),
+            f"label-studio/{stem}.json": _json([{"data": record} for record in _records(one, "item")]),
             f"label-studio/{stem}.xml": _config(one, ask),
-            f"argilla/{stem}.json": json.dumps(_argilla(one), ensure_ascii=False, indent=1),
+            f"argilla/{stem}.json": _json(_records(one, "id")),  # with the question called "label"
         }
         for place, text in texts.items():
             (folder / place).parent.mkdir(exist_ok=True)
@@ -70,16 +76,11 @@ def _stem(annotator: str, used: set[str], folder: Path) -> str:
     return stem
 
 
-def _question(asked: Mapping[str, Any]) -> str:
-    return {"pass": "pass", "pairs": "pairs"}.get(asked["kind"], "rate")
-
-
 def _choices(asked: Mapping[str, Any], words: Mapping[str, Any]) -> list[tuple[float, str]]:
     """Values and words of the answers that are offered; none for a slider."""
     values = asked["values"]
-    if asked["kind"] in ("pass", "pairs"):
-        names = ("pass", "fail") if asked["kind"] == "pass" else ("better_a", "tie", "better_b")
-        return [(value, words[name]) for value, name in zip(values, names, strict=True)]
+    if asked["kind"] in ANSWERS:
+        return [(value, words[name]) for value, name in zip(values, ANSWERS[asked["kind"]], strict=True)]
     ends = {0: f" {words['worst']}", len(values) - 1: f" {words['best']}"}
     return [(value, f"{value:g}{ends.get(i, '')}") for i, value in enumerate(values)]
 
@@ -130,11 +131,16 @@ def _excel(sheet: pd.DataFrame, path: Path) -> None:
         write_excel(part, [*map(str, sheet.columns)], [rows])
 
 
-def _label_studio(shown: Shown) -> list[dict[str, Any]]:
+def _records(shown: Shown, key: str) -> list[dict[str, str]]:
+    """What annotation tools import: the token under this key, the prompt, the responses by number."""
     return [
-        {"data": {"item": token, "prompt": prompt, **{f"response{i + 1}": text for i, text in enumerate(texts)}}}
+        {key: token, "prompt": prompt, **{f"response{i + 1}": text for i, text in enumerate(texts)}}
         for token, prompt, texts in shown.rows
     ]
+
+
+def _json(records: list[Any]) -> str:
+    return json.dumps(records, ensure_ascii=False, indent=1)
 
 
 def _config(shown: Shown, ask: Mapping[str, Any]) -> str:
@@ -155,11 +161,3 @@ def _config(shown: Shown, ask: Mapping[str, Any]) -> str:
 def _plain(value: float, word: str, ask: Mapping[str, Any]) -> str:
     """What the answer reads back as: its word, or the number of a level."""
     return f"{value:g}" if ask["kind"] == "levels" else word
-
-
-def _argilla(shown: Shown) -> list[dict[str, Any]]:
-    """Records for `dataset.records.log`, with the question called "label"."""
-    return [
-        {"id": token, "prompt": prompt, **{f"response{i + 1}": text for i, text in enumerate(texts)}}
-        for token, prompt, texts in shown.rows
-    ]
