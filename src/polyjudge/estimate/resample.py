@@ -61,22 +61,25 @@ def tracked_draws(
 
 
 def resampled(
-    statistic: Callable[[Array], Array], terms: Array, panel: Panel, resamples: int, seed: int
+    statistic: Callable[[Array], Array],
+    terms: Array,
+    panel: Panel,
+    resamples: int,
+    seed: int,
+    rows: NDArray[np.int64] | slice = slice(None),
 ) -> tuple[Array, Array]:
     """A statistic of sums over tasks of what each adds: of all tasks, and of resampled ones, block by block.
 
-    terms : (n, ...), each counted by its task's weight
+    terms : (n, ...), each counted by its task's weight; of `rows` alone where the others add nothing
     statistic : of sums (b, ...), an array (b, ...)
     """
-    flat = terms.reshape(len(terms), -1)
-    used = np.flatnonzero(flat.any(axis=1))  # often few tasks have a label
-    flat = flat[used]
+    n, flat = len(panel.tasks), terms.reshape(len(terms), -1)
 
     def of(times: NDArray[Any]) -> Array:
-        return statistic(((times * panel.weights)[:, used] @ flat).reshape(-1, *terms.shape[1:]))
+        return statistic(((times * panel.weights)[:, rows] @ flat).reshape(-1, *terms.shape[1:]))
 
-    drawn = [of(times) for times in draw_blocks(len(terms), resamples, seed, panel.cluster)]
-    return of(np.ones((1, len(terms))))[0], np.concatenate(drawn)
+    drawn = [of(times) for times in draw_blocks(n, resamples, seed, panel.cluster)]
+    return of(np.ones((1, n)))[0], np.concatenate(drawn)
 
 
 def bootstrap_blocks(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[Array]:

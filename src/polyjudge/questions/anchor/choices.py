@@ -60,23 +60,25 @@ def decision_tables(
     margins, calibrated : (n, k, m) scores less the threshold, before and after. The decisions stay as they are in
         resamples
     """
-    human = human_signs(panel, gold, threshold)
+    rows = np.flatnonzero(gold.there.any(axis=1))
+    labelled, human = gold.there[rows], human_signs(panel, gold, threshold)[rows]
+    margins, calibrated, weight = margins[rows], calibrated[rows], gold_weights(panel, gold)[rows]
     choice = np.abs(human) == 1
     if not choice.any():
         raise PanelError("Every label is a tie: there is no human choice to agree with.")
     raw, new = (decide(x, panel.tie_gap) for x in (margins, calibrated))
     names, k = ["panel mean", "majority", *panel.judges], len(panel.languages)
     there = choice[..., None] & (raw != MISSING)
-    weight = gold_weights(panel, gold)
     ties = [(x == 0).astype(float) for x in (raw, new)]
     agree = [(x == human[..., None]).astype(float) for x in (raw, new)]
     half = [a + t / 2 for a, t in zip(agree, ties, strict=True)]
-    point, draws, count = label_means(np.stack([*agree, *half, *ties], axis=1), there, weight, panel, resamples, seed)
+    values = np.stack([*agree, *half, *ties], axis=1)
+    point, draws, count = label_means(values, there, weight, panel, resamples, seed, rows)
     # A raw tie that a shift pushes to one side counts as a change although the judge said nothing new.
-    moved = (raw != new) & gold.there[..., None]
+    moved = (raw != new) & labelled[..., None]
     changed = np.stack([moved.sum(axis=0), (moved & (raw == 0)).sum(axis=0)])
     tasks = there.sum(axis=0)  # a task has one label in a language
-    complete = not np.isnan(margins[gold.there]).any()
+    complete = not np.isnan(margins[labelled]).any()
     same = np.arange(len(names)) == (0 if complete else -1)  # the panel mean of a complete panel cannot change
 
     def frame(part: Any, changed: Any, tasks: Any) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def decision_tables(
     columns = np.concatenate([mean_there(margins, 2)[..., None], margins], axis=2)
 
     def areas(times: NDArray[Any]) -> Array:
-        return pooled_auc(columns, human, weight, times * panel.weights, panel.tie_gap)
+        return pooled_auc(columns, human, weight, (times * panel.weights)[:, rows], panel.tie_gap)
 
     area = areas(np.ones((1, len(panel.tasks))))[0]
     blocks = [areas(times) for times in tracked_draws(len(panel.tasks), resamples, seed, panel.cluster)]
@@ -111,10 +113,11 @@ def decision_tables(
 
 
 def label_means(
-    values: Array, there: NDArray[np.bool_], weight: Array, panel: Panel, resamples: int, seed: int
-) -> tuple[Array, Array, Array]:
-    """Means over labelled tasks of values (n, c, k, d) where they are `there` (n, k, d), with weights (n, k): by
-    language and last over all of them.
+    values: Array, there: NDArray[np.bool_], weight: Array, panel: Panel, resamples: int, seed: int,
+    rows: NDArray[np.int64],
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Means over labelled tasks (`rows`) of values (n, c, k, d) where they are `there` (n, k, d), with weights (n, k):
+    by language and last over all of them.
 
     Of all tasks, (c, k + 1, d), of resampled ones, (R, c, k + 1, d), and the weight behind them, (k + 1, d).
     """
@@ -126,7 +129,7 @@ def label_means(
         found = ratio(sums[:, :-1], np.repeat(sums[:, -1:], sums.shape[1] - 1, axis=1), np.nan)
         return np.concatenate([found, sums[:, -1:]], axis=1)
 
-    point, draws = resampled(means, terms, panel, resamples, seed)
+    point, draws = resampled(means, terms, panel, resamples, seed, rows)
     return point[:-1], draws[:, :-1], point[-1]
 
 

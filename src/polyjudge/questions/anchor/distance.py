@@ -155,8 +155,10 @@ def error_tables(
     error = np.concatenate([mean, panel.scores], axis=2) - gold.values[:, :, None]
     shift = np.concatenate([outside.mean(axis=2, keepdims=True), outside], axis=2)
     there = ~np.isnan(error)
-    squares = np.stack([error**2, (error - shift) ** 2], axis=1)
-    point, draws, count = label_means(squares, there, gold_weights(panel, gold), panel, resamples, seed)
+    rows = np.flatnonzero(gold.there.any(axis=1))
+    squares = np.stack([error[rows] ** 2, (error - shift)[rows] ** 2], axis=1)
+    weight = gold_weights(panel, gold)[rows]
+    point, draws, count = label_means(squares, there[rows], weight, panel, resamples, seed, rows)
     count, names = count.round().astype(int), ["panel mean", *panel.judges]
     moved = (there & (np.abs(shift) > panel.tie_gap)).sum(axis=0)
     overall = _frame(point[:, k], draws[:, :, k], there.any(axis=1).sum(axis=0) > 1)

@@ -50,7 +50,9 @@ def panel_worth(panel: Panel, gold: Gold, *, resamples: int = 1000, seed: int = 
 
     # each (subsets, k + 1), and (R, subsets, k + 1) of resamples: the languages, then all together
     found = {"alpha": resampled(_alpha, alphas, panel, resamples, seed)}
-    whole, drawn = resampled(lambda sums: _correlations(sums, subsets), _error_terms(errors), panel, resamples, seed)
+    rows = np.flatnonzero(gold.there.any(axis=1))
+    terms = _error_terms(errors[rows])
+    whole, drawn = resampled(lambda sums: _correlations(sums, subsets), terms, panel, resamples, seed, rows)
     found |= {"correlation": (whole, drawn), "effective": (effective(whole), effective(drawn))}
     labels = (~np.isnan(errors).any(axis=2)).sum(axis=0)
     frame = pd.DataFrame(
