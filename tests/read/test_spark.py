@@ -16,6 +16,7 @@ import polyjudge as pj
 from polyjudge.calibrate.load import CriteriaCalibrator
 from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
+from polyjudge.panel.reading import Unclear
 from refusals import refused
 from user_files import long
 
@@ -74,6 +75,16 @@ def test_numbers_as_labels_are_the_same_everywhere(spark: Any, scores: Path) -> 
     frame.loc[3, "task"] = np.nan
     with refused(PanelError, "task"):
         pj.read_panel(spark.createDataFrame(frame))
+
+
+def test_tasks_in_two_spellings_are_asked_about_by_hash_too(spark: Any, scores: Path) -> None:
+    frame = pd.read_parquet(scores)
+    frame.loc[(frame["task"] == "task005") & (frame["language"] == "fr"), "task"] = "task005\u200b"
+    for source in (spark.createDataFrame(frame), frame):
+        with refused(Unclear, "--alike", "task005"):
+            pj.read_panel(source, max_units=50)
+        whole = pj.read_panel(source, max_units=50, alike="same")
+        assert whole.n_scores == pj.read_panel(scores, max_units=50).n_scores
 
 
 def test_files_and_folders_through_spark(spark: Any, scores: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ WORDS: dict[str, Template] = {
     "panel.left-out": lambda v: "Left out: " + ", ".join(f"{clean(j)} in {clean(i)}" for i, j in v["cells"]) + ".",
     "panel.copied": "The rows were copied out of their table, because they are no plain numbers, one in each row.",
     "panel.averaged": "{count} entries had several rows; they were averaged",
+    "panel.spellings": "of tasks with unusual signs in their names only {count} were compared for their spelling",
     "panel.first-kept": "{count} repeated rows were left out (first kept)",
     "panel.no-score": "{count} rows have no score; their entries count as missing",
     "panel.chosen": "{count} of {all} {axis}s were left out as asked",

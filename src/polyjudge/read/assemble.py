@@ -27,6 +27,8 @@ MOST_LABELS = 10_000
 OTHER_SCALE, SURELY_OTHER, FEW_SCORES = 1.6, 5.0, 10
 """Judges are asked about whose scores reach and spread so many times further than the others' (or less far); with fewer
 scores than `FEW_SCORES` of any judge only a much larger factor is a sign."""
+MOST_ODD = 1_000_000
+"""Tasks with unusual signs in their names whose spellings are compared."""
 MOST_TASKS, UNITS = 100_000, 10_000
 """Beyond so many tasks they are hashed into so many units (benchmarks/units.py), unless the user says `max_units`."""
 FAR = 5.0
@@ -109,6 +111,9 @@ def _grouped(work: _Work, labels: Labels, rows: int, scored: int) -> tuple[Units
     """Tasks, or units of them, the scores of each, and the number of tasks. So many rows have as many tasks at most."""
     engine, duplicates, most = work.engine, work.ways.duplicates, work.ways.max_units
     if rows > (most or MOST_TASKS) and (n := engine.count_tasks()) > (most or MOST_TASKS):
+        if twins := _twins_of_many(engine, work.notes):
+            _settle_twins(work, "task", twins)
+            n = engine.count_tasks()
         return *_hashed(work, labels, most or UNITS, n), n
     units = engine.tasks(labels)
     if twins := _twins(units.labels, "task"):
@@ -321,6 +326,16 @@ def _seen_as(label: str) -> str:
     """What a label looks like."""
     plain = label if label.isascii() else INVISIBLE.sub("", unicodedata.normalize("NFKC", label))
     return " ".join(plain.split())
+
+
+def _twins_of_many(engine: Engine, notes: list[Words]) -> dict[str, str]:
+    """Twins of more tasks than are looked at one by one: only those with unusual signs can be some."""
+    odd = engine.odd_tasks(MOST_ODD)
+    if len(odd) == MOST_ODD:
+        notes.append(say("panel.spellings", count=MOST_ODD))
+    others = {look for task in odd if (look := _seen_as(task)) != task}
+    plain = engine.odd_tasks(MOST_ODD, sorted(others)) if others else []
+    return _twins(list(dict.fromkeys([*sorted(plain), *sorted(odd)])), "task")
 
 
 def _twins(labels: Sequence[str], axis: str) -> dict[str, str]:

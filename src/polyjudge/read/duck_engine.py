@@ -6,7 +6,7 @@ its unit), so the one heavy GROUP BY works on integers and only integers and sum
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
-from polyjudge.read.engine import Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
+from polyjudge.read.engine import ODD, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
 
 if TYPE_CHECKING:
     from polyjudge.panel.shown import Shown
@@ -132,6 +132,12 @@ class DuckEngine:
 
     def count_tasks(self) -> int:
         return int(self._rows_of(f"SELECT count(DISTINCT task) FROM {self._rows}")[0][0])
+
+    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
+        asked = "CREATE OR REPLACE TEMP TABLE asked_tasks AS SELECT unnest(?::VARCHAR[]) AS label"
+        self.con.execute(asked, [list(among)])
+        test = "task IN (SELECT label FROM asked_tasks)" if among else f"regexp_matches(task, '{ODD}')"
+        return [task for (task,) in self._rows_of(f"SELECT DISTINCT task FROM {self._rows} WHERE {test} LIMIT {most}")]
 
     def tasks(self, labels: Labels) -> Units:
         self._enumerate(labels)

@@ -27,6 +27,9 @@ AXES = ("language", "judge", "system", "replicate", "group")
 HASH = "first 32 bits of MD5 of the task label, modulo the number of units"
 """How a task finds its unit beyond `max_units`; with clusters, how a cluster does. The same in every engine."""
 
+ODD = "[^ -~]|^ | $|  "
+"""Names that may look like others: signs that are not ASCII, spaces that are not seen."""
+
 GREW = "{where} grew while it was read. Read it again, or from a snapshot."
 
 
@@ -156,6 +159,9 @@ class Engine(Protocol):
 
     def count_tasks(self) -> int:
         """Number of different tasks."""
+
+    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
+        """Tasks whose names are `ODD`, or that are among these; at most so many."""
 
     def tasks(self, labels: Labels) -> Units:
         """One unit per task."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ibis
@@ -12,7 +12,7 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, foreign_errors
 from polyjudge.panel.labels import clean
-from polyjudge.read.engine import GREW, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
+from polyjudge.read.engine import GREW, ODD, Cells, Codes, Duplicates, Entries, Found, Labels, Units, cells_of, coded
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -127,6 +127,11 @@ class IbisEngine:
 
     def count_tasks(self) -> int:
         return int(self._fetch(self.rows.task.nunique()).as_py())
+
+    def odd_tasks(self, most: int, among: Sequence[str] = ()) -> list[str]:
+        task = self.rows.task
+        found = self.rows.filter(task.isin(list(among)) if among else task.re_search(ODD))
+        return list(self._frame(found.select("task").distinct().limit(most))["task"])
 
     def tasks(self, labels: Labels) -> Units:
         t = self.rows

@@ -13,7 +13,7 @@ from polyjudge.panel.gold import align_gold
 from polyjudge.panel.say import say
 from polyjudge.questions.anchor.helped import whom_it_helps
 from polyjudge.questions.anchor.raters import _reliability, annotators
-from values import Cases, Said, binary, human_scores, simulated, weighted
+from values import Cases, Said, binary, human_scores, probes, simulated, weighted
 
 CASES = Cases(__file__)
 
@@ -33,7 +33,8 @@ def anchor_systems() -> Any:
 @CASES
 def anchor_passing() -> Any:
     panel = simulated(50, 3, 3, seed=20)
-    return pj.anchor(panel, human_scores(panel, annotators=1), threshold=50.0, resamples=60)
+    asked = pj.probe(probes(3, 3, seed=5)[0])
+    return pj.anchor(panel, human_scores(panel, annotators=1), threshold=50.0, probed=asked, resamples=60)
 
 
 @CASES
@@ -150,6 +151,7 @@ def anchor_sentences() -> Any:
         *(say("anchor.helped", helped=n, hurt=2, unclear=3, level=0.95) for n in (1, 4)),
         *(say("anchor.invariance", holds=x, changed=0, entries=90, most=1e-15) for x in (True, False)),
         *(say("anchor.more-labels", **more | {"most": most}) for most in (10, 30)),
+        *(say("anchor.probes", agrees=5, places=x, open=y) for x in ([], other[:1]) for y in (0, 2)),
         *(say(f"anchor.chart{x}", agreement=y) for x in ("", "-text") for y in (True, False)),
         say("raters.linked", annotators=2, languages=3, of=4, language="language1", by=1.5, low=1.0, high=2.0),
         say("anchor.hurt", judge="judge1", language="language2", loss=3.0, low=2.0, high=4.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import polyjudge as pj
@@ -210,3 +211,34 @@ def test_probes_of_other_judges_are_refused() -> None:
     )
     with refused(pj.PanelError, 3, 0):
         pj.audit(audited, probes=renamed, resamples=100)
+
+
+def test_labels_and_probes_are_compared_where_both_exist() -> None:
+    """Labels are the quality that seeing judges follow; the blind one is told by both."""
+    rng = np.random.default_rng(4)
+    sees = cell(3, 4, 0.0, 1.0)
+    probes, _ = panels(sees)
+    quality = rng.normal(0, 10, (120, 3))
+    scores = 60 + quality[:, :, None] * sees + cell(3, 4, -25.0) + rng.normal(0, 5, (120, 3, 4))
+    panel = pj.Panel.from_array(scores, declared_range=(0.0, 100.0))
+    gold = pd.DataFrame(
+        [(t, x, 60 + quality[i, j]) for i, t in enumerate(panel.tasks) for j, x in enumerate(panel.languages)],
+        columns=["task", "language", "score"],
+    )
+    found = pj.anchor(panel, gold, probed=probe(probes, audit=panel), resamples=50)
+    assert found.probes is not None
+    table = found.probes.set_index(["language", "judge"])
+    assert table.loc[("language1", "judge1"), ["sight", "answer"]].tolist() == ["blind", "agrees"]
+    assert table.loc[("language1", "judge1"), "correlation"] == pytest.approx(0, abs=0.2)
+    calm = table[table["verdict"] == ""]
+    assert len(calm) >= 2
+    assert set(calm["answer"]) == {"agrees"}
+    # next to a broken cell the consensus is off: probes see severity there, labels see that calibrating hurts
+    assert set(table[table["answer"] == "contradicts"]["calibrating"]) == {"hurt"}
+    said = next(s for s in report_of(found).verdict if s.code == "anchor.probes")  # type: ignore[union-attr]
+    counts = table["answer"].value_counts()
+    assert [said.values[x] for x in ("agrees", "contradicts")] == [counts["agrees"], counts["contradicts"]]
+    turned, _ = panels(1 - sees)  # probes that say the opposite
+    answers = pj.anchor(panel, gold, probed=probe(turned, audit=panel), resamples=50).probes
+    assert answers is not None
+    assert (answers[answers["sight"] == "blind"]["answer"] == "contradicts").all()

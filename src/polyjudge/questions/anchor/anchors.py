@@ -19,6 +19,7 @@ from polyjudge.questions.anchor.choices import decision_tables, pass_rates, sign
 from polyjudge.questions.anchor.distance import LanguageMeans, PanelGain, error_tables, language_means
 from polyjudge.questions.anchor.helped import Helped, whom_it_helps
 from polyjudge.questions.anchor.humans import LanguageError, language_error
+from polyjudge.questions.anchor.probed import beside_labels
 from polyjudge.questions.anchor.raters import Annotators, annotators
 from polyjudge.questions.anchor.worth import PanelWorth, panel_worth
 from polyjudge.report.result import Result
@@ -68,6 +69,8 @@ class Anchor(Result):
     folds: int
     seed: int
     notes: tuple[Words, ...]
+    probes: pd.DataFrame | None = None
+    """What probes say of the judges beside what the labels say; None without probes."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -77,6 +80,7 @@ class Anchor(Result):
         parts = {"helped": self.helped, "panel_gain": self.panel_gain}
         out = {"anchor": self.table, "anchor_by_language": self.by_language}
         out |= {name: part.to_frame() for name, part in parts.items() if part is not None}
+        out |= {} if self.probes is None else {"probes": self.probes}
         out |= {} if self.passing is None else {"passing": self.passing}
         if self.raters is not None:
             out |= {"annotators": self.raters.table, "annotator_pairs": self.raters.pairs}
@@ -97,6 +101,7 @@ def anchor(
     scale: tuple[float, float] | None = None,
     contradictions: Contradictions = "error",
     sample: int | None = None,
+    probed: Any = None,
     matters: float | None = None,
     resamples: int = 1000,
     folds: int = FOLDS,
@@ -109,6 +114,7 @@ def anchor(
     trusted : a judge of the panel to take as the human, instead of `gold`
     threshold : with human scores, compare the decisions "above the threshold" instead of the squared error
     sample : use at most this many labels per language, in proportion to the panel's strata
+    probed : what `probe` gave; it is compared with what the labels say of each judge
     matters : an error of the panel within +- this is small; 5% of the scale when not given
     resamples, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
     """
@@ -151,6 +157,7 @@ def anchor(
         folds=len(fit.outside),
         seed=seed,
         notes=tuple(notes),
+        probes=None if probed is None else beside_labels(panel, labels, probed, parts["helped"]),
     )
 
 

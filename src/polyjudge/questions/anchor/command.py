@@ -36,6 +36,9 @@ def anchor(
     sample: Annotated[
         int | None, Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
+    probed: Annotated[
+        str | None, Option(metavar="CSV", help="probes.csv of probe -o: do probes and labels say the same?")
+    ] = None,
     matters: o.Matters = None,
     resamples: Annotated[int, Option(min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")] = 1000,
     seed: o.Seed = 7,
@@ -69,6 +72,7 @@ def anchor(
         scale=scale,
         contradictions=contradictions,  # type: ignore[arg-type]  # checked there
         sample=sample,
+        probed=None if probed is None else read_gold(probed),
         matters=matters,
         resamples=resamples,
         seed=seed,

@@ -63,6 +63,8 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         verdict.append(_helped_say(result.helped))
     if result.humans is None:
         verdict.append(_invariance(result))
+    if result.probes is not None:
+        verdict.append(_probes_say(result.probes))
     whose = say("anchor.read", labels=int(result.labels.sum()), languages=len(result.labels), judge=result.trusted)
     other = [n for n in result.notes if isinstance(n, Say) and n.code == "gold.other-scores"]
     frame["read"] = (*frame.get("read", ()), whose, *other)
@@ -73,6 +75,7 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         _decisions(result),
         *([] if result.panel_gain is None else [_gain(result.panel_gain.table)]),
         *([] if result.helped is None else [_helped(result.helped)]),
+        *([] if result.probes is None else [_probes(result.probes)]),
         _means(result),
         _worth(result),
     )
@@ -303,6 +306,21 @@ def _helped(h: Helped) -> Section:
     )
     title = "Whom calibrating helps, whom it hurts"
     return Section(name="helped", title=title, says=(*says, *notes(h.notes)), blocks=blocks)
+
+
+def _probes_say(frame: pd.DataFrame) -> Words:
+    count = {name: int((frame["answer"] == name).sum()) for name in ("agrees", "contradicts", "open")}
+    wrong = frame[frame["answer"] == "contradicts"]
+    return say("anchor.probes", places=list(zip(wrong["language"], wrong["judge"], strict=True)), **count)
+
+
+def _probes(frame: pd.DataFrame) -> Section:
+    head = (
+        "language | judge | probes: sight = sight | probes: deviation = verdict | labels:count | follows labels = "
+        "correlation/low/high:ratio.2 | labels: calibrating = calibrating | labels and probes = answer"
+    )
+    beside = table("probes", say("anchor.probes-table"), frame, head, most=400)
+    return Section(name="probes", title="Probes beside labels", says=(_probes_say(frame),), blocks=(beside,))
 
 
 def _means(a: Anchor) -> Section:

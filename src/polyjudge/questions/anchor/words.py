@@ -2,7 +2,7 @@
 
 from polyjudge.panel.labels import clean
 from polyjudge.panel.numbers import points
-from polyjudge.panel.say import Template, Values, escape, names, plural
+from polyjudge.panel.say import Template, Values, escape, names, places, plural
 
 
 def _raters(v: Values) -> str:
@@ -171,6 +171,12 @@ WORDS: dict[str, Template] = {
     ),
     "anchor.distance": "What all judges together give more (or less) than the humans, calibrating without labels "
     "leaves in.",
+    "anchor.probes": lambda v: (
+        "Labels and probes agree about {agrees} pairs of language and judge"
+        + (f" and contradict each other about {places(v['places'])}: trust the labels." if v["places"] else ".")
+        + (" {open} are open." if v["open"] else "")
+    ),
+    "anchor.probes-table": "What probes and labels say of every judge",
     "anchor.means": "The panel-only interval knows nothing of a shared shift. Labelled tasks must be a random part of "
     "all tasks.",
 }
