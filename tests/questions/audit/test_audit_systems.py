@@ -9,6 +9,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.questions.audit import gates
+from polyjudge.report import report_of
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +63,16 @@ def test_an_audit_without_systems_says_nothing_about_them(devai_like: pj.Panel) 
     found = pj.audit(devai_like, resamples=100)
     assert found.systems is None
     assert not any(code.startswith(("signal", "systems", "favour")) for code in codes(found))
+
+
+def test_systems_that_swap_places_are_told_in_percent_where_scores_are_pass_or_fail() -> None:
+    rng = np.random.default_rng(0)
+    quality = np.tile(np.array([1.2, 0.6, -0.6])[:, None, None], (1, 3, 1))
+    quality[1, 0], quality[2, 0] = -1.2, 1.0
+    passed = quality + 0.6 * rng.normal(size=(80, 3, 1, 1)) + 0.5 * rng.normal(size=(80, 3, 3, 4)) > 0
+    panel = pj.Panel.from_array(passed.astype(float), systems=["a", "b", "c"])
+    report = report_of(pj.audit(panel, resamples=100))
+    assert report is not None
+    (swap,) = (s for s in report.verdict if getattr(s, "code", "") == "systems-swap-language")
+    means = passed.mean(axis=(0, 3))
+    assert swap.values["gap_higher"] == pytest.approx(100 * (means[1] - means[2]).max())  # type: ignore[union-attr]

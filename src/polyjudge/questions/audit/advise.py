@@ -308,7 +308,8 @@ def _steps(a: Audit, state: State, fault: State) -> tuple[Advised, ...]:
     if (fault == "diffuse" and few) or (fault in ("open", "ends") and state != "blind"):
         needed = c.tasks_needed
         if needed is None or needed <= WORTH * c.tasks:  # more tasks do not make judges agree, nor do thousands
-            radius = ("--radius", f"{c.matters:.3g}")
+            # A command takes points of the scores, whatever these results are shown in.
+            radius = ("--radius", f"{c.matters * a.explanation.factor / a.summary.shown.factor:.3g}")
             out.append(_step("step.plan", "plan", "--from", SCORES, *radius, needed=needed))
     if a.goal == "compare-systems" and a.summary.systems and state != "blind":
         out.append(_step("step.systems", "systems", SCORES))

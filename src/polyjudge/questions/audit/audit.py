@@ -32,7 +32,9 @@ from polyjudge.questions.audit.orders import RankReversals, TiedSets, order_judg
 from polyjudge.questions.audit.robustness import Sensitivity, sensitivity
 from polyjudge.questions.audit.variation import Variance, language_effect, main_effect, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
+from polyjudge.questions.position import Position, position
 from polyjudge.questions.systems.signal import Signal, signal
+from polyjudge.questions.systems.systems import Systems, systems
 from polyjudge.read.spoken import read_texts
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
@@ -42,9 +44,7 @@ if TYPE_CHECKING:  # what not every panel asks for is loaded when it is asked fo
     from polyjudge.questions.audit.latent import Bounded
     from polyjudge.questions.audit.missing import Missingness
     from polyjudge.questions.audit.pass_rates import Gates
-    from polyjudge.questions.position import Position
     from polyjudge.questions.probe.reaction import Probe
-    from polyjudge.questions.systems.systems import Systems
 
 STAGES = 11
 """Analyses of every audit: the length of its progress bar, but for a gate, levels and missing scores."""
@@ -210,9 +210,8 @@ def audit(
         return _inside(panel, goal, (threshold, at_least), sources, level=level, resamples=resamples, seed=seed)
     gate = None if threshold is None else {"threshold": threshold, "at_least": at_least, "sweep": sweep, "base": base}
     asked = {"cell": cell, "goal": goal, "matters_said": matters is not None}
-    sources = {"items": items, "probes": probes}
     drawn = {"resamples": resamples, "seed": seed}
-    return _crossed(panel, what_matters(panel, matters), level, drawn, gate, asked, **sources)
+    return _crossed(panel, what_matters(panel, matters), level, drawn, gate, asked, items, probes)
 
 
 def _comparable(panel: Panel) -> bool:
@@ -239,12 +238,9 @@ def _crossed(
     common: dict[str, Any] = {"level": level, **drawn}
     with stages(STAGES + (gate is not None) + 2 * levels + lacks) as run:
         part = _Parts(run)
-        # First of all: where the judges do not agree about what they judge, all else is of little use.
-        judged = part("systems", _systems, panel, items=items, **common) if panel.systems else None
-        alone = None if panel.systems else part("signal", signal, panel, **common)
+        judged = _judged(part, panel, items, common)
         bands = run("bands", uncertainty, panel, **common)
         order = part("reversals", order_judges, panel, alpha=1 - level, **drawn)
-        known = {"alpha": 1 - level, "order": order, **drawn}
         model: Latent | None = part("levels", latent_cells, panel, drawn["seed"], refused=True) if levels else None
         given = {"matters": matters, "level": level, "seed": drawn["seed"], "bands": bands, "latent": model}
         found = run("explanation", explain, panel, cell=asked["cell"], **given)
@@ -258,13 +254,8 @@ def _crossed(
             held_out=run("held-out ranks", compare, panel, ["raw", "cbc"], **drawn),
             sensitivity=run("sensitivity", sensitivity, panel, threshold=(gate or {}).get("threshold"), **common),
             distribution=distribution(panel, found.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])),
-            systems=judged,
-            signal=alone if judged is None else judged.signal,
-            position=_position(panel, level=level) if judged is None else judged.position,
-            reversals=None
-            if order is None
-            else run("reversals", rank_reversals, panel, draws=drawn["resamples"], **known),
-            ranks=None if order is None else run("ranks", tied_sets, panel, **known),
+            **judged,
+            **({} if order is None else _orders(run, panel, alpha=1 - level, order=order, **drawn)),
             **_between(part, panel, matters, gate, common),
             missingness=run("missing scores", own.missingness, panel, draws=199, seed=drawn["seed"]) if lacks else None,
             bounded=None if model is None else run("levels", own.bounded, panel, linear=bands, latent=model, **common),
@@ -276,6 +267,24 @@ def _crossed(
             level=level,
             **asked,
         )
+
+
+def _judged(part: _Parts, panel: Panel, items: Any, common: dict[str, Any], refused: bool = False) -> dict[str, Any]:
+    """Whether the judges agree, and with systems who wins. First of all: where the judges do not agree about what they
+    judge, all else is of little use."""
+    found = part("systems", systems, panel, items=items, **common) if panel.systems else None
+    if found is not None:
+        return {"systems": found, "signal": found.signal, "position": found.position}
+    alone = None if panel.systems else part("signal", signal, panel, refused=refused, **common)
+    return {"signal": alone, "position": position(panel, level=common["level"])}
+
+
+def _orders(run: Stages, panel: Panel, **known: Any) -> dict[str, Any]:
+    """Who swaps places, and the ranks."""
+    return {
+        "reversals": run("reversals", rank_reversals, panel, draws=known["resamples"], **known),
+        "ranks": run("ranks", tied_sets, panel, **known),
+    }
 
 
 def _between(
@@ -319,16 +328,21 @@ def _inside(
     with stages(1) as run:
         part = _Parts(run)
         part.left_out["languages"] = say("left-out.inside", why=why, judges=panel.judges, languages=panel.languages)
-        judged = part("systems", _systems, panel, items=sources["items"], **common) if panel.systems else None
-        alone = part("signal", signal, panel, refused=True, **common) if not panel.systems else None
+        judged = _judged(part, panel, sources["items"], common, refused=True)
         _without_order(panel, part.left_out)
-    options = {"goal": goal, "seed": common["seed"], "level": common["level"]}
-    agreed = alone if judged is None else judged.signal
-    found: dict[str, Any] = {"systems": judged, "signal": agreed, "means": means_inside(panel, common["level"], *gate)}
-    found["position"] = _position(panel, level=common["level"]) if judged is None else judged.position
-    found["probes"] = _probed(panel, sources["probes"], what_matters(panel, sources["matters"]), common["level"], 1)
-    found |= _labels(panel, sources["matters"])
-    return Inside(summary=Summary.of(panel), left_out=part.left_out, threshold=gate[0], **found, **options)
+    level = common["level"]
+    return Inside(
+        summary=Summary.of(panel),
+        **judged,
+        left_out=part.left_out,
+        means=means_inside(panel, level, *gate),
+        threshold=gate[0],
+        goal=goal,
+        seed=common["seed"],
+        level=level,
+        probes=_probed(panel, sources["probes"], what_matters(panel, sources["matters"]), level, 1),
+        **_labels(panel, sources["matters"]),
+    )
 
 
 def _labels(panel: Panel, matters: float | None) -> dict[str, Any]:
@@ -342,20 +356,6 @@ def _without_order(panel: Panel, left_out: dict[str, Say]) -> None:
     """Of pairs in one order only: what cannot be told, and what would."""
     if panel.order_known is False:
         left_out["position"] = say("position.unknown")
-
-
-def _systems(panel: Panel, **how: Any) -> Systems:
-    from polyjudge.questions.systems.systems import systems
-
-    return systems(panel, **how)
-
-
-def _position(panel: Panel, level: float) -> Position | None:
-    if panel.shown is None:
-        return None
-    from polyjudge.questions.position import position
-
-    return position(panel, level=level)
 
 
 class _Parts:

@@ -11,7 +11,6 @@ from polyjudge.panel.labels import shell, short
 from polyjudge.panel.numbers import points
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, Words, say
-from polyjudge.panel.scale import Scale
 from polyjudge.questions.audit.advise import SCORES, Advised
 from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.details import cell_says, judged, sections
@@ -46,20 +45,24 @@ NARROW = (16, 10, 13, 8)
 ALIKE = "criterion = criterion_a:label | and = criterion_b:label | correlation/low/high:ratio.2 | the same = alike:yes"
 
 
-def build(result: Audit, panel: Panel | None = None) -> Report:
+def build(result: Inside, panel: Panel | None = None) -> Report:
     """First screen and sections. With a cell that was asked for, the verdict is about that cell."""
-    advice, asked, shown = result.advice, result.cell is not None, in_percent(result)
-    todo = tuple(x for x in advice.steps if not (asked and x.why.code == "step.read-worst"))
+    shown = in_percent(result)
+    advice, todo, cell = shown.advice, shown.advice.steps, None
+    if isinstance(shown, Audit) and shown.cell is not None:
+        cell, todo = shown, tuple(x for x in todo if x.why.code != "step.read-worst")
     return Report(
-        **_frame(result, result, panel),
-        unit=result.explanation.unit,
-        verdict=cell_says(shown) if asked else (*advice.verdict, *_passes(result)),
-        picture=() if advice.state == "constant" else corrections(result),
-        beside=() if advice.state == "constant" else _beside(shown),
-        uses=() if asked else tuple(advice.uses.values()),
+        **_frame(result, shown, panel),
+        unit=result.summary.shown.unit,
+        verdict=(*advice.verdict, *_passes(shown)) if cell is None else cell_says(cell),
+        picture=_picture(shown),
+        beside=_beside(shown),
+        uses=tuple(advice.uses.values()) if cell is None else (),
         next=steps(todo, result.summary.source or SCORES),
         findings=tuple(shown.findings),
-        sections=_sections(shown) if asked or result.probes is not None else Folded(lambda: _sections(shown)),
+        sections=_sections(shown)
+        if cell is not None or result.probes is not None
+        else Folded(lambda: _sections(shown)),
     )
 
 
@@ -72,83 +75,50 @@ def _frame(result: Inside, shown: Inside, panel: Panel | None) -> dict[str, Any]
     return frame_of("audit", result, panel) | own
 
 
-def _sections(a: Audit) -> tuple[Section, ...]:
-    return *sections(a), *_means(a)
+def _sections(a: Inside) -> tuple[Section, ...]:
+    if isinstance(a, Audit):
+        return *sections(a), *_means(a)
+    probed = () if a.probes is None else (probe.section(a.probes),)
+    limits = Section(name="limits", title="What this does not show", says=a.caveats)
+    return *probed, *(replace(x, folded=True) for x in judged(a)), *_means(a), limits
 
 
-def in_percent(a: Audit) -> Audit:
+def in_percent(a: Inside) -> Inside:
     """The audit of pass or fail in percent, for whoever reads it; others as they are. JSON keeps the scores."""
-    scale, factor = a.explanation.scale, a.explanation.factor
+    scale = a.summary.shown
+    factor, lowest = scale.factor, scale.low * scale.factor
     if factor == 1.0:
         return a
-    lowest = scale.low * factor
-    explained = replace(times(a.explanation, factor), scale=replace(scale, factor=1.0))
-    return replace(
+    shown = replace(
         a,
-        uncertainty=times(a.uncertainty, factor),
         systems=None if a.systems is None else systems.in_unit(a.systems, scale),
-        held_out=in_unit(a.held_out, scale),
-        explanation=replace(explained, worst=less(explained.worst, lowest)),
-        certificate=times(a.certificate, factor),
-        sensitivity=times(a.sensitivity, factor, but=("links", "pile_up")),
-        reversals=times(a.reversals, factor, but=("rank_probabilities", "top")),
-        ranks=times(a.ranks, factor),
-        missingness=times(a.missingness, factor),
-        bounded=times(a.bounded, factor, names=frozenset({"linear"})),
         probes=None if a.probes is None else probe.in_unit(a.probes, scale),
-        variance=None if a.variance is None else _squared(a.variance, factor),
-        language_effect=None if a.language_effect is None else scaled(a.language_effect, factor),
-        judge_effect=scaled(a.judge_effect, factor),
-        means=_means_in(a, scale),
-        answers=None if a.answers is None else less(scaled(a.answers, factor), lowest),
+        means=None if a.means is None else less(scaled(a.means, factor), lowest, ("mean", "low", "high")),
+    )
+    if not isinstance(shown, Audit):
+        return shown
+    explained = replace(times(shown.explanation, factor), scale=replace(scale, factor=1.0))
+    return replace(
+        shown,
+        uncertainty=times(shown.uncertainty, factor),
+        held_out=in_unit(shown.held_out, scale),
+        explanation=replace(explained, worst=less(explained.worst, lowest)),
+        certificate=times(shown.certificate, factor),
+        sensitivity=times(shown.sensitivity, factor, but=("links", "pile_up")),
+        reversals=times(shown.reversals, factor, but=("rank_probabilities", "top")),
+        ranks=times(shown.ranks, factor),
+        missingness=times(shown.missingness, factor),
+        bounded=times(shown.bounded, factor, names=frozenset({"linear"})),
+        variance=None if shown.variance is None else _squared(shown.variance, factor),
+        language_effect=None if shown.language_effect is None else scaled(shown.language_effect, factor),
+        judge_effect=scaled(shown.judge_effect, factor),
+        answers=None if shown.answers is None else less(scaled(shown.answers, factor), lowest),
     )
 
 
 def _squared(v: Variance, factor: float) -> Variance:
     parts = v.components.assign(variance=v.components["variance"] * factor**2)
     return replace(v, components=parts, replicate_sd=None if v.replicate_sd is None else v.replicate_sd * factor)
-
-
-def build_inside(result: Inside, panel: Panel | None = None) -> Report:
-    """The same where nothing can be compared between languages: agreement, leaderboard, labels."""
-    whole, scale = result, result.summary.shown
-    result = _inside_in(result, scale)
-    advice, means = result.advice, _means(result)
-    board: tuple[Block, ...] = ()
-    if result.systems is None:
-        board = tuple(replace(b, most=5) for x in means for b in x.blocks if isinstance(b, Table))
-    elif advice.state != "blind":
-        board = (replace(systems.board(result.systems.leaderboard), most=5),)
-    return Report(
-        **_frame(whole, result, panel),
-        unit=scale.unit,
-        verdict=(*advice.verdict, *_passes(result)),
-        picture=board,
-        uses=tuple(advice.uses.values()),
-        next=steps(advice.steps, result.summary.source or SCORES),
-        findings=tuple(result.findings),
-        sections=(
-            *([] if result.probes is None else [probe.section(result.probes)]),
-            *(replace(x, folded=True) for x in judged(result)),
-            *means,
-            Section(name="limits", title="What this does not show", says=result.caveats),
-        ),
-    )
-
-
-def _inside_in(a: Inside, scale: Scale) -> Inside:
-    """The same of panels that cannot be compared between languages."""
-    if scale.factor == 1.0:
-        return a
-    found = None if a.systems is None else systems.in_unit(a.systems, scale)
-    probes = None if a.probes is None else probe.in_unit(a.probes, scale)
-    return replace(a, systems=found, means=_means_in(a, scale), probes=probes)
-
-
-def _means_in(a: Inside, scale: Scale) -> pd.DataFrame | None:
-    if a.means is None:
-        return None
-    return less(scaled(a.means, scale.factor), scale.low * scale.factor, ("mean", "low", "high"))
 
 
 def _means(a: Inside) -> tuple[Section, ...]:
@@ -193,6 +163,15 @@ def _read(a: Inside) -> tuple[Words, ...]:
     return first, *done, *looked, *scale, *rest
 
 
+def _picture(a: Inside) -> tuple[Block, ...]:
+    """What calibrating takes off; where nothing can be compared between languages, who wins, or the means."""
+    if isinstance(a, Audit):
+        return corrections(a)
+    if a.systems is None:
+        return tuple(replace(b, most=5) for x in _means(a) for b in x.blocks if isinstance(b, Table))
+    return () if a.advice.state == "blind" else (replace(systems.board(a.systems.leaderboard), most=5),)
+
+
 def corrections(a: Audit) -> tuple[Chart, ...]:
     """What the recommended calibration takes off, cell by cell; nothing where none is recommended."""
     e, method = a.explanation, a.advice.method
@@ -222,8 +201,10 @@ def corrections(a: Audit) -> tuple[Chart, ...]:
     return (chart("corrections", "deviations", heading, alt, grid, cells=cells, **drawn),)
 
 
-def _beside(audit: Audit) -> tuple[Block, ...]:
+def _beside(audit: Inside) -> tuple[Block, ...]:
     """Who notices damage, with probes; who wins, when the judges agree on that; else how the judges rank."""
+    if not isinstance(audit, Audit) or audit.constant:
+        return ()
     if audit.probes is not None:
         return (probe.sight(audit.probes),)
     if audit.systems is not None and audit.systems.signal.verdict != DISAGREE:
@@ -382,4 +363,4 @@ def _criteria_steps(result: Criteria) -> tuple[Step, ...]:
     return (Step(why=say("step.labels", labels=most.labels), command=f"polyjudge label make {source}{enough}"),)
 
 
-VIEWS: dict[str, Any] = {"Audit": build, "Inside": build_inside, "Criteria": build_criteria}
+VIEWS: dict[str, Any] = {"Audit": build, "Inside": build, "Criteria": build_criteria}

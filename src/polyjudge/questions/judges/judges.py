@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -12,10 +12,8 @@ from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.judges.choose import Choice, choose
 from polyjudge.questions.judges.swap import Swap, swap_judges
+from polyjudge.questions.position import Position, position
 from polyjudge.report.result import Result
-
-if TYPE_CHECKING:
-    from polyjudge.questions.position import Position
 
 
 class Judges(Result):
@@ -87,9 +85,4 @@ def judges(
         resamples=resamples,
         seed=seed,
     )
-    placed = None
-    if panel.shown is not None:
-        from polyjudge.questions.position import position
-
-        placed = position(panel, level=level)
-    return Judges(choice=choice, position=placed, level=level)
+    return Judges(choice=choice, position=position(panel, level=level), level=level)
