@@ -46,7 +46,7 @@ def demo(
     from polyjudge.questions.audit.audit import Audit, audit
     from polyjudge.questions.audit.view import build, recovery_section
     from polyjudge.questions.compare.recovery import recovery
-    from polyjudge.questions.emit import emit_report
+    from polyjudge.questions.emit import emit
     from polyjudge.report.schema import envelope
 
     result = audit(sample_panel(), seed=seed)
@@ -60,4 +60,4 @@ def demo(
         sections=(*report.sections, recovery_section(found)),
         payload=lambda: envelope("demo", {**result.to_dict(), "recovery": found.to_dict()}),
     )
-    emit_report(ctx, report)
+    emit(ctx, report)

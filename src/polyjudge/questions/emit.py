@@ -29,7 +29,7 @@ CELLS = "cells"
 
 def emit(
     ctx: Context,
-    result: Result,
+    result: Result | Report,
     panel: Panel | None = None,
     *,
     tables: Mapping[str, pd.DataFrame] | None = None,
@@ -37,24 +37,14 @@ def emit(
 ) -> None:
     """Show a result as the user asked (`Output`), write its files, and exit 1 for findings at or over --fail-on.
 
+    result : or a report of it that is made already
     tables : name of a CSV file in -o DIR -> its rows
     fail_on : where the user does not say
     """
-    from polyjudge.report import report_of
+    from polyjudge.report.result import Result, report_of
 
-    report = report_of(result, panel)
+    report = report_of(result, panel) if isinstance(result, Result) else result
     assert report is not None, type(result)
-    emit_report(ctx, report, tables=tables, fail_on=fail_on)
-
-
-def emit_report(
-    ctx: Context,
-    report: Report,
-    *,
-    tables: Mapping[str, pd.DataFrame] | None = None,
-    fail_on: Severity = Severity.never,
-) -> None:
-    """The same for a report that is made already."""
     options = Output.of(ctx)
     report = replace(report, payload=cache(report.payload))  # page and JSON both hold it
     scores = ctx.params.get("scores")

@@ -393,14 +393,6 @@ def parse_families(text: str | None) -> dict[str, str]:
     return out
 
 
-def load_probes(ctx: Context, scores: str) -> Panel:
-    """The scores of probes, as `load` reads scores; of a run that has them beside its items, the probes."""
-    from polyjudge.estimate.identify import settle_incomplete
-    from polyjudge.read import read_probes
-
-    return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))), inside=True)
-
-
 def load(ctx: Context, scores: str, inside: bool = False) -> Panel:
     """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown.
 
@@ -424,8 +416,7 @@ def criteria_panels(ctx: Context, scores: str, criterion: str | None, criteria: 
     from polyjudge.read.criterion_panels import read_criteria
 
     columns = criteria.split(",") if criteria is not None else None
-    said = {**Reading.of(ctx).arguments(), **vars(Columns.of(ctx))}
-    return _said_aloud(lambda: read_criteria(scores, criterion=criterion, criteria=columns, **said))
+    return read(ctx, scores, partial(read_criteria, criterion=criterion, criteria=columns))
 
 
 def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:
@@ -435,22 +426,19 @@ def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:
     return call(analysis, *given, **options)
 
 
-def read(ctx: Context, scores: str) -> Panel:
-    """Read a panel with the columns and the options of reading that the user gave."""
-    from polyjudge.read import read_panel
+def read(ctx: Context, scores: str, reader: Callable[..., Any] | None = None) -> Any:
+    """Read a panel with the columns and the options of reading that the user gave; warnings go to the terminal.
 
-    return _said_aloud(lambda: read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
-
-
-def _said_aloud(reading: Callable[[], T]) -> T:
-    """What the reading gives; its warnings go to the terminal."""
+    reader : in place of `read_panel`
+    """
     import warnings
 
     from polyjudge.panel.errors import PolyjudgeWarning
+    from polyjudge.read import read_panel
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PolyjudgeWarning)
-        found = reading()
+        found = (reader or read_panel)(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx)))
     for warning in caught:
         if issubclass(warning.category, PolyjudgeWarning):
             tell(f"warning: {warning.message}")

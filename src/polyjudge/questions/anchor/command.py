@@ -54,7 +54,7 @@ def anchor(
     Example: polyjudge anchor scores.csv --trusted Aster
     """
     from polyjudge.questions.anchor.anchors import anchor as analyse
-    from polyjudge.questions.emit import emit_report
+    from polyjudge.questions.emit import emit
     from polyjudge.read.scores import read_gold
     from polyjudge.report import report_of
 
@@ -84,4 +84,4 @@ def anchor(
     steps = [
         replace(s, command=s.command.replace(old, new).replace("LABELS", shlex.quote(gold or ""))) for s in report.next
     ]
-    emit_report(ctx, replace(report, next=tuple(steps)), tables=result.tables())
+    emit(ctx, replace(report, next=tuple(steps)), tables=result.tables())

@@ -45,11 +45,12 @@ def probe(
     if action is Action.make:
         room.write_from_items(ctx, Path(source), response, tasks, every_kind, seed)
         return
+    from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.questions.emit import emit
     from polyjudge.questions.probe.reaction import probe as analyse
-    from polyjudge.read import read_panel
+    from polyjudge.read import read_panel, read_probes
 
-    panel = o.load_probes(ctx, source)
+    panel = settle_incomplete(o.read(ctx, source, read_probes), inside=True)
     if audit is None and room.holds_probes(source):
         audit = source  # the items of the same run
     audited = None if audit is None else read_panel(audit)
