@@ -78,7 +78,6 @@ def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: Audit) -> None:
         charts.lines.curves(few, "shots", "tau", "low", "Title", x_title="x", y_title="y", at=0.1),
         charts.lines.frontier(costs, costs.assign(error_low=1.0, error_high=4.0), "b"),
         charts.grids.helped_grid(helped, 0.95),
-        charts.lines.bars(few, "shots", "tau", "Title", "unit", reference=0.1),
     ]
     import altair
     import jsonschema

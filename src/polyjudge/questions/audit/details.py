@@ -260,20 +260,9 @@ def _ranks(audit: Audit) -> Section:
 
 
 def _interaction(audit: Audit) -> Section:
-    u = audit.uncertainty
-    band = ("band_low", "band_high")
-    cells = table(
-        "cells",
-        "Cells by size, in points",
-        by_size(u.cells, "interaction"),
-        f"language | judge | points and {u.level:.0%} band = interaction/band_low/band_high:+points",
-        column("own interval from = low:+points", like=band),
-        column("to = high:+points", like=band),
-        "verdict",
-    )
-    says = (say("audit.interaction"), *notes(u.notes))
+    says = (say("audit.interaction"), *notes(audit.uncertainty.notes))
     title = "Where language and judge interact"
-    return Section(name="interaction", title=title, says=says, blocks=(_heatmap(audit), cells))
+    return Section(name="interaction", title=title, says=says, blocks=(_heatmap(audit),))
 
 
 def _reversals(audit: Audit) -> Section:
@@ -369,21 +358,7 @@ def _sensitivity(audit: Audit) -> Section:
             "judge left out = judge | largest deviation = max_interaction:points "
             "| swapping pairs = reversing_pairs:count | of pairs = pairs:count"
         )
-        blocks.append(
-            chart(
-                "leave-judge-out",
-                "bars",
-                "Leaving one judge out.",
-                say("audit.judges-out-chart", all=s.max_interaction),
-                table("without", "Without one judge", s.judges, head),
-                frame=s.judges,
-                label="judge",
-                value="max_interaction",
-                unit="points",
-                title="Largest deviation without a judge",
-                reference=s.max_interaction,
-            )
-        )
+        blocks.append(table("without", "Without one judge", s.judges, head))
     blocks += _sensitivity_tables(audit)
     return Section(name="sensitivity", title="Sensitivity", says=(*says, *notes(s.notes)), blocks=tuple(blocks))
 

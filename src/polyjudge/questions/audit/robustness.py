@@ -240,25 +240,18 @@ def _reversing(panel: Panel) -> NDArray[np.bool_]:
 
 def _rank_correlations(drawn: Array) -> Array:
     """Rank correlation of the plain cells with those of each link: (b, 1 + links, k, m) -> (b, links)."""
-    out = np.empty((len(drawn), drawn.shape[1] - 1))
-    step = min(BLOCK, max(1, CHUNK // drawn[0].size))
-    for start in range(0, len(drawn), step):
-        part = drawn[start : start + step].reshape(-1, *drawn.shape[1:2], drawn[0, 0].size)
-        place = ranks(part, 0.0)
-        place -= place.mean(axis=2, keepdims=True)
-        square = (place**2).sum(axis=2)
-        scale = np.sqrt(square[:, :1] * square[:, 1:])
-        top = (place[:, :1] * place[:, 1:]).sum(axis=2)
-        out[start : start + step] = ratio(top, scale, 1.0)
-    return out
+    cells = drawn.reshape(*drawn.shape[:2], -1)
+    step = min(BLOCK, max(1, CHUNK // cells[0].size))
+    parts = [cells[start : start + step] for start in range(0, len(cells), step)]
+    return np.concatenate([spearman(part[:, :1], part[:, 1:]) for part in parts])
 
 
 def spearman(a: Array, b: Array) -> Array:
-    """Rank correlation of the rows of two arrays: (R, c), (R, c) -> (R,). 1 where both are constant."""
+    """Rank correlation of the rows of two arrays: (..., c), (..., c) -> (...). 1 where both are constant."""
     x, y = ranks(a, 0.0), ranks(b, 0.0)
-    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-    scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
-    return ratio((x * y).sum(axis=1), scale, 1.0)
+    x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
+    scale = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
+    return ratio((x * y).sum(axis=-1), scale, 1.0)
 
 
 def _gate_spread(panel: Panel, means: Array, q: float) -> tuple[float, float]:
@@ -294,7 +287,7 @@ def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
 def _at_end(panel: Panel, least: float, most: float) -> tuple[Array, Array]:
     """Scores from `least` to `most`: (n, m) values whose mean is their share of each judge's, and (k, m) shares."""
     rows, tiny = panel.singles, np.finfo(float).tiny
-    plain, share, hits = (np.empty((len(rows), len(panel.judges))) for _ in range(3))
+    share, hits = (np.empty((len(rows), len(panel.judges))) for _ in range(2))
     of_cell, cells = np.zeros(panel.shape[1:]), np.zeros(panel.shape[1:])
     for part in row_blocks(rows, 4):
         there = ~np.isnan(rows[part])
@@ -302,14 +295,11 @@ def _at_end(panel: Panel, least: float, most: float) -> tuple[Array, Array]:
         rate = at.sum(axis=3) / np.maximum(there.sum(axis=3), 1)
         w = panel.weights[part]
         scored = there.any(axis=3) * w[:, None, None]
-        plain[part] = rate.mean(axis=1)
         share[part] = scored.sum(axis=1) / w[:, None]
         hits[part] = (scored * rate).sum(axis=1) / w[:, None]
         of_cell += (scored * rate).sum(axis=0)
         cells += scored.sum(axis=0)
-    if not panel.complete:
-        unit = panel.weights / panel.weights.sum()
-        base = np.maximum(unit @ share, tiny)
-        mean = unit @ hits / base
-        plain = mean + (hits - mean * share) / base
-    return plain, of_cell / np.maximum(cells, tiny)
+    unit = panel.weights / panel.weights.sum()
+    base = np.maximum(unit @ share, tiny)
+    mean = unit @ hits / base
+    return mean + (hits - mean * share) / base, of_cell / np.maximum(cells, tiny)

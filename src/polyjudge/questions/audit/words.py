@@ -436,8 +436,6 @@ WORDS: dict[str, Template] = {
     "0.",
     "audit.judges-out": "One judge left out: the largest deviation is {low:points} to {high:points} points (all "
     "judges: {all:points}), {least} to {most} pairs swap places (all: {swaps}). Recomputations have no interval.",
-    "audit.judges-out-chart": "The dashed line is the largest deviation of the whole panel ({all:points} points). A "
-    "short bar names the judge behind it.",
     "methods.interaction": "The interaction of a cell is its mean over tasks, less its judge's mean, less its "
     "language's mean, plus the grand mean (double centring). Calibrating subtracts it from every score of the cell. No "
     "labels are used.",

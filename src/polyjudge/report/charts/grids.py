@@ -62,12 +62,7 @@ def sized(layers: list[Picture], judges: list[str], wide: int = 48, narrow: int 
     return layer(*layers).properties(width=width, height=height)
 
 
-def interaction_heatmap(
-    cells: pd.DataFrame,
-    level: float | None = None,
-    tasks: int | None = None,
-    title: str = "Interaction of language and judge",
-) -> Picture:
+def interaction_heatmap(cells: pd.DataFrame, level: float | None = None, tasks: int | None = None) -> Picture:
     """What is left of each cell after language and judge effects, in score points; symmetric colours around 0.
 
     A frame needs the columns language, judge and interaction. With low, high, band_low, band_high and verdict the
@@ -112,7 +107,7 @@ def interaction_heatmap(
     wide = 48 if data["shown"].str.len().max() <= 5 else 60  # room for the dot beside the number
     note = [f"filled dot: clear of the {of_level}band over all cells", "ring: only the cell's own interval excludes 0"]
     chart = sized([*layers, frame(base)], judges, wide)
-    return finish(chart, title, note if marked else "")
+    return finish(chart, "Interaction of language and judge", note if marked else "")
 
 
 def helped_grid(cells: pd.DataFrame, level: float) -> Picture:

@@ -114,30 +114,6 @@ def rank_intervals(frame: pd.DataFrame, size: int) -> Picture:
     return finish(chart, "Ranks that cannot be ruled out")
 
 
-def bars(
-    frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, reference: float | None = None
-) -> Picture:
-    """A bar for every row, with a line at `reference`."""
-    name = labels(frame[label].astype(str))
-    data = pd.DataFrame({"judge": frame[label].astype(str).map(name), "value": frame[value].to_numpy(dtype=float)})
-    tint = either(IS_CHOSEN, "accent", "mark")
-    layers = [
-        plot(data)
-        .mark("bar")
-        .encode(
-            y=of("judge:N", sort=list(name.values()), title=None),
-            x=of("value:Q", title=unit),
-            color=tint,
-            opacity=dim(0.35) if label == "judge" else constant(1.0),
-            tooltip=[of("judge:N", title=label), of("value:Q", title=unit, format=".4g")],
-        )
-    ]
-    if reference is not None:
-        layers.append(broken_line("x", reference, strokeWidth=1.5))
-    chart = layer(*layers).properties(width=WIDE - 36, height=bands(20 if len(name) <= 16 else 16))
-    return finish(chart, title)
-
-
 BEFORE, AFTER = "before", "after"
 STAGE_TITLES = {BEFORE: "Before: raw scores", AFTER: "After calibrating"}
 SCOPE = "scope"
@@ -269,47 +245,36 @@ def rank_probabilities(frame: pd.DataFrame) -> Picture:
     return finish(chart, "Probability of each rank", note, **{SCOPE: start})
 
 
-SPREADS = (("raw", "spread_raw"), ("calibrated", "spread_calibrated"))
-
-
 def variance_shares(components: pd.DataFrame) -> Picture:
     """Share of each variance component (component, share, low, high)."""
     data = components[["component", "share"]].copy()
-    has_interval = {"low", "high"} <= set(components.columns)
-    tooltip = [of("component:N"), of("share:Q", format=".1%")]
-    if has_interval:
-        data["low"], data["high"] = components["low"].clip(0, 1), components["high"].clip(0, 1)
-        data["interval"] = [f"[{a:.1%}, {b:.1%}]" for a, b in zip(data["low"], data["high"], strict=True)]
-        tooltip.append(of("interval:N"))
+    data["low"], data["high"] = components["low"].clip(0, 1), components["high"].clip(0, 1)
+    data["interval"] = [f"[{a:.1%}, {b:.1%}]" for a, b in zip(data["low"], data["high"], strict=True)]
     data = data.fillna({"low": 0, "high": 0})
+    tooltip = [of("component:N"), of("share:Q", format=".1%"), of("interval:N")]
     order = components["component"].tolist()
     base = plot(data).encode(y=of("component:N", sort=order, title=None))
     axis = of("share:Q", title="share of the variance of one score", axis=dict(format="%"))
     special = when("datum.component == 'language:judge'", constant(colour("accent")), constant(colour("mark")))
-    layers = [base.mark("bar", opacity=0.8).encode(x=axis, color=special, tooltip=tooltip)]
-    if has_interval:
-        layers.append(base.mark("rule", strokeWidth=1.5, tooltip=None).encode(x=of("low:Q"), x2=of("high")))
-    layers.append(
-        base.mark("text", align="left", dx=6, tooltip=None).encode(
-            x=of("high:Q" if has_interval else "share:Q"), text=of("share:Q", format=".1%")
-        )
-    )
+    layers = [
+        base.mark("bar", opacity=0.8).encode(x=axis, color=special, tooltip=tooltip),
+        base.mark("rule", strokeWidth=1.5, tooltip=None).encode(x=of("low:Q"), x2=of("high")),
+        base.mark("text", align="left", dx=6, tooltip=None).encode(x=of("high:Q"), text=of("share:Q", format=".1%")),
+    ]
     chart = layer(*layers).properties(width=WIDE - 140, height=bands(24))
     return finish(chart, "What the variance of a score consists of", "the interaction that calibration removes in red")
 
 
-def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Picture:
-    """Spread of pass rates over languages against the threshold, raw and calibrated, with bands where known."""
-    parts = []
-    for name, column in SPREADS:
-        part = pd.DataFrame({"threshold": sweep["threshold"], "spread": sweep[column], "scores": name})
-        known = f"{column}_low" in sweep
-        part["low"] = sweep[f"{column}_low"] if known else sweep[column]
-        part["high"] = sweep[f"{column}_high"] if known else sweep[column]
-        parts.append(part)
+def gate_sweep(sweep: pd.DataFrame, threshold: float) -> Picture:
+    """Spread of pass rates over languages against the threshold, raw and calibrated, with bands."""
+    names = ["raw", "calibrated"]
+    ends = {"spread": "", "low": "_low", "high": "_high"}
+    parts = [
+        sweep[["threshold"]].assign(scores=name, **{at: sweep[f"spread_{name}{end}"] for at, end in ends.items()})
+        for name in names
+    ]
     data = pd.concat(parts, ignore_index=True)
     data["interval"] = [f"[{a:.1f}, {b:.1f}]" for a, b in zip(data["low"], data["high"], strict=True)]
-    names = [name for name, _ in SPREADS]
     legend = dict(title=None, orient="top")
     tint = of("scores:N", scale=dict(domain=names), legend=legend)
     base = plot(data).encode(x=of("threshold:Q", title="threshold", scale=dict(zero=False)), color=tint)
@@ -324,9 +289,7 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Picture:
             tooltip=[of("scores:N"), of("threshold:Q"), of("spread:Q", format=".1f"), of("interval:N")],
         ),
     ]
-    if threshold is not None:
-        layers.append(broken_line("x", threshold))
-    chart = layer(*layers).properties(width=WIDE - 40, height=220)
+    chart = layer(*layers, broken_line("x", threshold)).properties(width=WIDE - 40, height=220)
     return finish(chart, "Gate spread by threshold")
 
 
