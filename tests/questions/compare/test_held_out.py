@@ -275,17 +275,7 @@ def test_full_ties() -> None:
     assert (table["tau"] == 0).all()
     assert (table["gain"].dropna() == 0).all()
     assert "held-out.all-tie" in [note.code for note in result.notes]
-    assert result.language_pairs["tau"].isna().all()
-    assert (result.language_pairs["defined"] == 0).all()
     assert result.advice.verdict == "not advised"
-
-
-def test_language_pairs_average_to_tau() -> None:
-    panel, _ = pj.simulate_panel(tasks=20, languages=4, judges=5, seed=2)
-    result = compare(panel, ["raw", "cbc"], resamples=64)
-    pairs = result.language_pairs.groupby("method", sort=False)["tau"].agg(["mean", "size"])
-    np.testing.assert_allclose(pairs["mean"], result.to_frame()["tau"])
-    assert (pairs["size"] == 6).all()
 
 
 def test_holes_are_estimated_and_methods_that_cannot_are_named() -> None:
@@ -370,7 +360,7 @@ def test_orders_of_judges_are_compared_up_to_a_bound_of_time_and_one_of_memory(m
     told = _too_wide(panel, 100)
     assert told is not None
     assert told.values == {"languages": 3, "judges": 4, "compared": compared}
-    assert compare(panel, ["raw", "cbc"], resamples=100).language_pairs.empty
+    assert compare(panel, ["raw", "cbc"], resamples=100).differences.empty
     monkeypatch.setattr(memory, "budget", lambda: 4 * numbers)
     monkeypatch.setattr(memory, "MOST_COMPARED", compared / 4 - 1)
     assert _too_wide(panel, 100) is not None

@@ -40,7 +40,6 @@ def compare(
     panel = o.load(ctx, scores)
     wanted = methods if methods in (None, "all") else methods.split(",")
     result = run(panel, wanted, resamples, seed, gold=labels)
-    names = ("differences", "language_pairs")
-    emit(ctx, result, panel, tables={"compare": result.to_frame(), **{n: getattr(result, n) for n in names}})
+    emit(ctx, result, panel, tables={"compare": result.to_frame(), "differences": result.differences})
     if fail_on and result.advice is not None and not result.advice.calibrate:
         raise typer.Exit(1)

@@ -122,8 +122,6 @@ class Comparison(Result):
     differences: pd.DataFrame
     """Paired over the same resamples: method_a, method_b, difference (of tau), low, high, and the shares of resamples
     in favour of each: favour_a, favour_b"""
-    language_pairs: pd.DataFrame
-    """method, language_a, language_b, tau, low, high, defined (share of resamples in which tau is defined)"""
     resamples: int
     skipped: int
     """Resamples without a result: they drew every task, or do not identify the interaction of an incomplete panel"""
@@ -180,7 +178,6 @@ def compare(
     estimate = estimate or estimate_interaction(panel).resample
     resamples = resamples if draws is None else len(draws)
     tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
-    pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
     gain: dict[str, list[Array]] = {m.name: [] for m in chosen if m.subtracts}
     numbers = []
     wide = _too_wide(panel, resamples * len(chosen))
@@ -188,9 +185,7 @@ def compare(
         numbers.append(number)
         for m in chosen:
             adjusted, removed = apply(m, replace(block, key=(*block.key[:2], m.name)))
-            pair = pair_taus(adjusted, tie_gap_of(m, panel), wide)
-            tau[m.name].append(mean_of_pairs(pair) if wide is None else np.full(len(pair), np.nan))
-            pairs[m.name].append(pair)
+            tau[m.name].append(mean_tau(adjusted, tie_gap_of(m, panel), wide))
             if removed is not None:
                 gain[m.name].append(gain_of(removed, block))
         del block  # its multiplicities are large: one block at a time
@@ -205,10 +200,6 @@ def compare(
     return Comparison(
         table=table,
         differences=_differences(taus if wide is None else taus.iloc[:, :0]),
-        language_pairs=pd.concat(
-            [_pairs_of(() if wide else panel.languages, name, np.concatenate(x)) for name, x in pairs.items()],
-            ignore_index=True,
-        ),
         resamples=resamples,
         skipped=skipped,
         seed=seed,
@@ -240,12 +231,12 @@ def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
     return (block.left_out - parts[0], parts[0]) if m.subtracts else (parts[0], None)
 
 
-def pair_taus(cells: Array, gap: float, wide: Say | None = None) -> Array:
-    """tau of every language pair: (R, k, m) -> (R, pairs), NaN where undefined; no pair of a panel that is too wide."""
+def mean_tau(cells: Array, gap: float, wide: Say | None = None) -> Array:
+    """Mean tau over the language pairs where it is defined: (R, k, m) -> (R,); NaN of a panel that is too wide."""
     if wide is not None:
-        return np.empty((len(cells), 0))
+        return np.full(len(cells), np.nan)
     a, b = pair_index(cells.shape[-2])
-    return kendall_tau(cells, gap)[:, a, b]
+    return mean_of_pairs(kendall_tau(cells, gap)[:, a, b])
 
 
 def _too_wide(panel: Panel, resamples: int) -> Say | None:
@@ -324,7 +315,6 @@ def _table(
     rows = []
     for m in chosen:
         adjusted, removed = apply(m, replace(whole, key=(*whole.key[:2], f"full fit of {m.name}")))
-        pair = pair_taus(adjusted, tie_gap_of(m, whole.panel), wide)
         values = taus[m.name].to_numpy()
         low, high = percentiles(values)
         row = {
@@ -332,7 +322,7 @@ def _table(
             "tau": values.mean(),
             "low": low,
             "high": high,
-            "full_fit": float(mean_of_pairs(pair)[0]) if wide is None else np.nan,
+            "full_fit": float(mean_tau(adjusted, tie_gap_of(m, whole.panel), wide)[0]),
             "identity": m.identity,
         }
         if removed is None:
@@ -356,30 +346,6 @@ def _differences(taus: pd.DataFrame) -> pd.DataFrame:
         # Tau is a ratio of small whole numbers; differences below 1e-9 are rounding.
         rows.append((a, b, diff.mean(), low, high, (diff > 1e-9).mean(), (diff < -1e-9).mean()))
     return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high", "favour_a", "favour_b"])
-
-
-def _pairs_of(languages: tuple[str, ...], name: str, pairs: Array) -> pd.DataFrame:
-    """tau of every pair of languages by a method."""
-    a, b = pair_index(len(languages))
-    defined = ~np.isnan(pairs)
-    some = defined.any(axis=0)
-    mean, low, high = np.full((3, len(a)), np.nan)
-    if some.any():
-        # The NaN-aware percentile goes column by column; it is only for pairs that are undefined at times.
-        percentile = np.percentile if defined.all() else np.nanpercentile
-        mean[some] = np.nanmean(pairs[:, some], axis=0)
-        low[some], high[some] = percentile(pairs[:, some], [2.5, 97.5], axis=0)
-    return pd.DataFrame(
-        {
-            "method": name,
-            "language_a": [languages[i] for i in a],
-            "language_b": [languages[i] for i in b],
-            "tau": mean,
-            "low": low,
-            "high": high,
-            "defined": defined.mean(axis=0),
-        }
-    )
 
 
 def _usable(chosen: list[Method], panel: Panel, everything: bool) -> tuple[list[Method], list[str]]:

@@ -31,17 +31,9 @@ def build(result: Comparison, panel: Panel | None = None) -> Report:
         "method = method_a | against = method_b | difference of tau = difference/low/high:+ratio "
         "| resamples for it = favour_a:share | for the other = favour_b:share",
     )
-    pairs = table(
-        "language_pairs",
-        "Agreement of two languages on the judges' order",
-        c.language_pairs,
-        "method | language = language_a:label | and = language_b:label | tau/low/high:ratio "
-        "| resamples with a tau = defined:share",
-    )
     sections = (
         held_out_section(c, said=True),
         Section(name="differences", title="Method against method", blocks=(paired,)),
-        Section(name="language-pairs", title="Pairs of languages", blocks=(pairs,)),
     )
     wide = [note for note in c.notes if note.code == "held-out.wide"] or [say("held-out.consistency")]
     return Report(**frame, unit=scale.unit, title=say("held-out.title"), verdict=(best, *wide), sections=sections)
