@@ -59,7 +59,7 @@ def render_report(report: Report, command: str) -> str:
         "scaled": {page: {name: colours[name] for name in SCALED} for page, colours in PAGES.items()},
         "charts": {name: page_spec(drawn) for name, drawn in pictures.items()},
     }
-    page = _environment().get_template("page.html.j2")
+    page = environment().get_template("page.html.j2")
     return page.render(
         report=report,
         findings=report.unsaid,
@@ -142,8 +142,9 @@ def _file(name: str) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """The templates, and what they may call."""
+    found = jinja2.Environment(
         loader=jinja2.FunctionLoader(_file),
         autoescape=True,
         trim_blocks=True,
@@ -151,7 +152,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     own = (word, cells, entries, left_out, numeric, chart_id)
-    environment.globals.update(
+    found.globals.update(
         {function.__name__: function for function in own},
         severity=lambda sentence: getattr(sentence, "severity", ""),
         label=lambda name: label(str(name)),
@@ -163,7 +164,7 @@ def _environment() -> jinja2.Environment:
         is_grid=lambda block: isinstance(block, sections.Grid),
         fold=FOLDED,
     )
-    return environment
+    return found
 
 
 def facts(settings: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
