@@ -57,7 +57,7 @@ hostile: .venv/test.stamp
 	$(BIN)/python fuzz/pass.py $(ARGS)
 
 docs: .venv/test.stamp
-	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
+	$(BIN)/python docs/make_commands.py
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_tutorial.py
 	$(BIN)/zensical build --strict -f mkdocs.yml

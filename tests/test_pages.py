@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 GENERATED = {
     "api.md": "docs/make_api.py",
-    "commands.md": "src/polyjudge/cli/reference.py",
+    "commands.md": "docs/make_commands.py",
     "evidence.md": "evidence/__main__.py",
     "reproduce.md": "docs/make_reproduce.py",
     "screens.md": "docs/make_screens.py",

@@ -103,8 +103,9 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_the_command_reference_is_up_to_date(tmp_path: Path) -> None:
-    """`python -m polyjudge.cli.reference docs/commands.md` writes it."""
-    subprocess.run([sys.executable, "-m", "polyjudge.cli.reference", str(tmp_path / "commands.md")], check=True)
+    """`python docs/make_commands.py` writes it."""
+    make = str(ROOT / "docs" / "make_commands.py")
+    subprocess.run([sys.executable, make, str(tmp_path / "commands.md")], check=True)
     assert (ROOT / "docs" / "commands.md").read_text("utf-8") == (tmp_path / "commands.md").read_text("utf-8")
 
 

@@ -1,13 +1,13 @@
-"""The command reference of the docs: `python -m polyjudge.cli.reference FILE` writes it from the help texts."""
+"""Write docs/commands.md: every command with its help, from the help texts."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from polyjudge.cli import _built
-from polyjudge.panel.files import atomic_write
 
 WIDTH = 100
 
@@ -28,5 +28,5 @@ def _every(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 if __name__ == "__main__":
-    with atomic_write(sys.argv[1]) as file:
-        file.write(reference())
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("commands.md")
+    target.write_text(reference(), encoding="utf-8")
