@@ -131,11 +131,8 @@ def judged(audit: Inside) -> tuple[Section, ...]:
     if audit.systems is not None:
         return systems.sections(audit.systems)
     if audit.signal is None:
-        return (
-            _absent(
-                audit, "systems" if audit.summary.systems else "signal", "Do the judges agree about what they judge"
-            ),
-        )
+        part = "systems" if audit.summary.systems else "signal"
+        return (_absent(audit, part, "Do the judges agree about what they judge"),)
     placed = () if audit.position is None else (audit.position.section(),)
     return systems.signal_section(audit.signal), *placed
 

@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Context, Option
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.questions import options as o
 from polyjudge.rooms import load
-
-
-class Change(o.Group):
-    """One judge in place of another."""
-
-    swap: Annotated[
-        str | None, Option(metavar="OLD=NEW", help="May judge NEW take the place of judge OLD? Nothing else is asked.")
-    ] = None
-    at: Annotated[float | None, Option(help="With --swap: also compare pass rates above this score.")] = None
-    alone: Annotated[
-        bool, Option("--alone", help="With --swap: the judge is used by itself, not in the mean of the panel.")
-    ] = False
-    guard: Annotated[
-        bool, Option("--guard", help="With --swap: allow for failures too rare to have shown on these tasks.")
-    ] = False
-
-    def asked(self) -> dict[str, Any]:
-        """What the user asked, as arguments of `judges`."""
-        if self.swap is None:
-            if self.at is not None or self.alone or self.guard:
-                raise UsageError("--at, --alone and --guard belong to a swap: add --swap OLD=NEW.")
-            return {}
-        old, equals, new = self.swap.partition("=")
-        if not equals or not old or not new:
-            raise UsageError(f"--swap takes two judges, OLD=NEW, not {self.swap!r}.")
-        return {"swap": (old, new), "threshold": self.at, "alone": self.alone, "guard": self.guard}
-
-
-OPTIONS = (Change, o.Columns, o.Reading, o.Output)
 
 
 def judges(
@@ -56,6 +27,16 @@ def judges(
     target: Annotated[float | None, Option(help="Cheapest panel with this error of a system difference.")] = None,
     max_judges: Annotated[int | None, Option(min=1, help="Try no larger panel.")] = None,
     families: o.Families = None,
+    swap: Annotated[
+        str | None, Option(metavar="OLD=NEW", help="May judge NEW take the place of judge OLD? Nothing else is asked.")
+    ] = None,
+    at: Annotated[float | None, Option(help="With --swap: also compare pass rates above this score.")] = None,
+    alone: Annotated[
+        bool, Option("--alone", help="With --swap: the judge is used by itself, not in the mean of the panel.")
+    ] = False,
+    guard: Annotated[
+        bool, Option("--guard", help="With --swap: allow for failures too rare to have shown on these tasks.")
+    ] = False,
     resamples: Annotated[int, Option(min=100, help="Resamples of the tasks.")] = 200,
     seed: o.Seed = 7,
 ) -> None:
@@ -70,19 +51,26 @@ def judges(
     from polyjudge.questions.judges.judges import judges as analysis
     from polyjudge.read.scores import read_gold
 
-    change = Change.of(ctx).asked()
+    if swap is None and (at is not None or alone or guard):
+        raise UsageError("--at, --alone and --guard belong to a swap: add --swap OLD=NEW.")
+    old, _, new = (swap or "").partition("=")
+    if swap is not None and not (old and new):
+        raise UsageError(f"--swap takes two judges, OLD=NEW, not {swap!r}.")
     panel = o.load(ctx, scores, inside=True)
     result = o.run(
         analysis,
         panel,
-        prices=None if change else load("prices")[0].read_prices(prices, scores),
+        swap=None if swap is None else (old, new),
+        prices=None if swap else load("prices")[0].read_prices(prices, scores),
         gold=None if gold is None else align_gold(panel, read_gold(gold)),
         matters=matters,
         budget=budget,
         target=target,
         max_judges=max_judges,
         families=o.parse_families(families),
-        **change,
+        threshold=at,
+        alone=alone,
+        guard=guard,
         resamples=resamples,
         seed=seed,
     )

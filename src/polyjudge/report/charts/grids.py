@@ -215,10 +215,7 @@ def deviations(
         tint["legend"] = None
     size = 12 if len(judges) < MANY else 10
     text = [numbers(base, f"abs(datum.excess) > {0.55 * limit}", fontSize=size)] if roomy else []
-    frames = [
-        base.where(test).mark("rect", strokeWidth=width, filled=False, stroke=colour("accent"))
-        for test, width in (("datum.named", 3), (IS_CHOSEN, 1.5))
-    ]
+    frames = [frame(base, "datum.named", width=3), frame(base)]
     chart = sized([rectangles(base, tint), *text, *frames], judges, narrow=12, high=28)
     if roomy:  # the first picture of a page fits on a telephone
         need = round(0.62 * size * data["shown"].str.len().max()) + 6
