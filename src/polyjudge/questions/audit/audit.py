@@ -26,9 +26,9 @@ from polyjudge.questions import audit as own
 from polyjudge.questions.audit.advise import Advice, Goal, advise, check_goal
 from polyjudge.questions.audit.conclusions import conclude
 from polyjudge.questions.audit.explanation import Explanation, distribution, explain
-from polyjudge.questions.audit.inside import means_inside
 from polyjudge.questions.audit.matters import Certificate, certificate, what_matters
 from polyjudge.questions.audit.orders import RankReversals, TiedSets, order_judges, rank_reversals, tied_sets
+from polyjudge.questions.audit.pass_rates import Gates, gates, means_inside
 from polyjudge.questions.audit.robustness import Sensitivity, sensitivity
 from polyjudge.questions.audit.variation import Variance, language_effect, main_effect, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
@@ -43,7 +43,6 @@ if TYPE_CHECKING:  # what not every panel asks for is loaded when it is asked fo
     from polyjudge.estimate.levels import Latent
     from polyjudge.questions.audit.latent import Bounded
     from polyjudge.questions.audit.missing import Missingness
-    from polyjudge.questions.audit.pass_rates import Gates
     from polyjudge.questions.probe.reaction import Probe
 
 STAGES = 11
@@ -303,7 +302,7 @@ def _between(
         return {
             "language_effect": language_effect(panel, matters=matters, **common),
             "variance": part("variance", variance, panel, refused=True, level=level),
-            "gates": None if gate is None else part("gates", own.gates, panel, **gate, **common),
+            "gates": None if gate is None else part("gates", gates, panel, **gate, **common),
         }
     inside = {} if gate is None else {"threshold": gate["threshold"]}
     if gate is not None:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre
-from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se, tracked_draws
+from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se, mean_of_known, tracked_draws
 from polyjudge.estimate.shares import wilson
 from polyjudge.estimate.tetrads import FEW_CHANGES, upper_share
-from polyjudge.panel.arrays import Array, row_blocks
+from polyjudge.panel.arrays import Array, mean_there, row_blocks
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
@@ -118,8 +118,7 @@ def gates(
     beta = estimate_interaction(panel).interaction
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
-    # A score within a tie of the threshold is at it.
-    edges = inside + (-panel.tie_gap if at_least else panel.tie_gap)
+    edges = _edge(panel, inside, at_least)
     table = [[pass_rates(panel, s > edge) for s in (raw, calibrated)] for edge in edges]
     before, after = raw > edges[at], calibrated > edges[at]
     del calibrated  # as large as the panel
@@ -153,6 +152,28 @@ def gates(
         at_least=at_least,
         **_flips(panel, before, after, level),
     )
+
+
+def means_inside(panel: Panel, level: float, threshold: float | None, at_least: bool) -> pd.DataFrame:
+    """Mean score, and share that passes, of each language and judge, over the tasks (clusters) it has: for panels that
+    cannot be compared between languages."""
+    mean, se, _, tasks = mean_of_known(panel.scores, panel)
+    half = np.where(tasks > 1, stdtrit(np.maximum(tasks - 1, 1), (1 + level) / 2) * se, np.nan)
+    columns = {"mean": mean, "low": mean - half, "high": mean + half, "tasks": tasks}
+    if threshold is not None:
+        _check_gate(panel, threshold, None, at_least)
+        single = panel.scores[:, None] if panel.system_scores is None else panel.system_scores
+        passes = np.where(np.isnan(single), np.nan, single > _edge(panel, threshold, at_least))
+        share, _, _, clusters = mean_of_known(mean_there(passes, 1), panel)
+        # Answers of one task vary less than whole tasks, so the interval of so many tasks is safe.
+        low, high = wilson(share, np.maximum(clusters, 1), ndtri((1 + level) / 2))
+        columns |= {"pass_rate": share, "pass_low": low, "pass_high": high}
+    return panel.long(**columns)
+
+
+def _edge(panel: Panel, threshold: Any, at_least: bool) -> Any:
+    """What a score must exceed to pass: one within a tie of the threshold is at it."""
+    return threshold + (-panel.tie_gap if at_least else panel.tie_gap)
 
 
 def _check_gate(panel: Panel, threshold: float, base: str | None, at_least: bool) -> None:
