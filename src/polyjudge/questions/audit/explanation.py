@@ -31,7 +31,7 @@ from polyjudge.estimate.identify import identified_design
 from polyjudge.estimate.incomplete import estimate_interaction, informing_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.levels import Latent, deciding_units
-from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
+from polyjudge.estimate.resample import bootstrap_means, check_level, check_resamples, mean_and_se
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import PanelError, UsageError
@@ -150,8 +150,7 @@ def explain(
     ('cell', [('language7', 'judge2')])
     """
     check_level(level)
-    if resamples < 20:
-        raise UsageError(f"{resamples} resamples are too few for a share; use at least 20.")
+    check_resamples(resamples, 20)
     _, k, m = panel.shape
     if k * m > SMALL:
         resamples = max(20, resamples // 5 if k * m > LARGE else 2 * resamples // 5)
@@ -389,8 +388,7 @@ def distribution(panel: Panel, cells: NDArray[np.bool_] | None = None) -> pd.Dat
     values = np.moveaxis(values, (first, first + 1), (0, 1))
     k, m = values.shape[:2]
     flat = values.reshape(k, m, -1)
-    whole = scale.kind in ("binary", "likert")
-    if whole:
+    if scale.kind in ("binary", "likert"):
         low = np.unique(flat[~np.isnan(flat)])
         high = low
     else:
@@ -402,11 +400,8 @@ def distribution(panel: Panel, cells: NDArray[np.bool_] | None = None) -> pd.Dat
     rows = []
     for i, j in np.argwhere(shown):
         there = flat[i, j][~np.isnan(flat[i, j])]
-        if whole:
-            counts = (there[:, None] == low).sum(axis=0)
-        else:
-            counts = np.histogram(np.clip(there, low[0], high[-1]), np.append(low, high[-1]))[0]
-        share = counts / max(len(there), 1)
+        step = np.maximum(np.searchsorted(low, there, side="right") - 1, 0)
+        share = np.bincount(step, minlength=len(low)) / max(len(there), 1)
         rows += [
             (panel.languages[i], panel.judges[j], a, b, s) for a, b, s in zip(low, high, share.tolist(), strict=True)
         ]
