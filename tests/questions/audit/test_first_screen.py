@@ -188,7 +188,7 @@ def test_pass_or_fail_is_read_in_percent_everywhere_and_json_keeps_the_scores() 
     }
     own = audit.uncertainty.cells["interaction"].abs().max()
     assert own < 1
-    assert tables["cells"]["interaction"].abs().max() == pytest.approx(100 * own)
+    assert tables["explained"]["interaction"].abs().max() == pytest.approx(100 * own)
     assert tables["explained"]["band_low"].min() == pytest.approx(100 * audit.explanation.cells["band_low"].min())
     assert tables["judges"]["effect"].max() == pytest.approx(100 * audit.judge_effect["effect"].max())
     assert tables["links"]["spearman"].max() <= 1

@@ -67,9 +67,10 @@ def culprit_says(e: Explanation) -> tuple[Words, ...]:
     """The numbers of the places, two sentences each."""
     out: list[Words] = [] if e.culprits.empty else [_kind(e)]
     for _, row in e.culprits.head(3).iterrows():
-        out.append(say("explain.cell", unit=e.unit, **_values(row, e.factor)))
+        values = {str(name): value for name, value in row.items()}
+        out.append(say("explain.cell", unit=e.unit, **values))
         known = not pd.isna(row["floor"]) and e.scale.kind != "binary"
-        out.append(say("explain.shares" if known else "explain.shares-missing", **_values(row)))
+        out.append(say("explain.shares" if known else "explain.shares-missing", **values))
     return tuple(out)
 
 
@@ -77,11 +78,6 @@ def cell_says(a: Audit) -> tuple[Words, ...]:
     """What is said of the cell that was asked for."""
     e = a.explanation
     return (*culprit_says(e)[1:], _kind(e), say("explain.stability", **fields(e, "stability", "resamples")))
-
-
-def _values(row: pd.Series[Any], factor: float = 1.0) -> dict[str, Any]:
-    scaled = ("excess", "low", "high", "interaction")
-    return {str(name): value * factor if name in scaled else value for name, value in row.items()}
 
 
 def _kind(e: Explanation) -> Words:
@@ -117,12 +113,10 @@ def cells_section(a: Audit) -> Section:
     places = table("explained", say("explain.cells", level=e.level), by_size(e.cells, "excess"), head)
     says: list[Words] = []
     if e.cells["named"].any():
-        sizes = {"largest": e.largest * e.factor, "without": e.largest_without * e.factor, "cells": len(e.cells)}
+        sizes = {"largest": e.largest, "without": e.largest_without, "cells": len(e.cells)}
         says.append(say("explain.without", **sizes, **fields(e, "unit", "clear", "clear_without")))
-    scaled = {"delta": c.delta * e.factor, "matters": c.matters * e.factor, "unit": e.unit, "level": c.level}
-    change = {n: x * e.factor if n in ("change", "low", "high") else x for n, x in c.change.items()}
-    scaled |= {"cells": len(c.cells), "needed": c.tasks_needed, "exact": c.exact}
-    says.append(say("explain.certificate", **scaled, **change, **c.counts))
+    values = {"delta": c.delta, "matters": c.matters, "unit": e.unit, "level": c.level, "cells": len(c.cells)}
+    says.append(say("explain.certificate", **values, needed=c.tasks_needed, exact=c.exact, **c.change, **c.counts))
     return Section(name="places", title="Every place", says=tuple(says), blocks=(places,))
 
 

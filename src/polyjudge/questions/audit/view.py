@@ -154,8 +154,7 @@ def _read(a: Inside) -> tuple[Words, ...]:
     first = say("audit.read", **shape, **counts, **columns)
     scale: list[Words] = []
     if isinstance(a, Audit):
-        e = a.explanation
-        size = {"matters": e.matters * e.factor, "unit": e.unit, "said": a.matters_said}
+        size = {**fields(a.explanation, "matters", "unit"), "said": a.matters_said}
         scale.append(say("read.scale", **size, **fields(s, "scale")))
     looked = (say("read.looks", looks=s.looks, level=a.level),) if s.looks > 1 else ()
     done = () if s.reading is None else value_says(s.reading)
@@ -180,23 +179,22 @@ def corrections(a: Audit) -> tuple[Chart, ...]:
     cells = e.cells[["language", "judge", "named"]].copy()
     taken = e.cells["excess"].where(e.cells["named"], 0.0) if method == "sparse" else e.cells["interaction"]
     ends = ("low", "high") if method == "sparse" else ("band_low", "band_high")
-    cells["excess"] = taken * e.factor
-    cells["low"], cells["high"] = (e.cells[end].where(taken != 0, 0.0) * e.factor for end in ends)
+    cells["excess"] = taken
+    cells["low"], cells["high"] = (e.cells[end].where(taken != 0, 0.0) for end in ends)
     cells["named"] &= method == "sparse"
-    matters = e.matters * e.factor
-    cells["small"] = (cells["excess"].abs() < (matters if method == "cbc" else 1e-12)) & ~cells["named"]
+    cells["small"] = (taken.abs() < (e.matters if method == "cbc" else 1e-12)) & ~cells["named"]
     if cells["small"].all():
         cells["small"] = False
     size = cells[~cells["small"]].assign(size=cells["excess"].abs()).groupby("language")["size"].max()
     kept = size.sort_values(ascending=False, kind="stable").index[:MOST_LANGUAGES]
     shown, more = cells[cells["language"].isin(kept)], len(size) - len(kept)
     share = float(e.named_cells["share"].min()) if cells["named"].any() and len(e.named_cells) else None
-    values = {"method": method, "unit": e.unit, "matters": matters}
+    values = {"method": method, **fields(e, "unit", "matters")}
     heading = say("explain.grid", shown=shown["language"].nunique(), more=more, **values)
     note = say("explain.grid-note", share=share, small=bool(shown["small"].any()), **values)
     alt = say("explain.alt", named=bool(cells["named"].any()), **values)
     grid = marked_grid("corrections", heading, shown, note)
-    drawn = {"matters": matters, "unit": e.unit, "title": "What calibrating takes off", "note": str(heading)}
+    drawn = {"matters": e.matters, "unit": e.unit, "title": "What calibrating takes off", "note": str(heading)}
     drawn["marks"] = str(note).replace("[ ]", "framed:")
     return (chart("corrections", "deviations", heading, alt, grid, cells=cells, **drawn),)
 
