@@ -32,9 +32,7 @@ from polyjudge.questions.audit.pass_rates import Gates, gates, means_inside
 from polyjudge.questions.audit.robustness import Sensitivity, sensitivity
 from polyjudge.questions.audit.variation import Variance, language_effect, main_effect, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
-from polyjudge.questions.position import Position, position
 from polyjudge.questions.systems.signal import Signal, signal
-from polyjudge.questions.systems.systems import Systems, systems
 from polyjudge.read.spoken import read_texts
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
@@ -43,7 +41,9 @@ if TYPE_CHECKING:  # what not every panel asks for is loaded when it is asked fo
     from polyjudge.estimate.levels import Latent
     from polyjudge.questions.audit.latent import Bounded
     from polyjudge.questions.audit.missing import Missingness
+    from polyjudge.questions.position import Position
     from polyjudge.questions.probe.reaction import Probe
+    from polyjudge.questions.systems.systems import Systems
 
 STAGES = 11
 """Analyses of every audit: the length of its progress bar, but for a gate, levels and missing scores."""
@@ -271,11 +271,20 @@ def _crossed(
 def _judged(part: _Parts, panel: Panel, items: Any, common: dict[str, Any], refused: bool = False) -> dict[str, Any]:
     """Whether the judges agree, and with systems who wins. First of all: where the judges do not agree about what they
     judge, all else is of little use."""
-    found = part("systems", systems, panel, items=items, **common) if panel.systems else None
-    if found is not None:
-        return {"systems": found, "signal": found.signal, "position": found.position}
-    alone = None if panel.systems else part("signal", signal, panel, refused=refused, **common)
-    return {"signal": alone, "position": position(panel, level=common["level"])}
+    alone = placed = None
+    if panel.systems:
+        from polyjudge.questions.systems.systems import systems
+
+        found = part("systems", systems, panel, items=items, **common)
+        if found is not None:
+            return {"systems": found, "signal": found.signal, "position": found.position}
+    else:
+        alone = part("signal", signal, panel, refused=refused, **common)
+    if panel.shown is not None:
+        from polyjudge.questions.position import position
+
+        placed = position(panel, level=common["level"])
+    return {"signal": alone, "position": placed}
 
 
 def _orders(run: Stages, panel: Panel, **known: Any) -> dict[str, Any]:
