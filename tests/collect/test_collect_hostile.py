@@ -167,13 +167,12 @@ def test_items_with_surrogates_and_odd_values_are_judged(tmp_path: Path) -> None
     assert pj.read_panel(tmp_path / "run").complete
 
 
-def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_changes_during_a_run_changes_nothing_of_it(tmp_path: Path) -> None:
     work = prepare(parse_plan(small(tmp_path), tmp_path))
     assert work.aligned.item(1).fields["en"]["prompt"] == "p"
     text = (tmp_path / "items.jsonl").read_text()
     (tmp_path / "items.jsonl").write_text(text.replace('"prompt": "p"', '"prompt": "q"'))
-    with refused(CollectError, "items.jsonl", "changed"):
-        work.aligned.item(0)
+    assert work.aligned.item(0).fields["en"]["prompt"] == "p"
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"[]", b"{}", b"null", "é".encode("latin-1"), b"[" * 50_000,

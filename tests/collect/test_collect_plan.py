@@ -209,7 +209,7 @@ def test_checklists_must_have_the_same_requirements_in_every_language(tmp_path: 
         plan = parse_plan(plan_of(tmp_path, rubric={"kind": "checklist"}, items={"path": "lists.jsonl"}), tmp_path)
         if ok:
             found = load_items(plan)
-            assert found.lines(0) == (("0", "data"),)
+            assert found.requirements[0] == (("0", "data"),)
             assert found.item(0).requirements["ar"] == {"0": "يحمّل البيانات."}
         else:
             with refused(CollectError, "a", "ar", "requirements"):

@@ -39,18 +39,19 @@ class Work:
     templates: dict[str, Template]
     prices: Prices
 
+    def parts(self, place: int) -> tuple[str, ...]:
+        """The parts of an item that are asked about apart."""
+        return parts(self.plan, tuple(line[0] for line in self.aligned.requirements[place]))
+
     def calls_of(self, place: int, judge: str) -> Iterator[Key]:
         """All calls of an item to a judge, in order."""
         plan, name = self.plan, self.aligned.names[place]
-        which = parts(plan, tuple(line[0] for line in self.aligned.lines(place)))
-        for repeat, language, part in product(range(plan.repeats), plan.languages, which):
+        for repeat, language, part in product(range(plan.repeats), plan.languages, self.parts(place)):
             yield Key(*name, repeat, language.name, judge, part)
 
     def size(self, place: int) -> int:
         """How many calls an item has at each judge."""
-        each = len(self.aligned.lines(place)) if self.plan.rubric.kind == "checklist" else 0
-        which = each if self.plan.rubric.calls == "each" and each else len(parts(self.plan, ("",)))
-        return self.plan.repeats * len(self.plan.languages) * which
+        return self.plan.repeats * len(self.plan.languages) * len(self.parts(place))
 
     @property
     def calls(self) -> int:

@@ -1,7 +1,7 @@
 """Items to judge: tables (CSV, JSONL, JSON, Parquet) and M-RewardBench's layout, aligned across languages.
 
-Only the places of the rows are kept in memory; texts are read from the file when they are asked about. So a hundred
-thousand items in eight languages start in seconds.
+Only the places of the rows are kept in memory; their lines are copied to a file without a name, where an item is read
+again when it is asked about. So a hundred thousand items in eight languages start in seconds.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import tempfile
 import urllib.request
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from polyjudge.collect.languages import SHIPPED, phrases
-from polyjudge.collect.plan import NEEDED, Plan
+from polyjudge.collect.plan import NEEDED, Plan, ProbePlan
 from polyjudge.collect.store import Name, storable
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.files import atomic_path
@@ -47,8 +47,8 @@ class Item:
 
 Columns = tuple[tuple[str, str], ...]
 """Fields of an item and the columns that hold them."""
-Numbered = Iterator[tuple[int, dict[str, Any]]]
-"""Rows with their numbers."""
+Read = Iterator[tuple[bytes, dict[str, Any]]]
+"""Rows, each with its line of JSON."""
 
 
 def _columns(plan: Plan) -> Columns:
@@ -57,46 +57,65 @@ def _columns(plan: Plan) -> Columns:
 
 
 class Rows:
-    """The rows of a file by number, as JSON lines on disk: the file itself, or an unnamed copy of it."""
+    """Rows by number, as JSON lines in a file on disk that has no name and ends with the process."""
 
-    def __init__(self, name: str, file: IO[bytes] | None = None) -> None:
-        self.name, self.file = name, file or tempfile.TemporaryFile(prefix="polyjudge-")  # noqa: SIM115
+    def __init__(self) -> None:
+        self.file, self.end = tempfile.TemporaryFile(prefix="polyjudge-"), 0  # noqa: SIM115
         self.starts = array("q")
 
-    def add(self, row: Any) -> bytes:
-        """Append a row to a copy; returns its line."""
-        line = json.dumps(row, default=str).encode("utf-8", "surrogatepass") + b"\n"
-        self.starts.append(self.file.tell())
-        self.file.write(line)
-        return line
+    def add(self, line: bytes) -> int:
+        """Append a row; returns its number. Rows are read when all of them are there."""
+        self.starts.append(self.end)
+        self.end += self.file.write(line)
+        return len(self.starts) - 1
 
     def read(self, number: int) -> dict[str, Any]:
         self.file.seek(self.starts[number])
-        try:
-            found = json.loads(self.file.readline())
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise CollectError(f"{clean(self.name)} has changed while it was in use. Start again.")
+        found: dict[str, Any] = json.loads(self.file.readline())
         return found
+
+
+class _Seen:
+    """Where a language's items are: by number of the item, the row (-1: none) and a hash of its texts."""
+
+    def __init__(self) -> None:
+        self.rows, self.digests = array("q"), array("Q")
+
+    def put(self, n: int, row: int, digest: int) -> bool:
+        while len(self.rows) <= n:
+            self.rows.append(-1)
+            self.digests.append(0)
+        if self.rows[n] >= 0:
+            return False
+        self.rows[n], self.digests[n] = row, digest
+        return True
+
+    def keep(self, kept: list[int]) -> _Seen:
+        """Some of the items, renumbered."""
+        out = _Seen()
+        out.rows, out.digests = array("q", [self.rows[n] for n in kept]), array("Q", [self.digests[n] for n in kept])
+        return out
 
 
 class Aligned:
     """The items every language has, in file order, and what was left out (task, what it lacks)."""
 
     def __init__(self, plan: Plan) -> None:
-        self.columns = _columns(plan)
+        self.plan, self.columns = plan, _columns(plan)
+        self.labels = tuple(getattr(plan.items, key) for key in LABELS)
+        self.rows = Rows()
+        self.numbers: dict[Name, int] = {}
         self.names: list[Name] = []
         self.groups: list[str] = []
         self.clusters: list[str] = []
         self.requirements: list[tuple[tuple[str, str], ...]] = []
-        """(id, type) of each requirement; kept for checklists only."""
-        self.places: dict[str, array[int]] = {}
-        self.digests: dict[str, array[int]] = {}
-        self.rows: dict[str, Rows] = {}
+        """(id, type) of each requirement of a checklist."""
+        self.problems: dict[int, str] = {}
+        own = plan.languages[: 1 if plan.items.shared or plan.wordings else None]  # others judge the same items
+        self.found = {language.name: _Seen() for language in own}
+        self.wanted = {language.items: language.name for language in own}
         self.dropped: list[tuple[str, str]] = []
         self.probes: Made | None = None
-        self.versions: Rows | None = None
         self.first_version: int | None = None
         """Place of the first probe version; versions come after all items."""
 
@@ -105,42 +124,104 @@ class Aligned:
 
     def digest(self, place: int) -> dict[str, str]:
         """Language -> short hash of the item's texts."""
-        return {language: f"{d[place]:016x}" for language, d in self.digests.items()}
-
-    def lines(self, place: int) -> tuple[tuple[str, str], ...]:
-        """(id, type) of an item's requirements."""
-        return self.requirements[place] if self.requirements else ()
+        return {language: f"{seen.digests[place]:016x}" for language, seen in self.found.items()}
 
     def item(self, place: int) -> Item:
         """An item with its texts."""
         fields: dict[str, dict[str, str]] = {}
         wording: dict[str, dict[str, str]] = {}
         name = self.names[place]
-        for language, rows in self.rows.items():
-            if self.versions is not None and self.first_version is not None and place >= self.first_version:
-                rows = self.versions
-            texts, lines, _ = _texts(self.columns, rows.read(self.places[language][place]), name)
-            if texts is None or _digest(texts, lines) != self.digests[language][place]:
-                raise CollectError(f"{clean(rows.name)} has changed while it was in use. Start again.")
-            fields[language] = texts
-            wording[language] = {id_: text for id_, _, text in lines} if self.requirements else {}
+        for language, seen in self.found.items():
+            texts, lines, _ = _texts(self.columns, self.rows.read(seen.rows[place]), name)
+            fields[language] = texts or {}
+            wording[language] = {id_: text for id_, _, text in lines} if self.requirements[place] else {}
         return Item(name, fields, wording)
+
+    def take(self, language: str | None, path: Path) -> None:
+        """All rows of a file: of one language, or (None) of the languages in its language column."""
+        column = self.plan.items.language or "language"
+        codes: dict[str, None] = {}
+        for number, (line, row) in enumerate(_read(path), 1):
+            name = language
+            if name is None:
+                if column not in row:
+                    raise CollectError(
+                        f"{clean(path.name)} has no column {clean(column)!r} (it has {', '.join(map(clean, row))}). "
+                        "Name the language column with items.language, give one file per language (items.path: "
+                        "items.{language}.jsonl), or set items.shared: true when all languages judge the same texts."
+                    )
+                code = str(row[column])
+                if len(codes) < 50:
+                    codes[code] = None
+                name = self.wanted.get(code)
+            if name is not None:
+                self._row(name, path, number, line, row)
+        lacking = [code for code, name in self.wanted.items() if not len(self.found[name].rows)]
+        if lacking and language is None:
+            raise CollectError(
+                f"{clean(path.name)} has no rows in {clean(', '.join(lacking))}; its languages are "
+                f"{', '.join(map(clean, codes))}."
+            )
+
+    def _row(self, language: str, path: Path, number: int, line: bytes, row: dict[str, Any]) -> None:
+        source = self.plan.items
+        values = ["" if column is None else _label(row.get(column)) for column in self.labels]
+        for key, column, value in zip(LABELS, self.labels, values, strict=True):
+            if column is not None and not value:
+                hint = "" if column in row else f" Name the right one in the plan, under items: {key}: COLUMN."
+                raise CollectError(
+                    f"{clean(path.name)}, item {number}: nothing in {clean(column)!r}. Its columns are "
+                    f"{', '.join(map(clean, list(row)[:50]))}.{hint}"
+                )
+        name = Name(values[0], sys.intern(values[1]), sys.intern(values[2]))
+        n = self.numbers.setdefault(name, len(self.names))
+        texts, lines, lacks = _texts(self.columns, row, name)
+        if not self.found[language].put(n, self.rows.add(line), 0 if texts is None else _digest(texts, lines)):
+            hint = " (name the column that tells them apart with items.system or items.replicate)"
+            apart = "" if source.system or source.replicate else hint
+            raise CollectError(
+                f"{clean(path.name)}, item {number}: {clean(name)} stands twice. Ids must be unique{apart}."
+            )
+        checklist = self.plan.rubric.kind == "checklist"
+        short = tuple(line[:2] for line in lines) if checklist else ()
+        if n == len(self.names):
+            self.names.append(name)
+            self.groups.append(sys.intern(values[3]))
+            self.clusters.append(sys.intern(values[4]))
+            self.requirements.append(short)
+        problem = (
+            f"no {lacks} in {language}" if texts is None else
+            f"other requirements in {language}" if short != self.requirements[n] else
+            f"its {source.group} differs between languages" if values[3] != self.groups[n] else
+            f"its {source.cluster} differs between languages" if values[4] != self.clusters[n] else
+            "no requirements" if checklist and not short else None
+        )  # fmt: skip
+        if problem is not None:
+            self.problems.setdefault(n, problem)
+
+    def order(self) -> list[int]:
+        """Items in the order of the first language, then those that it lacks."""
+        rows = next(iter(self.found.values())).rows
+        have = sorted((n for n in range(len(rows)) if rows[n] >= 0), key=lambda n: rows[n])
+        return [*have, *(n for n in range(len(self)) if n >= len(rows) or rows[n] < 0)]
+
+    def keep(self, kept: list[int]) -> None:
+        """Keep some of the items, in this order, for all languages of the plan."""
+        self.names, self.requirements = [self.names[n] for n in kept], [self.requirements[n] for n in kept]
+        self.groups, self.clusters = [self.groups[n] for n in kept], [self.clusters[n] for n in kept]
+        first = next(iter(self.found.values()))
+        self.found = {x.name: self.found.get(x.name, first).keep(kept) for x in self.plan.languages}
 
 
 def load_items(plan: Plan) -> Aligned:
     """Read the plan's items and align them across its languages."""
-    gathered = _Gathered(plan)
-    for language, rows, stream in _tables(plan):
-        gathered.take(language, rows, stream)
     out = Aligned(plan)
-    found = gathered.found
-    if plan.items.shared or plan.wordings:
-        found = {language.name: next(iter(found.values())) for language in plan.languages}
-    names, order = list(gathered.names), gathered.order()
-    kept: list[int] = []
+    for language, path in _tables(plan):
+        out.take(language, path)
+    kept, order, names = [], out.order(), out.names
     for n in order:
-        lacking = [language for language, seen in found.items() if len(seen.rows) <= n or seen.rows[n] < 0]
-        problem = f"not in {', '.join(lacking)}" if lacking else gathered.problems.get(n)
+        lacking = [language for language, seen in out.found.items() if len(seen.rows) <= n or seen.rows[n] < 0]
+        problem = f"not in {', '.join(lacking)}" if lacking else out.problems.get(n)
         if problem:
             out.dropped.append((str(names[n]), problem))
         else:
@@ -153,31 +234,20 @@ def load_items(plan: Plan) -> Aligned:
             "them, or set items.unaligned: drop to go on with the others."
         )
     tasks = {task: i for i, task in enumerate(dict.fromkeys(names[n].task for n in kept))}
-    if plan.items.limit is not None:
-        kept = [n for n in kept if tasks[names[n].task] < plan.items.limit]
+    most = plan.items.limit or len(tasks)
+    kept = [n for n in kept if tasks[names[n].task] < most]
     if not kept:
         raise CollectError(f"No item in {clean(plan.items.path)} is there in all languages.")
-    kept.sort(key=lambda n: tasks[names[n].task])  # all of a task side by side
-    out.names = [names[n] for n in kept]
-    out.groups = [gathered.groups[n] for n in kept]
-    out.clusters = [gathered.clusters[n] for n in kept]
-    if plan.rubric.kind == "checklist":
-        out.requirements = [gathered.lines[n] for n in kept]
-    for language, seen in found.items():
-        out.rows[language] = seen.source
-        out.places[language] = array("q", [seen.rows[n] for n in kept])
-        out.digests[language] = array("Q", [seen.digests[n] for n in kept])
+    out.keep(sorted(kept, key=lambda n: tasks[names[n].task]))  # all of a task side by side
     if plan.probes is not None:
-        _add_probes(plan, out)
+        _add_probes(plan.probes, out)
     return out
 
 
-def _add_probes(plan: Plan, out: Aligned) -> None:
+def _add_probes(settings: ProbePlan, out: Aligned) -> None:
     """Versions of some tasks as systems of these tasks, behind all items."""
-    from polyjudge.collect.probes import make_probes
+    from polyjudge.collect.probes import versions_of
 
-    assert plan.probes is not None
-    settings = plan.probes
     taken = sorted({name.system for name in out.names if is_version(name.system)})
     if taken:
         raise CollectError(
@@ -187,27 +257,36 @@ def _add_probes(plan: Plan, out: Aligned) -> None:
     first: dict[str, int] = {}
     for place, name in enumerate(out.names):
         first.setdefault(name.task, place)
+
+    def rows_of(task: str) -> dict[str, dict[str, Any]]:
+        fields = out.item(first[task]).fields
+        return {x: {"task": task, "language": x, "response": texts["response"]} for x, texts in fields.items()}
+
     if settings.path is not None:
-        made = _versions_file(plan, settings.path, first)
+        made = _versions_file(out.plan, settings.path, first)
     else:
-        rows, short = _long_enough(out, first, settings.tasks, settings.seed)
         chosen: dict[str, Any] = {name: getattr(settings, name) for name in ("kinds", "placebos", "no_help")}
-        made = make_probes(
-            rows, task="task", tasks=settings.tasks, every_kind=settings.every_kind, seed=settings.seed,
+        made = versions_of(
+            list(first), rows_of, tasks=settings.tasks, every_kind=settings.every_kind, seed=settings.seed,
             **{name: value for name, value in chosen.items() if value is not None},
         )  # fmt: skip
-        made = replace(made, short=tuple(short))
     column = dict(out.columns)["response"]
-    store = Rows("the probes of the plan")
-    whole: dict[tuple[str, str], dict[str, int]] = {}
-    for number, row in enumerate(made.rows):
-        language, place = row["language"], first[row["task"]]
-        store.add({**out.rows[language].read(out.places[language][place]), column: row["response"]})
-        whole.setdefault((row["task"], row["version"]), {})[language] = number
-    out.probes, out.versions, out.first_version = made, store, len(out.names)
-    for (task, version), numbers in whole.items():
-        if len(numbers) == len(out.rows):  # a version that is lost in one language is not asked in the others
-            _add_version(out, Name(task, version, ""), first[task], store, numbers)
+    whole: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for row in made.rows:
+        source = out.rows.read(out.found[row["language"]].rows[first[row["task"]]])
+        whole.setdefault((row["task"], row["version"]), {})[row["language"]] = {**source, column: row["response"]}
+    out.probes, out.first_version = made, len(out)
+    out.rows.file.seek(out.rows.end)
+    for (task, version), versions in whole.items():
+        if len(versions) == len(out.found):  # a version that is lost in one language is not asked in the others
+            name, place = Name(task, version, ""), len(out)
+            out.names.append(name)
+            out.groups.append(out.groups[first[task]])
+            out.clusters.append(out.clusters[first[task]])
+            out.requirements.append(out.requirements[first[task]])
+            for language, row in versions.items():
+                texts, lines, _ = _texts(out.columns, row, name)
+                out.found[language].put(place, out.rows.add(_line(row)), _digest(texts or {}, lines))
 
 
 def _versions_file(plan: Plan, path: str, first: Mapping[str, int]) -> Made:
@@ -237,155 +316,15 @@ def _versions_file(plan: Plan, path: str, first: Mapping[str, int]) -> Made:
     return Probes(rows=rows, tasks=len({row["task"] for row in rows}), discarded={}, made={})
 
 
-def _long_enough(
-    out: Aligned, first: Mapping[str, int], tasks: int, seed: int
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Responses of one task more than asked for, drawn by the seed, and tasks that were passed over as too short."""
-    import numpy as np
-
-    from polyjudge.collect.probes import long_enough
-
-    names, rows, short = list(first), list[dict[str, Any]](), list[str]()
-    for i in np.random.default_rng([seed, 21]).permutation(len(names)):
-        fields = out.item(first[names[i]]).fields
-        texts = {language: fields[language]["response"] for language in out.rows}
-        if not long_enough(texts.values()):
-            short.append(names[i])
-            continue
-        rows += [{"task": names[i], "language": language, "response": text} for language, text in texts.items()]
-        if len(rows) > tasks * len(texts):
-            break
-    return rows, short
-
-
-def _add_version(out: Aligned, name: Name, place: int, store: Rows, numbers: Mapping[str, int]) -> None:
-    out.names.append(name)
-    out.groups.append(out.groups[place])
-    out.clusters.append(out.clusters[place])
-    if out.requirements:
-        out.requirements.append(out.requirements[place])
-    for language, number in numbers.items():
-        texts, lines, _ = _texts(out.columns, store.read(number), name)
-        out.places[language].append(number)
-        out.digests[language].append(_digest(texts or {}, lines))
-
-
-class _Seen:
-    """Where a language's rows are: by number of the item, the row (-1: none) and a hash of its texts."""
-
-    def __init__(self, source: Rows) -> None:
-        self.source = source
-        self.rows, self.digests = array("q"), array("Q")
-
-    def put(self, n: int, row: int, digest: int) -> bool:
-        if n == len(self.rows):  # nearly always
-            self.rows.append(row)
-            self.digests.append(digest)
-            return True
-        while len(self.rows) <= n:
-            self.rows.append(-1)
-            self.digests.append(0)
-        if self.rows[n] >= 0:
-            return False
-        self.rows[n], self.digests[n] = row, digest
-        return True
-
-
-class _Gathered:
-    """What one pass over the files keeps: numbers, hashes and places instead of texts."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.columns = plan, _columns(plan)
-        source = plan.items
-        self.labels = tuple(getattr(source, key) for key in LABELS)
-        self.names: dict[Name, int] = {}
-        self.groups: list[str] = []
-        self.clusters: list[str] = []
-        self.lines: list[tuple[tuple[str, str], ...]] = []
-        self.problems: dict[int, str] = {}
-        self.found: dict[str, _Seen] = {}
-
-    def order(self) -> list[int]:
-        """Items in the order of the first language, then those that it lacks."""
-        rows = self.found[self.plan.languages[0].name].rows
-        have = sorted((n for n in range(len(rows)) if rows[n] >= 0), key=lambda n: rows[n])
-        return [*have, *(n for n in range(len(self.names)) if n >= len(rows) or rows[n] < 0)]
-
-    def take(self, language: str | None, rows: Rows, stream: Numbered) -> None:
-        """All rows of a file: of one language, or (None) of the languages in its language column."""
-        if language is not None:
-            seen = self.found.setdefault(language, _Seen(rows))
-            for number, row in stream:
-                self._row(language, seen, row, number)
-            return
-        column = self.plan.items.language or "language"
-        entries = self.plan.languages[: 1 if self.plan.wordings else None]  # wordings judge the same items
-        wanted = {entry.items: entry.name for entry in entries}
-        self.found = {entry.name: _Seen(rows) for entry in entries}
-        codes: dict[str, int] = {}
-        for number, row in stream:
-            if column not in row:
-                raise CollectError(
-                    f"{clean(rows.name)} has no column {clean(column)!r} (it has {', '.join(map(clean, row))}). Name "
-                    "the language column with items.language, give one file per language (items.path: "
-                    "items.{language}.jsonl), or set items.shared: true when all languages judge the same texts."
-                )
-            code = str(row[column])
-            if len(codes) < 1000:
-                codes[code] = 1
-            if code in wanted:
-                self._row(wanted[code], self.found[wanted[code]], row, number)
-        lacking = [code for code, name in wanted.items() if not len(self.found[name].rows)]
-        if lacking:
-            raise CollectError(
-                f"{clean(rows.name)} has no rows in {clean(', '.join(lacking))}; its languages are "
-                f"{', '.join(map(clean, list(codes)[:50]))}."
-            )
-
-    def _row(self, language: str, seen: _Seen, row: dict[str, Any], number: int) -> None:
-        source = self.plan.items
-        values = ["" if column is None else _label(row.get(column)) for column in self.labels]
-        for key, column, value in zip(LABELS, self.labels, values, strict=True):
-            if column is not None and not value:
-                hint = "" if column in row else f" Name the right one in the plan, under items: {key}: COLUMN."
-                raise CollectError(
-                    f"{clean(seen.source.name)}, item {number + 1}: nothing in {clean(column)!r}. Its columns are "
-                    f"{', '.join(map(clean, list(row)[:50]))}.{hint}"
-                )
-        name = Name(values[0], sys.intern(values[1]), sys.intern(values[2]))
-        n = self.names.setdefault(name, len(self.names))
-        texts, lines, lacks = _texts(self.columns, row, name)
-        if not seen.put(n, number, 0 if texts is None else _digest(texts, lines)):
-            hint = " (name the column that tells them apart with items.system or items.replicate)"
-            apart = "" if source.system or source.replicate else hint
-            raise CollectError(
-                f"{clean(seen.source.name)}, item {number + 1}: {clean(name)} stands twice. Ids must be unique{apart}."
-            )
-        short = tuple(line[:2] for line in lines) if lines else ()
-        if n == len(self.groups):
-            self.groups.append(sys.intern(values[3]))
-            self.clusters.append(sys.intern(values[4]))
-            self.lines.append(short)
-        problem = (
-            f"no {lacks} in {language}" if texts is None else
-            f"other requirements in {language}" if short != self.lines[n] else
-            f"its {source.group} differs between languages" if values[3] != self.groups[n] else
-            f"its {source.cluster} differs between languages" if values[4] != self.clusters[n] else
-            "no requirements" if self.plan.rubric.kind == "checklist" and not short else None
-        )  # fmt: skip
-        if problem is not None:
-            self.problems.setdefault(n, problem)
-
-
-def _tables(plan: Plan) -> Iterator[tuple[str | None, Rows, Numbered]]:
-    """Language name (None: by its column), file and rows with their numbers."""
+def _tables(plan: Plan) -> Iterator[tuple[str | None, Path]]:
+    """Language name (None: by its column) and file."""
     source = plan.items
     if source.format == "mrewardbench" or "{language}" in source.path:
-        for language in plan.languages[: 1 if plan.wordings else None]:
+        for language in plan.languages[: 1 if source.shared or plan.wordings else None]:
             own = plan.resolve(source.path.replace("{language}", language.items))
-            yield language.name, *_stream(_mrewardbench(plan, language.items) if source.format != "table" else own)
+            yield language.name, _mrewardbench(plan, language.items) if source.format != "table" else own
     else:
-        yield plan.languages[0].name if source.shared else None, *_stream(plan.resolve(source.path))
+        yield plan.languages[0].name if source.shared else None, plan.resolve(source.path)
 
 
 def _label(value: Any) -> str:
@@ -429,73 +368,51 @@ def _digest(texts: Mapping[str, str], lines: list[tuple[str, str, str]]) -> int:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a CSV, JSONL, JSON or Parquet file."""
-    return [row for _, row in _stream(path)[1]]
+    return [row for _, row in _read(path)]
 
 
-def _stream(path: Path) -> tuple[Rows, Numbered]:
-    """The rows of a CSV, JSONL, JSON or Parquet file, to be read once in order and later by number."""
+def _read(path: Path) -> Read:
+    """The rows of a CSV, JSONL, JSON or Parquet file."""
+    number = 0
     try:
         if not path.is_file():
             raise CollectError(f"There is no item file {clean(path, 200)}.")
-        if path.suffix not in (".parquet", ".csv"):
-            file = path.open("rb")
-            head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
-            if not (path.suffix == ".json" and head[:1] == b"["):
-                rows = Rows(path.name, file)
-                return rows, _lines(rows, path)
-            file.close()
-    except CollectError:
-        raise
-    except (OSError, ValueError) as error:
-        raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
-    rows = Rows(path.name)
-    return rows, _copied(rows, path)
-
-
-def _lines(rows: Rows, path: Path) -> Numbered:
-    """The rows of JSON lines; their starts are noted on the way."""
-    rows.file.seek(0)
-    if rows.file.read(3) != b"\xef\xbb\xbf":  # a byte order mark
-        rows.file.seek(0)
-    at, number, decode = rows.file.tell(), 0, json.JSONDecoder().decode
-    try:
-        for line in rows.file:
-            start, at = at, at + len(line)
-            if not line.strip():
-                continue
-            row = decode(line.decode())
+        for line, row in _parsed(path):
+            number += 1
             if type(row) is not dict:
                 raise CollectError(
-                    f"{clean(path, 200)}, line {number + 1}: every item must be an object with named fields."
+                    f"{clean(path, 200)}, item {number}: every item must be an object with named fields."
                 )
-            rows.starts.append(start)
-            yield number, row
-            number += 1
-    except RecursionError:
-        raise CollectError(f"{clean(path, 200)}, item {number + 1} is nested too deeply.") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, CollectError):
-            raise
-        raise CollectError(f"Cannot read {clean(path, 200)}, item {number + 1}: {clean(error, 200)}.") from None
-
-
-def _copied(rows: Rows, path: Path) -> Numbered:
-    """The rows of another format, written as JSON lines to a file without a name on the way."""
-    number = 0
-    try:
-        for number, row in enumerate(_parsed(path)):
-            if not isinstance(row, dict):
-                raise CollectError(f"{clean(path, 200)}: every item must be an object with named fields.")
-            yield number, json.loads(rows.add(row))
+            yield line, row
+    except CollectError:
+        raise
     except RecursionError:
         raise CollectError(f"{clean(path, 200)}, item {number + 1} is nested too deeply.") from None
     except (OSError, ValueError, TypeError, csv.Error) as error:
-        if isinstance(error, CollectError):
-            raise
-        raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
+        raise CollectError(f"Cannot read {clean(path, 200)}, item {number + 1}: {clean(error, 200)}.") from None
 
 
-def _parsed(path: Path) -> Iterator[Any]:
+def _parsed(path: Path) -> Iterator[tuple[bytes, Any]]:
+    """What a file holds, as lines of JSON and as values."""
+    with path.open("rb") as file:
+        start = 3 if file.read(3) == b"\xef\xbb\xbf" else 0  # a byte order mark
+        file.seek(start)
+        array_of_rows = path.suffix == ".json" and file.read(4096).lstrip()[:1] == b"["
+        if path.suffix not in (".parquet", ".csv") and not array_of_rows:
+            file.seek(start)
+            decode = json.JSONDecoder().decode
+            yield from ((line.strip() + b"\n", decode(line.decode())) for line in file if line.strip())
+            return
+    for row in _records(path):
+        line = _line(row)
+        yield line, json.loads(line)
+
+
+def _line(row: Any) -> bytes:
+    return json.dumps(row, default=str).encode() + b"\n"
+
+
+def _records(path: Path) -> Iterator[Any]:
     if path.suffix == ".parquet":
         import duckdb
 

@@ -20,7 +20,7 @@ from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.models import Asker, Problem, Reply
 from polyjudge.collect.parse import CUT, REFUSED, parse, refuses
 from polyjudge.collect.plan import Judge, Plan
-from polyjudge.collect.prompts import parts, render
+from polyjudge.collect.prompts import render
 from polyjudge.collect.runner import client_session, question
 from polyjudge.collect.secrets import known_secrets
 from polyjudge.collect.store import FILE, Key, damaged, open_store
@@ -152,7 +152,7 @@ def _characters(work: Work, places: range, stands_for: int, shown: list[tuple[st
         item = work.aligned.item(place)
         for language in plan.languages:
             template = work.templates[language.name]
-            for j, part in enumerate(parts(plan, tuple(line[0] for line in work.aligned.lines(place)))):
+            for j, part in enumerate(work.parts(place)):
                 text = render(plan, template, item, language.name, part)
                 for code, n in characters(text, language.template).items():
                     counts[code] = counts.get(code, 0) + n * plan.repeats
@@ -241,8 +241,7 @@ async def _all(work: Work, send_key: Sequence[str]) -> list[Row]:
 async def _one(work: Work, judge: Judge, asker: Asker, language: str) -> Row:
     """One call in one language; once more without what the service does not know."""
     name = work.aligned.names[0]
-    part = parts(work.plan, tuple(line[0] for line in work.aligned.lines(0)))[0]
-    call = Call(0, Key(*name, 0, language, judge.name, part))
+    call = Call(0, Key(*name, 0, language, judge.name, work.parts(0)[0]))
     ask = question(work, judge, call, work.aligned.item(0), {}).ask
     notes: list[tuple[str, str]] = []
     for _ in range(3):
@@ -257,7 +256,7 @@ async def _one(work: Work, judge: Judge, asker: Asker, language: str) -> Row:
 
 def _read(work: Work, judge: Judge, language: str, reply: Reply, notes: list[tuple[str, str]]) -> Row:
     rubric = work.plan.rubric
-    parsed = parse(reply.text, rubric, len(work.aligned.lines(0)), reply.stop)
+    parsed = parse(reply.text, rubric, len(work.aligned.requirements[0]), reply.stop)
     how = REFUSED if parsed.score is None and refuses(reply.text) else parsed.how
     codes = {CUT: "cut", REFUSED: "refused", "empty": "empty", "off the scale": "off the scale"}
     problem = "" if parsed.score is not None else codes.get(how, "unreadable")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,18 @@ def make_probes(
     task: str = "id",
     language: str = "language",
     response: str = "response",
+    **settings: Any,
+) -> Probes:
+    """Versions of the responses in `rows` (one row for each task and language). `settings` as in `versions_of`."""
+    table = _by_task(rows, task, language, response)
+    return versions_of(list(table), table.__getitem__, response=response, **settings)
+
+
+def versions_of(
+    names: Sequence[str],
+    rows_of: Callable[[str], Mapping[str, Mapping[str, Any]]],
+    *,
+    response: str = "response",
     tasks: int = TASKS,
     kinds: Sequence[str] = DAMAGE,
     placebos: Sequence[str] = PLACEBO,
@@ -71,7 +83,7 @@ def make_probes(
     every_kind: bool = False,
     seed: int = 7,
 ) -> Probes:
-    """Versions of the responses in `rows` (one row for each task and language).
+    """Versions of the responses to some of the tasks `names`; `rows_of` a task: language -> row.
 
     Each chosen task gives a clean version, one kind of damage in every severity, two placebos, two pleas and a padded
     version (9 rows a language with three severities); kinds take turns over the tasks. With `every_kind` a task gives
@@ -83,26 +95,29 @@ def make_probes(
     if unknown:
         there = ", ".join((*DAMAGE, *PLACEBO, *NO_HELP))
         raise CollectError(f"No probe of kind {clean(unknown[0])}; there are {there}.")
-    table = _by_task(rows, task, language, response)
-    names, long, short = list(table), list[str](), list[str]()
+    long, short = dict[str, Mapping[str, Mapping[str, Any]]](), list[str]()
+    texts: dict[str, dict[str, str]] = {}
     for i in np.random.default_rng([seed, 20]).permutation(len(names)):
         if len(long) > tasks:  # one more than asked for: the last needs the answer to another task
             break
-        texts = (_text(row[response]) for row in table[names[i]].values())
-        (long if long_enough(texts) else short).append(names[i])
-    chosen = long[:tasks]
+        found = rows_of(names[i])
+        texts[names[i]] = {where: _text(row[response]) for where, row in found.items()}
+        if long_enough(texts[names[i]].values()):
+            long[names[i]] = found
+        else:
+            short.append(names[i])
+    chosen, donors = list(long)[:tasks], [*long][1:] + [*long][:1]
     if not chosen:
         raise CollectError(f"No task has a response of at least {FEWEST_GRAPHEMES} characters in every language.")
-    usable = [k for k in kinds if k != "language" or all(len(table[t]) > 1 for t in chosen)]
+    usable = [k for k in kinds if k != "language" or all(len(long[t]) > 1 for t in chosen)]
     usable = [k for k in usable if k != "other" or len(long) > 1]
     out, made, discarded = list[dict[str, Any]](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     edited: dict[tuple[str, int], list[float]] = {}
     for place, name in enumerate(chosen):
-        by_language = {where: _text(row[response]) for where, row in table[name].items()}
-        donor = {where: _text(row[response]) for where, row in table[long[(place + 1) % len(long)]].items()}
+        by_language, donor = texts[name], texts[donors[place]]
         turn = place % max(1, len(placebos))
         damages = usable if every_kind else [usable[place % len(usable)]]
-        for where, row in table[name].items():
+        for where, row in long[name].items():
             others = [x for x in by_language if x != where]
             foreign = by_language[others[place % len(others)]] if others else ""
             versions = [

@@ -381,7 +381,7 @@ class Run:
             return []
         self._noted.add(place)
         aligned = self.work.aligned
-        lines = aligned.lines(place)
+        lines = aligned.requirements[place]
         row = aligned.names[place], place, aligned.groups[place], aligned.clusters[place], lines, aligned.digest(place)
         return [ItemRow(*row)]
 
@@ -462,7 +462,7 @@ class Run:
     ) -> Answer | Failure:
         """The record of a reply: the answer, or (with `again`) a failure when it cannot be read."""
         rubric = self.plan.rubric
-        parsed = parse(reply.text, rubric, len(self.work.aligned.lines(call.place)), reply.stop)
+        parsed = parse(reply.text, rubric, len(self.work.aligned.requirements[call.place]), reply.stop)
         score, how = parsed.score, parsed.how
         if score is None and how != REFUSED:
             if again:
