@@ -545,13 +545,12 @@ def run_plan(path: str, folder: str, key: str, until: dict[str, Any] | None = No
     from polyjudge.collect.adaptive import collect_until
     from polyjudge.collect.plan import load_plan
     from polyjudge.collect.runner import collect
-    from polyjudge.collect.runs import read_run
 
     os.environ["LOCAL_API_KEY"] = key
     if until is None:
         collect(load_plan(path), folder)
     else:
-        collect_until(load_plan(path), Path(folder), until, lambda f: read_run(f, every=True).frame)
+        collect_until(load_plan(path), Path(folder), until)
 
 
 def begin(*args: Any) -> Any:

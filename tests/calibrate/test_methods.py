@@ -17,7 +17,6 @@ from polyjudge.estimate.kernels import draw_blocks, stream
 from polyjudge.panel.errors import CalibratorError, UsageError
 from polyjudge.paper.methods import ORDER
 from polyjudge.paper.methods.dawid_skene import em
-from polyjudge.paper.methods.variants import soft_impute
 from polyjudge.questions.compare.held_out import apply, resample
 from polyjudge.read.writers import write_calibrated
 from refusals import refused
@@ -239,17 +238,6 @@ def test_a_damaged_method_calibrator_is_refused(field: str, tmp_path: Path) -> N
         (tmp_path / "bad.json").write_text(json.dumps(bad))
         with refused(CalibratorError, "bad.json", field):
             pj.load_calibrator(tmp_path / "bad.json")
-
-
-def test_soft_impute_fills_missing_cells_of_few_patterns() -> None:
-    """One pattern and a fifth of the cells missing: filled far better than by 0; complete matrices are thresholded."""
-    rng = np.random.default_rng(1)
-    truth = np.outer(rng.normal(0, 5, 8), rng.normal(0, 1, 6))
-    holes = rng.random(truth.shape) < 0.2
-    filled = soft_impute(np.where(holes, np.nan, truth + rng.normal(0, 0.1, truth.shape)), 0.5)
-    assert np.square(filled - truth)[holes].mean() < 0.1 * np.square(truth)[holes].mean()
-    left, values, right = np.linalg.svd(truth)
-    np.testing.assert_allclose(soft_impute(truth, 2.0), (left[:, :6] * np.maximum(values - 2, 0)) @ right, atol=1e-9)
 
 
 def test_completion_takes_noise_off_and_keeps_a_pattern() -> None:

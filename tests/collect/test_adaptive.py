@@ -21,9 +21,8 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import Summary, collect, load_plan, read_summary
-from polyjudge.collect.adaptive import _note, _planned, _refuse_changes, audited_scores, collect_until
+from polyjudge.collect.adaptive import _note, _planned, _refuse_changes, collect_until
 from polyjudge.collect.runner import Asking, opened, ready
-from polyjudge.collect.runs import read_run
 from polyjudge.collect.store import ADAPTIVE, write_meta
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.say import Say, say, word
@@ -47,10 +46,7 @@ def planted() -> dict[str, Any]:
 
 
 def run(path: Path, folder: Path, tell: Any = None, max_cost: float | None = None, **more: Any) -> Summary:
-    def read(folder: Path) -> pd.DataFrame:
-        return read_run(folder, every=True).frame
-
-    return collect_until(load_plan(path), folder, {**SETTINGS, **more}, read, tell=tell, max_cost=max_cost)
+    return collect_until(load_plan(path), folder, {**SETTINGS, **more}, tell=tell, max_cost=max_cost)
 
 
 def verdicts(summary: Summary) -> list[str]:
@@ -149,9 +145,7 @@ def test_money_ends_it_with_what_is_open(tmp_path: Path) -> None:
     config = planted()
     with js.running(config) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config)
-        summary = collect_until(
-            load_plan(path), tmp_path / "run", SETTINGS, lambda f: read_run(f, every=True).frame, max_cost=0.002
-        )
+        summary = collect_until(load_plan(path), tmp_path / "run", SETTINGS, max_cost=0.002)
         assert summary.adaptive is not None
         assert not summary.adaptive.finished
         assert summary.adaptive.look == 0
@@ -187,24 +181,6 @@ def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
         assert dry.returncode == 0, dry.stderr
         assert re.search(r" \d+ of 576 calls \(\d+ to \d+\), \$", words(dry.stdout))
         assert not lacks(js.command("collect", path, "--dry-run").stdout, "24, 48 and 96")
-
-
-def test_an_earlier_audit_serves_as_a_pilot(tmp_path: Path) -> None:
-    config = planted()
-    plan = load_plan(js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", config))
-    panel = pj.simulate_panel(tasks=24, languages=["zh", "en"], judges=["jc", "ja", "jb"], seed=1)[0]
-    file = tmp_path / "audit.json"
-    file.write_text(json.dumps(pj.audit(panel, resamples=100).to_dict()))
-    same = panel.select(languages=["en", "zh"], judges=["ja", "jb", "jc"]).scores
-    assert audited_scores(file, plan) == pytest.approx(same, abs=1e-6)
-    holes = np.where(np.arange(24)[:, None, None] > 20, np.nan, panel.scores)
-    holes[:, 0, 0] = panel.scores[:, 0, 0]
-    lacking = pj.Panel.from_array(holes, languages=panel.languages, judges=panel.judges)
-    file.write_text(json.dumps(pj.audit(lacking, resamples=100).to_dict()))
-    with refused(CollectError, "audit.json", "--pilot"):
-        audited_scores(file, plan)
-    file.write_text("{}")
-    assert audited_scores(file, plan) is None
 
 
 def test_options_of_the_rule_need_until(tmp_path: Path) -> None:

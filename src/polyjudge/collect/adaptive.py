@@ -7,7 +7,6 @@ decisions.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from polyjudge.collect.calls import Call, Remaining, Work, begin
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.runner import Asking, opened, ready, sit
+from polyjudge.collect.runs import read_run
 from polyjudge.collect.store import ADAPTIVE, FILE, damaged, read_meta, write_meta
 from polyjudge.collect.summary import Summary, summarise
 from polyjudge.panel.arrays import Array
@@ -32,8 +32,6 @@ from polyjudge.panel.say import Say, say
 from polyjudge.questions.plan.sequential import Purchase, Sequential, State, forecast, replay_of
 from polyjudge.report.result import Result
 
-Read = Callable[[Path], pd.DataFrame]
-"""The scores of a run folder: task, [system], language, judge, score."""
 Range = tuple[float, float, float]
 """10th percentile, median and 90th percentile of simulated runs."""
 
@@ -167,13 +165,12 @@ class _Part:
 
 
 def collect_until(
-    plan: Plan, folder: str | Path, settings: dict[str, Any], read: Read, asking: Asking | None = None, *,
+    plan: Plan, folder: str | Path, settings: dict[str, Any], asking: Asking | None = None, *,
     tell: Callable[[Say], None] | None = None, **options: Any,
 ) -> Summary:  # fmt: skip
     """Collect until every question is settled, all is bought, or the money is spent. Goes on where it stopped.
 
     settings : of `Sequential`: matters, questions, level, threshold, at_least, first, seed
-    read : reads the scores of the run folder
     tell : called after every look with what it found
     options : of `Asking`, such as max_cost=20
     """
@@ -192,7 +189,7 @@ def collect_until(
                 left = order(Remaining(con, work))
                 if any(left.take(judge.name) for judge in plan.judges):
                     return summary  # a judge set aside, money spent, calls given up
-                scores = tasks.scores(rule, read(folder), purchase.stop)
+                scores = tasks.scores(rule, read_run(folder, every=True).frame, purchase.stop)
                 clusters = None if tasks.clusters is None else tasks.clusters[: purchase.stop]
                 part.state = rule.look(part.state, scores, clusters)
                 so_far = replay_of(rule, part.state, scores, clusters)
@@ -255,30 +252,6 @@ def expected(work: Work, settings: dict[str, Any], judges: pd.DataFrame, pilot: 
         ends = [_range(bought @ judges[c].to_numpy()) for c in ("cost_low", "cost", "cost_high")]
         money = (ends[0][0], ends[1][1], ends[2][2])
     return Expected(looks=rule.looks, whole=whole, calls=_range(bought @ judges["calls"].to_numpy()), money=money)
-
-
-def audited_scores(path: Path, plan: Plan) -> Array | None:
-    """The scores that an audit's JSON remembers, (n, k, m) of the plan's languages and judges; None for other files."""
-    if not path.is_file():
-        return None
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))["calibrator"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    try:
-        cells = np.array(kept["memory"]["cells"], dtype=float)
-        languages, judges = (
-            [list(map(str, kept[axis])).index(part.name) for part in parts]
-            for axis, parts in (("languages", plan.languages), ("judges", plan.judges))
-        )
-        if cells.ndim != 3 or (np.array(kept["counts"]) != len(cells)).any():
-            raise ValueError
-        return cells[:, languages][:, :, judges]
-    except (ValueError, KeyError, TypeError):
-        raise CollectError(
-            f"{clean(path, 200)} does not hold complete scores of the plan's languages and judges. Give the scores "
-            "themselves: --pilot SCORES."
-        ) from None
 
 
 def _asked(plan: Plan) -> dict[str, list[str]]:

@@ -252,12 +252,12 @@ class BatchDesk:
         with tempfile.TemporaryFile(prefix="polyjudge-") as file:
             size = 0
             for i, (call, attempt) in enumerate(self.waiting):
-                question = self.run.question(self.desk, call)
+                asked = self.run.work.question(self.desk.judge, call)
                 custom = f"{batch.token[:12]}-{i}"
-                line = self.api.line(custom, self.asker.body(question.ask))
+                line = self.api.line(custom, self.asker.body(asked.ask))
                 worst = 0.0
                 if self.run.priced:
-                    high = self.run.tokens_of(self.desk, question.ask, call.key.language)[1]
+                    high = self.run.tokens_of(self.desk, asked.ask, call.key.language)[1]
                     worst = self.desk.worst(self.run.work.prices, high, batch=True)
                 full = len(batch.calls) >= (TRIAL if trial else self.api.most) or size + len(line) > self.api.largest
                 if full or not self.run.budget.fits(batch.reserved + worst):
@@ -348,7 +348,7 @@ class BatchDesk:
 
     def _one(self, batch: Batch, call: Call, attempt: int, entry: Any, why: str) -> Answer | Failure:
         run, desk = self.run, self.desk
-        waited = time.time() - batch.created
+        waited, asked = time.time() - batch.created, run.work.question(desk.judge, call)
         try:
             if entry is None or entry.get("error"):
                 text = json.dumps(entry.get("error")) if entry else f"not in the batch's replies {why}"
@@ -360,12 +360,11 @@ class BatchDesk:
             else:
                 desk.status.retries += 1
                 self.waiting.append((call, attempt + 1))
-            gone = why.startswith(GONE) and run.charge_lost(desk, run.question(desk, call).ask, call.key.language)
+            gone = why.startswith(GONE) and run.charge_lost(desk, asked.ask, call.key.language)
             return Failure(call.key, attempt, problem.kind, problem.message, gone or Usage(), waited)
-        question = run.question(desk, call)
-        used = run.charge(desk, reply, question.ask, call.key.language, batch=True)
+        used = run.charge(desk, reply, asked.ask, call.key.language, batch=True)
         again = call.again < run.plan.rubric.reask
-        record = run.read(desk, call, question, reply, used, attempt, again)
+        record = run.read(desk, call, asked, reply, used, attempt, again)
         if isinstance(record, Answer):
             run.order.settle(call, record.score)
         else:

@@ -12,16 +12,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any, NamedTuple, Protocol
 
 from polyjudge.collect.cost import Prices, load_prices
-from polyjudge.collect.items import Aligned, load_items
+from polyjudge.collect.items import Aligned, Item, fingerprint, load_items
+from polyjudge.collect.models import Ask
 from polyjudge.collect.parse import parse
-from polyjudge.collect.plan import Plan
-from polyjudge.collect.prompts import Template, load_templates, parts
+from polyjudge.collect.plan import Judge, Plan
+from polyjudge.collect.prompts import Template, load_templates, parts, render
 from polyjudge.collect.store import KEY, Key, Name, read_meta, write_meta
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
@@ -30,7 +32,25 @@ PATIENCE = 15.0
 """Seconds without progress after which a judge no longer holds the others back."""
 
 
+class Call(NamedTuple):
+    """One question to one judge. `place` is the item's place in the order of the run; `again`: how often its answer
+    could not be read before."""
+
+    place: int
+    key: Key
+    again: int = 0
+
+
 @dataclass(frozen=True)
+class Question:
+    """What is sent for a call, and its prompt and the prompt's hash without any reminder."""
+
+    ask: Ask
+    prompt: str
+    hash: str
+
+
+@dataclass(frozen=True, eq=False)
 class Work:
     """A plan made ready: its items, templates and prices."""
 
@@ -38,6 +58,23 @@ class Work:
     aligned: Aligned
     templates: dict[str, Template]
     prices: Prices
+
+    @cached_property
+    def item(self) -> Callable[[int], Item]:
+        """An item by its place; the latest ones are kept."""
+        return lru_cache(maxsize=64)(self.aligned.item)
+
+    @cached_property
+    def prompt(self) -> Callable[[int, str, str], tuple[str, str, int]]:
+        """By place, language and part: a prompt, its hash, and how much of its beginning all items share. The latest
+        ones are kept, for other judges are asked them too."""
+
+        def made(place: int, language: str, part: str) -> tuple[str, str, int]:
+            template = self.templates[language]
+            text = render(self.plan, template, self.item(place), language, part)
+            return text, fingerprint(text), len(template.shared)
+
+        return lru_cache(maxsize=256)(made)
 
     def parts(self, place: int) -> tuple[str, ...]:
         """The parts of an item that are asked about apart."""
@@ -49,6 +86,18 @@ class Work:
         for repeat, language, part in product(range(plan.repeats), plan.languages, self.parts(place)):
             yield Key(*name, repeat, language.name, judge, part)
 
+    def question(self, judge: Judge, call: Call) -> Question:
+        """What is sent for a call; with the item itself for a judge that is code."""
+        key, item = call.key, self.item(call.place)
+        reminder = self.templates[key.language].reminder
+        prompt, mark, shared = self.prompt(call.place, key.language, key.part)
+        text = f"{prompt}\n{reminder}\n" if call.again and reminder else prompt
+        known: dict[str, str] = {}
+        if judge.code:
+            known = {**item.fields[key.language], "task": key.task, "system": key.system, "language": key.language}
+            known |= {"part": key.part, "requirement": item.requirements[key.language].get(key.part, "")}
+        return Question(Ask(text, shared, call.again, known), prompt, mark)
+
     def size(self, place: int) -> int:
         """How many calls an item has at each judge."""
         return self.plan.repeats * len(self.plan.languages) * len(self.parts(place))
@@ -59,15 +108,6 @@ class Work:
         if self.plan.rubric.kind == "checklist":
             return sum(self.size(place) for place in range(len(self.aligned)))
         return len(self.aligned) * self.size(0)
-
-
-class Call(NamedTuple):
-    """One question to one judge. `place` is the item's place in the order of the run; `again`: how often its answer
-    could not be read before."""
-
-    place: int
-    key: Key
-    again: int = 0
 
 
 def prepare(plan: Plan) -> Work:

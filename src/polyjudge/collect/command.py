@@ -17,8 +17,6 @@ from polyjudge.questions.emit import show
 from polyjudge.questions.plan.command import Questions
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from polyjudge.collect.plan import Plan
     from polyjudge.collect.summary import Summary
     from polyjudge.panel.arrays import Array
@@ -56,7 +54,7 @@ class Adaptive(o.Group):
     guard: Annotated[bool, Option("--guard", help="Allow for failures too rare to have shown.")] = False
     pilot: Annotated[
         str | None,
-        Option(metavar="SCORES", help="With --dry-run --until: earlier scores, or an audit, to simulate the run."),
+        Option(metavar="SCORES", help="With --dry-run --until: earlier scores to simulate the run."),
     ] = None
 
     @property
@@ -148,16 +146,12 @@ def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, **options: A
 
                 return run(plan, output, watch=watch, **options)
             from polyjudge.collect.adaptive import collect_until
-            from polyjudge.collect.runs import read_run
             from polyjudge.panel.say import word
-
-            def read(folder: Path) -> pd.DataFrame:
-                return read_run(folder, every=True).frame
 
             def say_look(look: Say) -> None:
                 print(word(look), file=sys.stderr, flush=True)
 
-            return collect_until(plan, output, settings, read, tell=say_look, watch=watch, **options)
+            return collect_until(plan, output, settings, tell=say_look, watch=watch, **options)
         except KeyboardInterrupt:
             tell(f"stopped. The same command goes on where it stopped ({output}).")
             raise typer.Exit(130) from None
@@ -177,16 +171,12 @@ def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
 
 
 def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:
-    from polyjudge.collect.adaptive import audited_scores
     from polyjudge.read import read_panel
 
     if source is None:
         return None
     if settings is None:
         raise UsageError("--pilot goes with --until settled.")
-    audit = Path(source) / "audit.json" if Path(source).is_dir() else Path(source)
-    if audit.suffix == ".json" and (found := audited_scores(audit, plan)) is not None:
-        return found
     panel = read_panel(source, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
     return panel.scores if panel.system_scores is None else panel.system_scores
 

@@ -9,10 +9,11 @@ there a word is what stands between spaces, cut further only before a letter tha
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -306,19 +307,9 @@ def _spacing(text: str) -> str:
 
 def _wrap(text: str) -> str:
     """Long lines broken at spaces."""
-    out = []
-    for line in text.split("\n"):
-        if len(line) <= WIDTH or _LAID_OUT.match(line):
-            out.append(line)
-            continue
-        first, *words = line.split(" ")
-        out.append(first)
-        for word in words:
-            if out[-1] and len(out[-1]) + 1 + len(word) > WIDTH:
-                out.append(word)
-            else:
-                out[-1] += f" {word}" if out[-1] else word
-    return "\n".join(out)
+    broken = partial(textwrap.fill, width=WIDTH, expand_tabs=False, replace_whitespace=False, break_long_words=False,
+                     break_on_hyphens=False)  # fmt: skip
+    return "\n".join(line if len(line) <= WIDTH or _LAID_OUT.match(line) else broken(line) for line in text.split("\n"))
 
 
 _STRAIGHT = str.maketrans(dict.fromkeys("“”„‟", '"') | dict.fromkeys("‘’‚‛", "'"))

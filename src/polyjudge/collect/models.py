@@ -33,21 +33,21 @@ RETRIED = (408, 409, 425, 429, *range(500, 600))
 PAID = (408, 502, 504, 524)
 """Statuses of a gateway that gave up waiting: who stands behind it may have answered, and charges for it."""
 LARGEST_REPLY = 16_000_000
-SERVICES: dict[str, tuple[str | None, str]] = {
-    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    "openrouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "together": ("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "groq": ("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "fireworks": ("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-    "deepseek": ("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "mistral": ("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "xai": ("https://api.x.ai/v1", "XAI_API_KEY"),
-    "vllm": ("http://localhost:8000/v1", "VLLM_API_KEY"),
-    "sglang": ("http://localhost:30000/v1", "SGLANG_API_KEY"),
-    "ollama": ("http://localhost:11434/v1", "OLLAMA_API_KEY"),
+SERVICES = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "together": "https://api.together.xyz/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "fireworks": "https://api.fireworks.ai/inference/v1",
+    "deepseek": "https://api.deepseek.com/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "xai": "https://api.x.ai/v1",
+    "vllm": "http://localhost:8000/v1",
+    "sglang": "http://localhost:30000/v1",
+    "ollama": "http://localhost:11434/v1",
 }
-"""Provider -> address and the environment variable of its key. `openai-api/NAME/...`: NAME_BASE_URL, NAME_API_KEY."""
+"""Provider -> address; the key is in PROVIDER_API_KEY. `openai-api/NAME/...`: NAME_BASE_URL, NAME_API_KEY."""
 _SENT = {
     "temperature": "temperature", "top_p": "top_p", "seed": "seed", "stop_seqs": "stop", "max_tokens": "max_tokens",
     "frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty", "top_k": "top_k",
@@ -410,16 +410,13 @@ class InspectAsker(Asker):
 def address(judge: Judge, hosts: Sequence[str]) -> tuple[str, str, str | None]:
     """Address, model name and key of a judge. A key goes only to the service it belongs to, to the address the user set
     for it in the environment, or to a host the user named; a server on this machine is asked without a key."""
-    provider, _, model = judge.model.partition("/")
-    home: str | None
-    if provider == "openai-api":
+    name, _, model = judge.model.partition("/")
+    if name == "openai-api":
         name, _, model = model.partition("/")
         if not model or not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name):
             raise CollectError("the model must be openai-api/NAME/model")
-        home, variable = SERVICES.get(name.lower(), (None, ""))[0], f"{name.upper().replace('-', '_')}_API_KEY"
-    else:
-        home, variable = SERVICES[provider]
-    prefix = variable.removesuffix("_API_KEY")
+    home, prefix = SERVICES.get(name.lower()), name.upper().replace("-", "_")
+    variable = f"{prefix}_API_KEY"
     base = judge.base_url or os.environ.get(f"{prefix}_BASE_URL") or home
     if base is None:
         raise CollectError(f"it has no address: give base_url in the plan, or set {prefix}_BASE_URL")

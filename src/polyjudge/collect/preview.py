@@ -21,7 +21,7 @@ from polyjudge.collect.models import Asker, Problem, Reply
 from polyjudge.collect.parse import CUT, REFUSED, parse, refuses
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.prompts import render
-from polyjudge.collect.runner import client_session, question
+from polyjudge.collect.runner import client_session
 from polyjudge.collect.secrets import known_secrets
 from polyjudge.collect.store import FILE, Key, damaged, open_store
 from polyjudge.panel.arrays import Array
@@ -242,7 +242,7 @@ async def _one(work: Work, judge: Judge, asker: Asker, language: str) -> Row:
     """One call in one language; once more without what the service does not know."""
     name = work.aligned.names[0]
     call = Call(0, Key(*name, 0, language, judge.name, work.parts(0)[0]))
-    ask = question(work, judge, call, work.aligned.item(0), {}).ask
+    ask = work.question(judge, call).ask
     notes: list[tuple[str, str]] = []
     for _ in range(3):
         try:

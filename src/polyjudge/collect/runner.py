@@ -18,27 +18,25 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.collect.askers import make_asker
 from polyjudge.collect.batches import BatchDesk
-from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin, prepare
+from polyjudge.collect.calls import Call, InOrder, Order, Question, Remaining, Work, begin, prepare
 from polyjudge.collect.cost import characters, expected_output, learnt_output, tokens, usage
 from polyjudge.collect.desk import Budget, Desk, Limits, Status
-from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.models import Ask, HttpAsker, Problem, Reply, unusable
 from polyjudge.collect.parse import REFUSED, expected_score, parse, refuses
-from polyjudge.collect.plan import Judge, Plan
-from polyjudge.collect.prompts import render
+from polyjudge.collect.plan import Plan
 from polyjudge.collect.secrets import known_secrets
 from polyjudge.collect.store import (
     ADAPTIVE,
     FILE,
     Answer,
     Failure,
-    ItemRow,
     Key,
     Record,
     Usage,
     Writer,
     create_store,
     damaged,
+    item_statement,
     locked,
     meta_statement,
     open_store,
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
 LONGEST_BACKOFF = 60.0
 UNREACHABLE = 3
 """Attempts after which a judge that never answered and whose address nobody answers at is set aside."""
-KEPT_PROMPTS = 256
 KEPT = 15.0
 """Seconds for which a connection is kept for the next call."""
 NO_LOGPROBS, FAILED = "no log-probabilities", "failed"
@@ -152,37 +149,8 @@ def _rare_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is sent for a call, and its prompt and the prompt's hash without any reminder."""
-
-    ask: Ask
-    prompt: str
-    hash: str
-
-
 class Stop(Exception):
     """No further attempt is to be made for this call."""
-
-
-def question(work: Work, judge: Judge, call: Call, item: Item, made: dict[Any, tuple[str, str, int]]) -> Question:
-    """What is sent for a call; with the item itself for a judge that is code. `made`: the latest prompts, which other
-    judges are asked too."""
-    key = call.key
-    template = work.templates[key.language]
-    at = call.place, key.language, key.part
-    if at not in made:
-        prompt = render(work.plan, template, item, key.language, key.part)
-        made[at] = prompt, fingerprint(prompt), len(template.shared)
-        if len(made) > KEPT_PROMPTS:
-            made.pop(next(iter(made)))
-    prompt, mark, shared = made[at]
-    text = f"{prompt}\n{template.reminder}\n" if call.again and template.reminder else prompt
-    known: dict[str, str] = {}
-    if judge.code:
-        known = {**item.fields[key.language], "task": key.task, "system": key.system, "language": key.language}
-        known |= {"part": key.part, "requirement": item.requirements[key.language].get(key.part, "")}
-    return Question(Ask(text, shared, call.again, known), prompt, mark)
 
 
 def _something_came(transport: Any) -> bool:
@@ -237,8 +205,6 @@ class Run:
         self.priced = asking.max_cost is not None
         self.budget = Budget(asking.max_cost, sum(entry["cost"] for entry in used.values()))
         self.jitter = random.Random()
-        self._items: dict[int, Item] = {}
-        self._prompts: dict[Any, tuple[str, str, int]] = {}
         self._noted: set[int] = set()
         self._unsaved: list[tuple[Sequence[Record], asyncio.Future[None]]] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -366,28 +332,14 @@ class Run:
                 return
             self.order.settle(call, score)
 
-    def item(self, place: int) -> Item:
-        """An item; the latest ones are kept."""
-        found = self._items.get(place)
-        if found is None:
-            found = self._items[place] = self.work.aligned.item(place)
-            if len(self._items) > 64:
-                self._items.pop(next(iter(self._items)))
-        return found
-
     def note_item(self, place: int) -> list[Record]:
         """The record of an item that is asked about for the first time in this sitting."""
         if place in self._noted:
             return []
         self._noted.add(place)
-        aligned = self.work.aligned
-        lines = aligned.requirements[place]
-        row = aligned.names[place], place, aligned.groups[place], aligned.clusters[place], lines, aligned.digest(place)
-        return [ItemRow(*row)]
-
-    def question(self, desk: Desk, call: Call) -> Question:
-        """What is sent for a call."""
-        return question(self.work, desk.judge, call, self.item(call.place), self._prompts)
+        found = self.work.aligned
+        facts = found.groups[place], found.clusters[place], found.requirements[place], found.digest(place)
+        return [item_statement(found.names[place], place, *facts)]
 
     def tokens_of(self, desk: Desk, ask: Ask, language: str) -> tuple[float, float]:
         """(expected, most) input tokens of a question."""
@@ -400,7 +352,7 @@ class Run:
         attempt = errors = unread = 0
         while True:
             self._check_stop(desk)
-            asked = self.question(desk, call)
+            asked = self.work.question(desk.judge, call)
             attempt += 1
             got = await self._attempt(desk, call, asked.ask, attempt)
             if isinstance(got, Problem):

@@ -137,18 +137,6 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class ItemRow:
-    """An item that is being asked about."""
-
-    name: Name
-    place: int
-    group: str
-    cluster: str
-    requirements: tuple[tuple[str, str], ...]
-    digests: dict[str, str]
-
-
-@dataclass(frozen=True)
 class Statement:
     """Any other change, made together with the records beside it."""
 
@@ -156,7 +144,7 @@ class Statement:
     values: tuple[Any, ...]
 
 
-Record = Answer | Failure | ItemRow | Statement
+Record = Answer | Failure | Statement
 
 
 def checksum(*values: Any) -> str:
@@ -305,6 +293,15 @@ def meta_statement(key: str, value: Any) -> Statement:
     return Statement("insert or replace into meta values (?, ?, ?)", (key, text, checksum(key, text)))
 
 
+def item_statement(
+    name: Name, place: int, group: str, cluster: str, requirements: Sequence[tuple[str, str]], digests: dict[str, str]
+) -> Statement:
+    """An item that is being asked about."""
+    texts = json.dumps(requirements, ensure_ascii=False), json.dumps(digests)
+    return Statement("insert or replace into items values (?, ?, ?, ?, ?, ?, ?, ?)",
+                     (*name, place, group, cluster, *texts))  # fmt: skip
+
+
 def write_meta(con: sqlite3.Connection, key: str, value: Any) -> None:
     """Keep a value in the meta table."""
     change = meta_statement(key, value)
@@ -451,14 +448,6 @@ class Writer:
             kept = (*record.key, record.attempt, record.kind, _clean(record.error), _clean(record.answer))
             row = (*kept, *record.usage, record.latency, time.time())
             self._con.execute(f"insert into errors values (null{', ?' * 18})", row)
-        elif isinstance(record, ItemRow):
-            self._con.execute(
-                "insert into items values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set place = excluded.place, "
-                "grp = excluded.grp, cluster = excluded.cluster, requirements = excluded.requirements, "
-                "digests = excluded.digests",
-                (*record.name, record.place, record.group, record.cluster,
-                 json.dumps(record.requirements, ensure_ascii=False), json.dumps(record.digests)),
-            )  # fmt: skip
         else:
             self._con.execute(record.sql, record.values)
 

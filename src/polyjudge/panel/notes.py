@@ -121,7 +121,6 @@ WORDS: dict[str, Template] = {
     "worth.upper-bound": "Noise of the labels counts as a shared error: the correlation is an upper bound.",
     "btl.endless": "In {language}, {judge} wins or loses every comparison: its strength has no finite value, only its "
     "place in the order counts.",
-    "btl.one-stratum": "The panel has no task groups, so there is one stratum and its discrimination is one.",
     "uncertainty.no-band": "In many resamples of the tasks a cell has no spread at all, so the band has no bound.",
     "uncertainty.constant-cells": "{constant} of {cells} cells have the same deviation in every task, so they have no "
     "interval; they are judged by the sign test.",

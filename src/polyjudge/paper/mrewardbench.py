@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau
 from polyjudge.panel.arrays import Array, tie_gap
@@ -221,7 +220,7 @@ def _anchor(spec: dict[str, Any], anchor: HumanAnchor, drawn: bool) -> dict[str,
         f"agreement is {total['raw']} before and {total['calibrated']} of {rows} after. Retracted by the authors "
         f"(docs/RELEASE_AUDIT.md)."
     )
-    change = f"{anchor.interval('gain')[0]:.1%} ({total['changed']} of {rows} decisions changed)"
+    change = f"{anchor.intervals['gain'][0]:.1%} ({total['changed']} of {rows} decisions changed)"
     artefact = Answer(None, kind="artefact", basis=basis, reading=why, scatter=_tips(total) if drawn else 0.0)
     overall: dict[str, Answer] = {}
     for name, key, instead in (
@@ -231,7 +230,7 @@ def _anchor(spec: dict[str, Any], anchor: HumanAnchor, drawn: bool) -> dict[str,
     ):
         ends = (name if name == "gain" else f"{name}_agreement", f"{name}_ci_low", f"{name}_ci_high")
         more = Answer(None, basis=basis) if name == "raw" else replace(artefact, corrected=instead)
-        overall |= {end: replace(more, value=x) for end, x in zip(ends, anchor.interval(key), strict=True)}
+        overall |= {end: replace(more, value=x) for end, x in zip(ends, anchor.intervals[key], strict=True)}
     by_language = []
     for language, row in zip(sorted(table), spec["by_language"], strict=True):
         mine = table[row["language"]]
@@ -273,7 +272,7 @@ def _scatter(external: External | None, anchor: HumanAnchor | None) -> dict[str,
 
 
 def _rate(anchor: HumanAnchor, name: str) -> str:
-    rate, low, high = anchor.interval(name)
+    rate, low, high = anchor.intervals[name]
     return f"{rate:.1%} [{low:.1%}, {high:.1%}]"
 
 
@@ -328,11 +327,11 @@ class HumanAnchor(Result):
     sign: a margin of 0 became about 1e-17), `counted` (those of them that were then counted as agreement), `shifted`
     (margins that moved by more than the tolerance: items that lack a judge's score, so that I1 does not bind),
     `changed` (decisions that changed by more than the tolerance).
-    `intervals` has rate, low and high of each agreement and gain: bootstrap over items inside language and subset.
+    `intervals`: rate, low and high of each agreement and gain: bootstrap over items inside language and subset.
     """
 
     by_language: pd.DataFrame
-    intervals: pd.DataFrame
+    intervals: dict[str, tuple[float, float, float]]
     strata: dict[str, int]
     """Sampled items of each subset, over all languages."""
     tolerance: float
@@ -341,11 +340,6 @@ class HumanAnchor(Result):
     published_draws: dict[str, Array]
     """Agreement as published in every resample: raw, cbc, gain."""
     proof: str = PROOF
-
-    def interval(self, name: str) -> tuple[float, float, float]:
-        """Rate, low and high of one row of `intervals`."""
-        row = self.intervals.loc[self.intervals["quantity"] == name, ["rate", "low", "high"]].to_numpy(float)[0]
-        return float(row[0]), float(row[1]), float(row[2])
 
 
 def draw_sample(panel: Panel, per_language: int = 100, seed: int = 107) -> pd.DataFrame:
@@ -399,26 +393,24 @@ def human_anchor(sample: pd.DataFrame, languages: list[str], resamples: int = 10
     table = facts.groupby("language").sum().loc[languages]
     table.loc["all"] = table.sum()
     table = table.astype(np.int64).reset_index()
+    # Items with replacement inside each language and subset, as sampled.
     strata = np.asarray(sample.groupby(["language", "subset"]).ngroup(), dtype=np.int64)
-    intervals, draws = _intervals(facts, strata, resamples, seed)
+    flags = facts[["raw_published", "calibrated_published", "raw", "calibrated"]].astype(float)
+    rates = pd.DataFrame(strata_draws(strata, resamples, seed) @ flags.to_numpy() / len(flags), columns=flags.columns)
+    rates = pd.concat([flags.mean().to_frame().T, rates])
+    rates = rates.assign(
+        gain_published=rates["calibrated_published"] - rates["raw_published"], gain=rates["calibrated"] - rates["raw"]
+    )
+    each = {name: column.to_numpy() for name, column in rates.items()}  # the sample itself, then the draws
     return HumanAnchor(
         by_language=table,
-        intervals=intervals,
+        intervals={str(name): (float(x[0]), *summary(x[1:])[1:]) for name, x in each.items()},
         strata={str(k): int(v) for k, v in sample["subset"].value_counts().items()},
         tolerance=GAP,
         resamples=resamples,
         seed=seed,
-        published_draws={"raw": draws[:, 0], "cbc": draws[:, 1], "gain": draws[:, 1] - draws[:, 0]},
+        published_draws={
+            short: each[f"{name}_published"][1:]
+            for short, name in (("raw", "raw"), ("cbc", "calibrated"), ("gain", "gain"))
+        },
     )
-
-
-def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], resamples: int, seed: int) -> tuple[pd.DataFrame, Array]:
-    """Percentile intervals, and the draws: items with replacement inside each language and subset, as sampled."""
-    names = ["raw_published", "calibrated_published", "raw", "calibrated"]
-    flags = facts[names].to_numpy(float)
-    draws = strata_draws(strata, resamples, seed) @ flags / len(flags)
-    rates: Array = flags.mean(axis=0)
-    rows = [(name, rates[i], *np.percentile(draws[:, i], [2.5, 97.5])) for i, name in enumerate(names)]
-    for name, a, b in (("gain_published", 0, 1), ("gain", 2, 3)):
-        rows.append((name, rates[b] - rates[a], *np.percentile(draws[:, b] - draws[:, a], [2.5, 97.5])))
-    return pd.DataFrame(rows, columns=["quantity", "rate", "low", "high"]), draws

@@ -8,25 +8,19 @@ import pandas as pd
 from polyjudge.estimate.resample import percentile_limits, tracked_draws
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.records import long_table
 from polyjudge.panel.say import Say, say
-from polyjudge.paper.methods.btl import FARTHEST, fit_btl, pair_counts, strata_of
+from polyjudge.paper.methods.btl import FARTHEST, fit_btl, pair_counts
 from polyjudge.report.result import Result
 
 
 class Pairwise(Result):
-    """Strengths (log odds of scoring an item higher, summing to zero in a language) and discriminations by stratum.
+    """Strengths: log odds of scoring an item higher, summing to zero in a language.
 
-    `table`: language, judge, strength, low, high, comparisons (items x other judges). `strata`: language, stratum,
-    discrimination (geometric mean one), low, high. A strength is an order of severity or of favour, not of quality.
+    `table`: language, judge, strength, low, high, comparisons (items x other judges). A strength is an order of
+    severity or of favour, not of quality.
     """
 
     table: pd.DataFrame
-    strata: pd.DataFrame
-    ties: float
-    """Share of the comparisons that are ties; they count as half a win for both judges."""
-    missing: float
-    """Share of the comparisons left out because a margin is missing."""
     resamples: int
     seed: int
     notes: tuple[Say, ...]
@@ -50,39 +44,14 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
         for block in tracked_draws(len(panel.tasks), resamples, seed, panel.cluster)
     ]
     units = len(np.unique(panel.cluster))
-    bounds = [
-        percentile_limits(whole[part][0], np.concatenate([d[part] for d in drawn]), units, 0.95) for part in (0, 1)
-    ]
-    k, m = len(panel.languages), len(panel.judges)
-    names = strata_of(panel)[1]
-    i, j = np.triu_indices(m, 1)
-    share = np.zeros((k, m))
-    np.add.at(share.T, i, counts[1][0].sum(axis=1).T)
-    np.add.at(share.T, j, counts[1][0].sum(axis=1).T)
-    (low, high), of_strata = bounds
-    table = panel.long(strength=whole[0], low=low, high=high, comparisons=share.round().astype(np.int64))
-    axes = {"language": panel.languages, "stratum": names}
-    sharp = dict(zip(("discrimination", "low", "high"), map(np.exp, (whole[1], *of_strata)), strict=True))
-    strata = long_table(axes, **sharp)
+    low, high = percentile_limits(whole[0][0], np.concatenate([strength for strength, _ in drawn]), units, 0.95)
+    pairs = np.stack(np.triu_indices(len(panel.judges), 1))
+    of_judge = (pairs[..., None] == np.arange(len(panel.judges))).any(axis=0)  # (pairs, m)
+    comparisons = (counts[1][0].sum(axis=1) @ of_judge).round().astype(np.int64)
+    table = panel.long(strength=whole[0], low=low, high=high, comparisons=comparisons)
     notes = []
     endless = table[table["strength"].abs() >= FARTHEST - 1]
     if len(endless):
         first = endless.iloc[0]
         notes.append(say("btl.endless", language=first["language"], judge=first["judge"]))
-    if len(names) == 1:
-        notes.append(say("btl.one-stratum"))
-        strata[["low", "high"]] = np.nan
-    diff = panel.scores[:, :, i] - panel.scores[:, :, j]
-    weight = np.broadcast_to(panel.weights[:, None, None], diff.shape)
-    there = ~np.isnan(diff)
-    compared = weight[there].sum()
-    ties = weight[there & (np.abs(np.where(there, diff, 1.0)) <= panel.tie_gap)].sum()
-    return Pairwise(
-        table=table,
-        strata=strata,
-        ties=float(ties / compared),
-        missing=float(1 - compared / weight.sum()),
-        resamples=resamples,
-        seed=seed,
-        notes=tuple(notes),
-    )
+    return Pairwise(table=table, resamples=resamples, seed=seed, notes=tuple(notes))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import digamma, stdtrit
 
@@ -61,20 +60,17 @@ class Information(Result):
     q: int
     permutations: int
     level: float
-    by_judge: pd.DataFrame
-    """Debiased value of each judge, with t interval over tasks."""
     notes: tuple[Say, ...]
 
 
 def information(
-    panel: Panel, *, permutations: int = 500, q: int = 2, level: float = 0.95, seed: int = 7, tolerance: bool = False
+    panel: Panel, *, permutations: int = 500, q: int = 2, level: float = 0.95, seed: int = 7
 ) -> Information:
     """Information between score and language inside (task, judge) slices of replicate-level scores.
 
     q : the nearest neighbour of the same label that sets the distance
-    tolerance : count distances that differ by rounding only as equal. Off by default, because the published figure
-        compares them exactly and so misses some ties; `with_tolerance` gives the debiased value with them
 
+    Distances are compared exactly, as in the published figure, which so misses some ties.
     The cost is bounded whatever the panel: beyond the limits above tasks and replicates are drawn at random, `notes`
     says so, and `low`, `high` then allow for the choice of tasks too.
     """
@@ -86,7 +82,7 @@ def information(
     chosen, kept = _sample(panel, permutations, seed)
     rows = single[chosen][..., kept].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
     labels = np.repeat(np.arange(k), len(kept))
-    slices = Slices(rows, labels, q, (panel.tie_gap,) if tolerance else (0.0, panel.tie_gap))
+    slices = Slices(rows, labels, q, (0.0, panel.tie_gap))
     values, nulls = slices.value(), slices.permuted(permutations, seed)
     observed, null = values[0], nulls[0]
     if not slices.points.any():
@@ -102,7 +98,7 @@ def information(
     total, null_total = float(average(observed)), average(null)
     difference = total - null_total
     low, high = np.quantile(difference, [(1 - level) / 2, (1 + level) / 2])
-    judges, (task_low, task_high) = _over_tasks(panel, gain, has, panel.weights[chosen], panel.cluster[chosen], level)
+    task_low, task_high = _over_tasks(gain.reshape(-1, m), has.reshape(-1, m), panel, chosen, level)
     if len(chosen) < n or len(kept) < len(panel.replicates):
         low, high = min(low, task_low), max(high, task_high)
     debiased = total - float(null_total.mean())
@@ -123,28 +119,22 @@ def information(
         q=q,
         permutations=permutations,
         level=level,
-        by_judge=judges,
         notes=tuple(notes),
     )
 
 
 def _over_tasks(
-    panel: Panel, gain: Array, has: NDArray[np.bool_], units: Array, cluster: NDArray[np.int64], level: float
-) -> tuple[pd.DataFrame, tuple[float, float]]:
-    """Each judge's value with its interval over tasks, and the interval of the value over all judges."""
-    m = len(panel.judges)
-    full = has.reshape(-1, m).all(axis=1)  # tasks with a value for every judge
+    gain: Array, has: NDArray[np.bool_], panel: Panel, chosen: NDArray[np.int64], level: float
+) -> tuple[float, float]:
+    """The interval over tasks of the value over all judges."""
+    full = has.all(axis=1)  # tasks with a value for every judge
     if full.sum() < 2:
         raise PanelError("Fewer than two tasks have replicates for every judge, so information has no interval.")
-    clusters = np.unique(cluster[full], return_inverse=True)[1]
-    per_task, unit = by_cluster(gain.reshape(-1, m)[full], units[full], clusters)
-    quantile = stdtrit(len(unit) - 1, (1 + level) / 2)
-    mean, se = mean_and_se(per_task, unit)
-    half = quantile * se
-    overall, overall_se = mean_and_se(per_task.mean(axis=1)[:, None], unit)
-    reach = float(quantile * overall_se[0])
-    columns = {"judge": panel.judges, "debiased": mean, "se": se, "low": mean - half, "high": mean + half}
-    return pd.DataFrame(columns), (float(overall[0]) - reach, float(overall[0]) + reach)
+    clusters = np.unique(panel.cluster[chosen][full], return_inverse=True)[1]
+    per_task, unit = by_cluster(gain[full], panel.weights[chosen][full], clusters)
+    mean, se = mean_and_se(per_task.mean(axis=1)[:, None], unit)
+    reach = float(stdtrit(len(unit) - 1, (1 + level) / 2) * se[0])
+    return float(mean[0]) - reach, float(mean[0]) + reach
 
 
 def _single_scores(panel: Panel) -> Array:

@@ -69,13 +69,11 @@ def pair_counts(panel: Panel, weights: Array) -> tuple[Array, Array]:
     return wins, total
 
 
-def fit_btl(
-    wins: Array, total: Array, start: tuple[Array, Array] | None = None, common: bool = False
-) -> tuple[Array, Array]:
+def fit_btl(wins: Array, total: Array, start: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
     """Maximum likelihood for stacks of counts (..., s, pairs): strengths (..., m) and log discriminations (..., s).
 
-    `start` broadcasts to the result. `common` fixes every discrimination at one: the plain Bradley-Terry model.
-    Strengths that the counts do not identify stay at their start; infinite ones stop at `FARTHEST`.
+    `start` broadcasts to the result. Strengths that the counts do not identify stay at their start; infinite ones stop
+    at `FARTHEST`.
 
     Where strata contradict each other the likelihood has several peaks, one for each stratum that could lead. So a fit
     with unequal discriminations is tried from each stratum's own strengths too, and the highest peak is taken.
@@ -86,9 +84,9 @@ def fit_btl(
     strength, sharpness = (np.zeros((len(w), size)) for size in (m, s))
     if start is not None:
         strength[:] = np.broadcast_to(start[0], (*lead, m)).reshape(-1, m)
-        sharpness[:] = 0.0 if common else np.broadcast_to(start[1], (*lead, s)).reshape(-1, s)
-    value = _climb(strength, sharpness, w, t, common or s == 1)
-    if not common and s > 1:
+        sharpness[:] = np.broadcast_to(start[1], (*lead, s)).reshape(-1, s)
+    value = _climb(strength, sharpness, w, t, s == 1)
+    if s > 1:
         unequal = np.flatnonzero(np.abs(sharpness).max(axis=1) > UNEQUAL)
         for leader in range(s) if len(unequal) else ():
             lean = np.full((len(unequal), s), -LEAN / (s - 1))
