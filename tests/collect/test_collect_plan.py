@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from polyjudge.collect import load_plan, parse_plan
-from polyjudge.collect.calls import InOrder, Remaining, prepare
+from polyjudge.collect.calls import Order, Remaining, prepare
 from polyjudge.collect.cost import characters, load_prices
 from polyjudge.collect.cost import tokens as count_tokens
 from polyjudge.collect.items import Item, load_items
@@ -302,7 +302,7 @@ def test_pairs_are_rated_apart_and_blind(tmp_path: Path) -> None:
 def test_any_prefix_of_the_order_is_balanced(tmp_path: Path) -> None:
     work = prepare(parse_plan(plan_of(tmp_path, repeats=2, lead=1), tmp_path))
     con = create_store(tmp_path)
-    order = InOrder(Remaining(con, work))
+    order = Order(Remaining(con, work))
     calls = []
     turn = 0
     while len(calls) < 3 * 2 * 2 * 2 * 2:
@@ -322,7 +322,7 @@ def test_any_prefix_of_the_order_is_balanced(tmp_path: Path) -> None:
 def test_a_judge_ahead_of_the_slowest_waits(tmp_path: Path) -> None:
     work = prepare(parse_plan(plan_of(tmp_path, lead=1), tmp_path))
     con = create_store(tmp_path)
-    order = InOrder(Remaining(con, work))
+    order = Order(Remaining(con, work))
     taken = [order.take("b") for _ in range(8)]
     assert not any(isinstance(call, bool) for call in taken)
     assert order.take("b") is True  # two items ahead
@@ -413,13 +413,21 @@ def test_the_live_view_shows_every_judge() -> None:
         ),
         Status(judge="\x1b[31mdead", total=100, aside="no key", cost=None),
     ]
-    judges[0].started -= 10
     file = Terminal()
     with watching(file) as watch:
         assert watch is not None
         watch(judges)
     text = file.getvalue()
-    for words in ("quick", "50/100", "5.0", "12.6k", "$1.50", "10 s", "set aside", "\\x1b[31mdead"):
+    for words in (
+        "quick",
+        "50/100",
+        "1 failed",
+        "3 asked again",
+        "12,600 tokens",
+        "$1.50",
+        "\\x1b[31mdead",
+        "set aside",
+    ):
         assert words in text
     from polyjudge.collect.live import progress_lines
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.collect.calls import Call, Remaining, Work, begin
+from polyjudge.collect.calls import Order, Remaining, Work, begin
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.runner import Asking, opened, ready, sit
 from polyjudge.collect.runs import read_run
@@ -47,26 +47,6 @@ class Expected(Result):
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"look": range(1, len(self.looks) + 1), "tasks": self.looks})
-
-
-class InLook:
-    """The calls of one purchase, task by task in the order of the rule, through all cells that are needed."""
-
-    def __init__(self, remaining: Remaining, places: Sequence[int], cells: set[tuple[str, str, str]]) -> None:
-        def wanted(call: Call) -> bool:
-            return (call.key.system, call.key.language, call.key.judge) in cells
-
-        judges = [judge.name for judge in remaining.work.plan.judges]
-        self._calls: dict[str, Iterator[Call]] = {j: filter(wanted, remaining.of(j, places)) for j in judges}
-
-    def take(self, judge: str) -> Call | bool:
-        return next(self._calls[judge], False)
-
-    def settle(self, call: Call, score: float | None) -> None:
-        """Nothing waits for an answer inside a look."""
-
-    def leave(self, judge: str) -> None:
-        self._calls[judge] = iter(())
 
 
 class _Tasks:
@@ -184,7 +164,7 @@ def collect_until(
         for part in parts:
             rule = part.rule
             while (purchase := rule.next(part.state)) is not None:
-                order = partial(InLook, places=tasks.places(purchase), cells=tasks.cells(rule, purchase))
+                order = partial(Order, places=tasks.places(purchase), cells=tasks.cells(rule, purchase))
                 summary = sit(con, folder, work, asking, order)
                 left = order(Remaining(con, work))
                 if any(left.take(judge.name) for judge in plan.judges):

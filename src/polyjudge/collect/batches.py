@@ -366,7 +366,7 @@ class BatchDesk:
         again = call.again < run.plan.rubric.reask
         record = run.read(desk, call, asked, reply, used, attempt, again)
         if isinstance(record, Answer):
-            run.order.settle(call, record.score)
+            run.order.settle(call)
         else:
             desk.status.retries += 1
             self.waiting.append((call._replace(again=call.again + 1), attempt + 1))

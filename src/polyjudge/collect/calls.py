@@ -1,10 +1,8 @@
 """Which calls of a plan remain, and in which order they are made.
 
-    Remaining(con, work)    which calls have no answer in the store
-    Order                   which of them comes next for a judge (`InOrder`: item by item, so any prefix is balanced)
-    runner                  asks them and stores what comes back
-
-Another order (one that stops early, or follows what was learnt) is another class with `take`, `settle` and `leave`.
+Remaining(con, work)    which calls have no answer in the store
+Order                   which of them comes next for a judge: item by item, so any prefix is balanced
+runner                  asks them and stores what comes back
 """
 
 from __future__ import annotations
@@ -12,11 +10,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from polyjudge.collect.cost import Prices, load_prices
 from polyjudge.collect.items import Aligned, Item, fingerprint, load_items
@@ -176,32 +174,29 @@ class Remaining:
         yield from (Call(place, key, again.get(key, 0)) for key in keys if key not in done)
 
 
-class Order(Protocol):
-    """Which call comes next."""
+class Order:
+    """Item by item, inside an item through all languages and judges, so that what has been paid for at any moment is a
+    balanced panel and few items beyond it: a judge waits when it is `lead` items ahead of the slowest. One that does
+    not move (a call hangs) holds nobody back.
+
+    With `places` of items and `cells` (system, language, judge) only their calls, in that order, and nobody waits.
+    """
+
+    def __init__(
+        self, remaining: Remaining, places: Sequence[int] | None = None, cells: Container[tuple[str, str, str]] = ()
+    ) -> None:
+        def wanted(call: Call) -> bool:
+            return places is None or (call.key.system, call.key.language, call.key.judge) in cells
+
+        plan = remaining.work.plan
+        self._calls = {judge.name: filter(wanted, remaining.of(judge.name, places)) for judge in plan.judges}
+        self._heads: dict[str, Call | None] = {judge: next(calls, None) for judge, calls in self._calls.items()}
+        self._moved = dict.fromkeys(self._calls, time.monotonic())
+        self._lead = plan.lead if places is None else None
+        self._apart = {judge.name for judge in plan.judges if judge.batch}
 
     def take(self, judge: str) -> Call | bool:
         """The judge's next call; True: none yet, wait; False: none any more."""
-
-    def settle(self, call: Call, score: float | None) -> None:
-        """A call has its answer, or was given up in this sitting (score None)."""
-
-    def leave(self, judge: str) -> None:
-        """A judge makes no more calls in this sitting."""
-
-
-class InOrder:
-    """Item by item, inside an item through all languages and judges, so that what has been paid for at any moment is a
-    balanced panel and few items beyond it: a judge waits when it is `lead` items ahead of the slowest. One that does
-    not move (a call hangs) holds nobody back."""
-
-    def __init__(self, remaining: Remaining) -> None:
-        plan = remaining.work.plan
-        self._calls = {judge.name: remaining.of(judge.name) for judge in plan.judges}
-        self._heads: dict[str, Call | None] = {judge: next(calls, None) for judge, calls in self._calls.items()}
-        self._moved = dict.fromkeys(self._calls, time.monotonic())
-        self._lead, self._apart = plan.lead, {judge.name for judge in plan.judges if judge.batch}
-
-    def take(self, judge: str) -> Call | bool:
         head = self._heads.get(judge)
         if head is None:
             return False
@@ -211,10 +206,12 @@ class InOrder:
         self._moved[judge] = time.monotonic()
         return head
 
-    def settle(self, call: Call, score: float | None) -> None:
+    def settle(self, call: Call) -> None:
+        """A call has its answer, or was given up in this sitting."""
         self._moved[call.key.judge] = time.monotonic()
 
     def leave(self, judge: str) -> None:
+        """A judge makes no more calls in this sitting."""
         self._heads[judge] = None
 
     def _floor(self) -> float:

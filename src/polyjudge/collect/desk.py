@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from polyjudge.collect.cost import Learnt, Prices
 from polyjudge.collect.models import Asker
@@ -39,7 +39,6 @@ class Status:
     note: str | None = None
     last: str | None = None
     """Its last error."""
-    started: float = field(default_factory=time.monotonic)
 
 
 class Limits:

@@ -426,10 +426,7 @@ def address(judge: Judge, hosts: Sequence[str]) -> tuple[str, str, str | None]:
             raise CollectError(f"there is no key: set {variable}")
         return base.rstrip("/"), model, key
     if key is not None and not is_loopback(base):
-        raise CollectError(
-            f"the plan sends it to {clean(host_of(base), 100)}, which you did not name for {variable}. If you trust "
-            f"that host with the key: --send-key {variable}={clean(host_of(base), 100)}, or set {prefix}_BASE_URL"
-        )
+        raise _stranger(base, variable, f", or set {prefix}_BASE_URL")
     return base.rstrip("/"), model, None
 
 
@@ -447,10 +444,15 @@ def _no_strangers(judge: Judge, model: str, hosts: Sequence[str]) -> None:
     found = re.findall(r"https?://[^\s\"'\\]+", json.dumps([judge.base_url, judge.model_args, judge.settings]))
     for url in found:
         if not allowed(variable, url, None, hosts):
-            raise CollectError(
-                f"the plan sends it to {clean(host_of(url), 100)}, which you did not name. If you trust that host with "
-                f"the key: --send-key {variable}={clean(host_of(url), 100)}"
-            )
+            raise _stranger(url, variable)
+
+
+def _stranger(url: str, variable: str, more: str = "") -> CollectError:
+    host = clean(host_of(url), 100)
+    return CollectError(
+        f"the plan sends it to {host}, which you did not name for {variable}. If you trust that host with the key: "
+        f"--send-key {variable}={host}{more}"
+    )
 
 
 async def _read(response: Any, most: int | None) -> bytes:

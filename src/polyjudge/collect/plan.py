@@ -437,14 +437,9 @@ def _explain(error: ValidationError) -> str:
         return f"{head or 'The plan'}: unknown key {key}. See docs/collect.md for the keys that are known there."
     if kind == "missing":
         return f"{head or 'The plan'} lacks {key}."
-    words = {
-        "literal_error": f"must be {first.get('ctx', {}).get('expected', 'one of the known words')}",
-        "model_type": "must be a mapping of keys to values", "dict_type": "must be a mapping",
-        "string_type": "must be a text", "int_type": "must be a whole number", "bool_type": "must be true or false",
-        "float_type": "must be a number", "tuple_type": "must be a list",
-        "too_short": "must be a list with at least one entry",
-    }  # fmt: skip
-    what = words.get(kind, first["msg"].removeprefix("Value error, ").removeprefix("Input should be ").rstrip("."))
+    mapping, many = "must be a mapping of keys to values", "must be a list with at least one entry"
+    words = {"model_type": mapping, "dict_type": mapping, "tuple_type": many, "too_short": many}
+    what = words.get(kind, first["msg"].removeprefix("Value error, ").replace("Input should be", "must be").rstrip("."))
     if where.endswith("model") and kind == "string_pattern_mismatch":
         what = "must be provider/model, such as openai/gpt-4o, or python:package.module:function"
     elif where.endswith("base_url") and kind == "string_pattern_mismatch":

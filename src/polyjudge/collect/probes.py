@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 
 from polyjudge.collect.damage import DAMAGE, PLACEBO, Source, damaged, graphemes, padded, placebo, plea
+from polyjudge.collect.store import storable
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.files import atomic_write
 from polyjudge.panel.labels import clean
@@ -101,7 +102,7 @@ def versions_of(
         if len(long) > tasks:  # one more than asked for: the last needs the answer to another task
             break
         found = rows_of(names[i])
-        texts[names[i]] = {where: _text(row[response]) for where, row in found.items()}
+        texts[names[i]] = {where: storable(str(row[response])) for where, row in found.items()}
         if long_enough(texts[names[i]].values()):
             long[names[i]] = found
         else:
@@ -188,15 +189,10 @@ def _by_task(
                 raise CollectError(
                     f"Item {number} has no {column!r}. Name the columns: --task, --language, --response."
                 )
-        by_language = table.setdefault(_text(row[task]), {})
-        by_language.setdefault(_text(row[language]), row)
+        by_language = table.setdefault(storable(str(row[task])), {})
+        by_language.setdefault(storable(str(row[language])), row)
     every = {where for by_language in table.values() for where in by_language}
     return {name: by_language for name, by_language in table.items() if set(by_language) == every}
-
-
-def _text(value: Any) -> str:
-    """Text that every encoding of Unicode can hold: half a surrogate pair becomes the replacement character."""
-    return str(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def long_enough(texts: Iterable[str]) -> bool:

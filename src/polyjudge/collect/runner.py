@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.collect.askers import make_asker
 from polyjudge.collect.batches import BatchDesk
-from polyjudge.collect.calls import Call, InOrder, Order, Question, Remaining, Work, begin, prepare
+from polyjudge.collect.calls import Call, Order, Question, Remaining, Work, begin, prepare
 from polyjudge.collect.cost import characters, expected_output, learnt_output, tokens, usage
 from polyjudge.collect.desk import Budget, Desk, Limits, Status
 from polyjudge.collect.models import Ask, HttpAsker, Problem, Reply, unusable
@@ -116,9 +116,8 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def sit(
-    con: sqlite3.Connection, folder: Path, work: Work, asking: Asking,
-    order: Callable[[Remaining], Order] | None = None,
-) -> Summary:  # fmt: skip
+    con: sqlite3.Connection, folder: Path, work: Work, asking: Asking, order: Callable[[Remaining], Order] = Order
+) -> Summary:
     """One sitting: ask what remains, in the order of the plan or in another. The store is read on a connection of its
     own while the writer writes."""
     ended: dict[str, Any] = {}
@@ -128,25 +127,17 @@ def sit(
         with closing(open_store(folder)) as reader, closing(Writer(con)) as writer:
             with damaged(folder / FILE):
                 remaining = Remaining(reader, work)
-                run = Run(work, remaining, (order or InOrder)(remaining), writer, reader, asking)
-            with _rare_garbage_collection():
+                run = Run(work, remaining, order(remaining), writer, reader, asking)
+            often = gc.get_threshold()
+            gc.set_threshold(100_000, 20, 20)  # else it takes a fifth of the time of a call
+            try:
                 ended = asyncio.run(run.go())
+            finally:
+                gc.set_threshold(*often)
     from polyjudge.collect.summary import summarise  # pandas; the first call does not wait for it
 
     with damaged(folder / FILE):
         return summarise(con, folder, ended)
-
-
-@contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """Collect garbage less often while calls are made: it takes a fifth of the time of a call otherwise, most of it on
-    the objects of the imported packages."""
-    before = gc.get_threshold()
-    gc.set_threshold(100_000, 20, 20)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class Stop(Exception):
@@ -327,10 +318,10 @@ class Run:
                 return
             try:
                 async with shared or nullcontext():
-                    score = await self._ask(desk, call)
+                    await self._ask(desk, call)
             except Stop:
                 return
-            self.order.settle(call, score)
+            self.order.settle(call)
 
     def note_item(self, place: int) -> list[Record]:
         """The record of an item that is asked about for the first time in this sitting."""
@@ -347,8 +338,8 @@ class Run:
         middle, _, high = tokens(characters(text, self._codes[language]), desk.judge.model)
         return middle, high
 
-    async def _ask(self, desk: Desk, call: Call) -> float | None:
-        """Ask until there is an answer or the call is given up. Returns its score."""
+    async def _ask(self, desk: Desk, call: Call) -> None:
+        """Ask until there is an answer or the call is given up."""
         attempt = errors = unread = 0
         while True:
             self._check_stop(desk)
@@ -361,14 +352,14 @@ class Run:
                 errors += 1
                 if not self._try_again(desk, call, got, errors):
                     await self._skip(desk, call, asked, got, attempt)
-                    return None
+                    return
                 await self.back_off(desk, errors, got.retry_after)
                 continue
             again = unread < self.plan.rubric.reask
             record = self.read(desk, call, asked, *got, attempt, again)
             await self.save([*self.note_item(call.place), record])
             if isinstance(record, Answer):
-                return record.score
+                return
             unread += 1
             desk.status.retries += 1
             call = call._replace(again=call.again + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,7 +152,7 @@ def _scores(
         rows = _verdicts(answers, items, rubric["calls"])
         return (rows if group == TYPE else _percent(rows)), (0.0, 100.0)
     if names and group == TYPE:
-        return _by_criterion(answers, names), (float(low), float(high))
+        return _each(answers, [[(name,) for name in names]] * len(answers), [TYPE]), (float(low), float(high))
     return answers[[*KEYS, "item", "score"]], (float(low), float(high))
 
 
@@ -255,27 +256,24 @@ def _orders(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _verdicts(answers: pd.DataFrame, items: dict[Any, Any], calls: str) -> pd.DataFrame:
     """One row for each requirement: 100, 0 or NaN."""
-    rows: list[tuple[Any, ...]] = []
-    columns = [*KEYS, "item", "part", "score", "detail"]
-    for *key, item, part, score, detail in answers[columns].itertuples(index=False):
-        lines = items[(key[0], key[1], item)][2]
-        if calls == "each":
-            rows.append((*key, item, part, dict(lines)[part], score))
-            continue
-        verdicts = json.loads(detail) if detail else [None] * len(lines)
-        for line, v in zip(lines, verdicts, strict=True):
-            rows.append((*key, item, *line, None if v is None else 100.0 * v))
-    frame = pd.DataFrame(rows, columns=[*KEYS, "item", "requirement", TYPE, "score"])
-    return frame.astype({"score": float})
+    if calls == "each":
+        found = answers.rename(columns={"part": "requirement"})
+        keys = zip(answers["task"], answers["system"], answers["item"], answers["part"], strict=True)
+        found[TYPE] = [dict(items[tuple(key)][2])[part] for *key, part in keys]
+        return found[[*KEYS, "item", "requirement", TYPE, "score"]]
+    names = [items[key][2] for key in zip(answers["task"], answers["system"], answers["item"], strict=True)]
+    frame = _each(answers, names, ["requirement", TYPE])
+    return frame.assign(score=100.0 * frame["score"])
 
 
-def _by_criterion(answers: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """One row for each criterion of a rating."""
+def _each(answers: pd.DataFrame, names: Sequence[Sequence[Any]], columns: list[str]) -> pd.DataFrame:
+    """One row for each of several scores in one answer. `names`: what they are called, by answer."""
     rows = []
-    for *key, item, detail in answers[[*KEYS, "item", "detail"]].itertuples(index=False):
-        values = json.loads(detail) if detail else [None] * len(names)
-        rows += [(*key, item, name, value) for name, value in zip(names, values, strict=True)]
-    return pd.DataFrame(rows, columns=[*KEYS, "item", TYPE, "score"]).astype({"score": float})
+    entries = answers[[*KEYS, "item", "detail"]].itertuples(index=False)
+    for (*key, detail), lines in zip(entries, names, strict=True):
+        values = json.loads(detail) if detail else [None] * len(lines)
+        rows += [(*key, *line, value) for line, value in zip(lines, values, strict=True)]
+    return pd.DataFrame(rows, columns=[*KEYS, "item", *columns, "score"]).astype({"score": float})
 
 
 def _percent(rows: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,6 @@ polyjudge moves it half a task inwards; both are given.
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from polyjudge.paper.inputs import table_of
 from polyjudge.paper.published import data
 from polyjudge.questions.audit.orders import RankReversals
 from polyjudge.questions.audit.pass_rates import gates, pass_rates, spread
-from polyjudge.questions.audit.robustness import link_functions, spearman
+from polyjudge.questions.audit.robustness import link_functions, sensitivity, spearman
 
 CLIP = 1e-4
 OWN = "logit, squeezed by half a task"
@@ -77,19 +76,18 @@ def _gates(panel: Panel) -> dict[str, float]:
 
 def _left_out(panel: Panel) -> dict[str, float]:
     beta = panel.matrix(double_centre(panel.cell_means))
+    found = sensitivity(panel, resamples=100)  # for what has no interval here
+    rest, cell = found.judges.set_index("judge"), found.tasks["figure"] == "max_interaction"
+    low, high = found.tasks.loc[cell, ["lowest", "highest"]].to_numpy(float)[0]
     out = {}
     for b, judge in enumerate(panel.judges):
         out[f"{judge}: mean score"] = float(panel.cell_means[:, b].mean())
         out[f"{judge}: zero cells (%)"] = float((panel.scores[..., b] <= panel.tie_gap).mean() * 100)
         out[f"{judge}: largest own cell"] = float(beta[judge].abs().max())
-        means = np.delete(panel.cell_means, b, axis=1)
-        gaps = [means[:, i] - means[:, j] for i, j in combinations(range(means.shape[1]), 2)]
-        out[f"without {judge}: reversing pairs"] = sum(bool(g.min() < 0 < g.max()) for g in gaps)
-        out[f"without {judge}: largest cell"] = float(np.abs(double_centre(means)).max())
-    n = len(panel.tasks)
-    largest = [np.abs(double_centre(np.delete(panel.scores, t, axis=0).mean(axis=0))).max() for t in range(n)]
-    out["one task left out: smallest largest cell"] = float(min(largest))
-    out["one task left out: largest largest cell"] = float(max(largest))
+        out[f"without {judge}: reversing pairs"] = int(rest["reversing_pairs"][judge])
+        out[f"without {judge}: largest cell"] = float(rest["max_interaction"][judge])
+    out["one task left out: smallest largest cell"] = float(low)
+    out["one task left out: largest largest cell"] = float(high)
     return out
 
 
