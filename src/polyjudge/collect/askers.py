@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from numbers import Real
@@ -184,22 +185,14 @@ class ScorerAsker(FunctionAsker):
 
 async def _in_thread(call: Callable[[], Any]) -> Any:
     """Run a plain function beside the loop. Its thread ends with the process: one that hangs holds nobody up."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(found: Any, error: BaseException | None) -> None:
-        if not future.done():
-            future.set_exception(error) if error is not None else future.set_result(found)
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
 
     def work() -> None:
         try:
-            found, error = call(), None
+            future.set_result(call())
         except BaseException as problem:
-            found, error = None, problem if isinstance(problem, Exception) else RuntimeError(repr(problem))
-        try:
-            loop.call_soon_threadsafe(settle, found, error)
-        except RuntimeError:  # the run is over
-            return
+            future.set_exception(problem if isinstance(problem, Exception) else RuntimeError(repr(problem)))
 
     threading.Thread(target=work, daemon=True, name="polyjudge-judge").start()
-    return await future
+    return await asyncio.wrap_future(future)

@@ -254,10 +254,10 @@ class BatchDesk:
             for i, (call, attempt) in enumerate(self.waiting):
                 asked = self.run.work.question(self.desk.judge, call)
                 custom = f"{batch.token[:12]}-{i}"
-                line = self.api.line(custom, self.asker.body(asked.ask))
+                line = self.api.line(custom, self.asker.body(asked))
                 worst = 0.0
                 if self.run.priced:
-                    high = self.run.tokens_of(self.desk, asked.ask, call.key.language)[1]
+                    high = self.run.tokens_of(self.desk, asked, call.key.language)[1]
                     worst = self.desk.worst(self.run.work.prices, high, batch=True)
                 full = len(batch.calls) >= (TRIAL if trial else self.api.most) or size + len(line) > self.api.largest
                 if full or not self.run.budget.fits(batch.reserved + worst):
@@ -360,9 +360,9 @@ class BatchDesk:
             else:
                 desk.status.retries += 1
                 self.waiting.append((call, attempt + 1))
-            gone = why.startswith(GONE) and run.charge_lost(desk, asked.ask, call.key.language)
+            gone = why.startswith(GONE) and run.charge_lost(desk, asked, call.key.language)
             return Failure(call.key, attempt, problem.kind, problem.message, gone or Usage(), waited)
-        used = run.charge(desk, reply, asked.ask, call.key.language, batch=True)
+        used = run.charge(desk, reply, asked, call.key.language, batch=True)
         again = call.again < run.plan.rubric.reask
         record = run.read(desk, call, asked, reply, used, attempt, again)
         if isinstance(record, Answer):

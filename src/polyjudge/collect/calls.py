@@ -39,15 +39,6 @@ class Call(NamedTuple):
     again: int = 0
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is sent for a call, and its prompt and the prompt's hash without any reminder."""
-
-    ask: Ask
-    prompt: str
-    hash: str
-
-
 @dataclass(frozen=True, eq=False)
 class Work:
     """A plan made ready: its items, templates and prices."""
@@ -84,7 +75,7 @@ class Work:
         for repeat, language, part in product(range(plan.repeats), plan.languages, self.parts(place)):
             yield Key(*name, repeat, language.name, judge, part)
 
-    def question(self, judge: Judge, call: Call) -> Question:
+    def question(self, judge: Judge, call: Call) -> Ask:
         """What is sent for a call; with the item itself for a judge that is code."""
         key, item = call.key, self.item(call.place)
         reminder = self.templates[key.language].reminder
@@ -94,7 +85,7 @@ class Work:
         if judge.code:
             known = {**item.fields[key.language], "task": key.task, "system": key.system, "language": key.language}
             known |= {"part": key.part, "requirement": item.requirements[key.language].get(key.part, "")}
-        return Question(Ask(text, shared, call.again, known), prompt, mark)
+        return Ask(text, shared, call.again, known, prompt, mark)
 
     def size(self, place: int) -> int:
         """How many calls an item has at each judge."""

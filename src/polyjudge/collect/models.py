@@ -109,13 +109,15 @@ def _unreadable(message: str, latency: float = 0.0) -> Problem:
 
 @dataclass(frozen=True)
 class Ask:
-    """One question: the text, how much of its beginning all items share, how often it was asked in vain before, and
-    what it is made of, for judges that are functions."""
+    """One question: the text, how much of its beginning all items share, how often it was asked in vain before, what it
+    is made of, for judges that are functions; and its prompt without any reminder, and that prompt's hash."""
 
     prompt: str
     shared: int = 0
     again: int = 0
     item: Mapping[str, str] = field(default_factory=dict)
+    plain: str = ""
+    hash: str = ""
 
 
 class Asker(ABC):

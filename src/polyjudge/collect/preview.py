@@ -242,7 +242,7 @@ async def _one(work: Work, judge: Judge, asker: Asker, language: str) -> Row:
     """One call in one language; once more without what the service does not know."""
     name = work.aligned.names[0]
     call = Call(0, Key(*name, 0, language, judge.name, work.parts(0)[0]))
-    ask = work.question(judge, call).ask
+    ask = work.question(judge, call)
     notes: list[tuple[str, str]] = []
     for _ in range(3):
         try:

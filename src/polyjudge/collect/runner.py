@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.collect.askers import make_asker
 from polyjudge.collect.batches import BatchDesk
-from polyjudge.collect.calls import Call, Order, Question, Remaining, Work, begin, prepare
+from polyjudge.collect.calls import Call, Order, Remaining, Work, begin, prepare
 from polyjudge.collect.cost import characters, expected_output, learnt_output, tokens, usage
 from polyjudge.collect.desk import Budget, Desk, Limits, Status
 from polyjudge.collect.models import Ask, HttpAsker, Problem, Reply, unusable
@@ -345,7 +345,7 @@ class Run:
             self._check_stop(desk)
             asked = self.work.question(desk.judge, call)
             attempt += 1
-            got = await self._attempt(desk, call, asked.ask, attempt)
+            got = await self._attempt(desk, call, asked, attempt)
             if isinstance(got, Problem):
                 if self._goes_without(desk, got):
                     continue
@@ -401,7 +401,7 @@ class Run:
         return reply, used
 
     def read(
-        self, desk: Desk, call: Call, asked: Question, reply: Reply, used: Usage, attempt: int, again: bool
+        self, desk: Desk, call: Call, asked: Ask, reply: Reply, used: Usage, attempt: int, again: bool
     ) -> Answer | Failure:
         """The record of a reply: the answer, or (with `again`) a failure when it cannot be read."""
         rubric = self.plan.rubric
@@ -421,7 +421,7 @@ class Run:
         desk.status.missing += score is None
         desk.failed_items.clear()
         return Answer(
-            call.key, asked.hash, asked.prompt, reply.text, score, how, parsed.detail, used, reply.latency,
+            call.key, asked.hash, asked.plain, reply.text, score, how, parsed.detail, used, reply.latency,
             attempt, reply.model, reply.stop, call.again > 0, expected, logprobs,
         )  # fmt: skip
 
@@ -517,12 +517,12 @@ class Run:
         if count >= desk.judge.give_up_after:
             self.set_aside(desk, f"{count} items failed in a row, the last with {problem.message}")
 
-    async def _skip(self, desk: Desk, call: Call, asked: Question, problem: Problem, attempt: int) -> None:
+    async def _skip(self, desk: Desk, call: Call, asked: Ask, problem: Problem, attempt: int) -> None:
         """With `skip_failed`, a call that failed for good is missing, with the error in place of the answer."""
         if self.asking.skip_failed:
             desk.status.missing += 1
             answer = Answer(
-                call.key, asked.hash, asked.prompt, problem.message, None, FAILED, None, Usage(), 0.0, attempt, "", "",
+                call.key, asked.hash, asked.plain, problem.message, None, FAILED, None, Usage(), 0.0, attempt, "", "",
             )  # fmt: skip
             await self.save([*self.note_item(call.place), answer])
 
