@@ -232,8 +232,8 @@ def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining
         if judge.name in answered:  # else nothing of it would be mixed with what it says now
             _same(f"judge {clean(judge.name)}", judge.identity(), judges.get(judge.name, judge.identity()))
     moved = _moved_items(con, work, {k for k, v in now_templates.items() if templates.get(k, v) != v})
-    con.execute("begin")
-    try:
+    with con:
+        con.execute("begin")
         write_meta(con, "rubric", rubric)
         write_meta(con, "judges", {**judges, **{j.name: j.identity() for j in plan.judges}})
         write_meta(con, "templates", {**templates, **now_templates})
@@ -249,11 +249,6 @@ def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining
             again = f"select null, {columns}, estimated, cost, latency, at from answers where score is null"
             con.execute(f"insert into errors {again}")
             con.execute("delete from answers where score is null")
-        con.execute("commit")
-    except BaseException:
-        if con.in_transaction:
-            con.execute("rollback")
-        raise
     return Remaining(con, work)
 
 

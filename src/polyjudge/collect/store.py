@@ -414,18 +414,15 @@ class Writer:
                 continue
             problem: BaseException | None = None
             try:
-                self._con.execute("begin")
-                for records, _ in work:
-                    for record in records:
+                with self._con:
+                    self._con.execute("begin")
+                    for record in chain.from_iterable(records for records, _ in work):
                         self._write(record)
-                self._insert("prompts", self._prompts)
-                self._insert("answers", self._answers)
-                self._con.execute("commit")
+                    self._insert("prompts", self._prompts)
+                    self._insert("answers", self._answers)
             except Exception as error:
                 problem = error
                 self._recent.clear()
-                if self._con.in_transaction:
-                    self._con.execute("rollback")
             self._prompts.clear()
             self._answers.clear()
             waiting = [future for _, saved in work for future in saved]

@@ -35,17 +35,10 @@ def devai_panel(path: str | Path) -> Panel:
     score = pd.to_numeric(table["score"], errors="coerce")
     axes = [tasks, shape["languages"], shape["judges"], shape["replicates"]]
     keys = ["task", "language", "backbone", "framework"]
-    if (
-        len(tasks) != shape["tasks"]
-        or len(table) != shape["runs"]
-        or table.duplicated(keys).any()
-        or not score.between(0, 100).all()
-    ):
-        raise PanelError(
-            f"{where} has {len(tasks)} tasks and {int(score.between(0, 100).sum())} scores from 0 to 100; the released "
-            f"DevAI file has {shape['tasks']} tasks and {shape['runs']} scores, none twice and none missing. "
-            f"It may be cut: get it again. {OWN}"
-        )
+    counts = ("tasks", "rows", "scores from 0 to 100", "rows that stand twice")
+    found = len(tasks), len(table), int(score.between(0, 100).sum()), int(table.duplicated(keys).sum())
+    released = shape["tasks"], shape["runs"], shape["runs"], 0
+    _same_counts(where, *(dict(zip(counts, values, strict=True)) for values in (found, released)))
     array = array_of(table.assign(score=score), keys, axes, "score")
     panel = Panel.from_array(array, *axes, declared_range=(0.0, 100.0))
     cells = panel.matrix(double_centre(panel.cell_means))
@@ -73,25 +66,16 @@ def mrewardbench_panel(path: str | Path) -> Panel:
         raise PanelError(f"{where}: a margin is outside -4..4, which two scores of 1 to 5 cannot give.")
     _same_labels(where, "languages", table["language"].unique(), expected["languages"])
     _same_labels(where, "judges", table["evaluator_model"].unique(), expected["judges"])
+    keys = ["item_id", "language", "evaluator_model"]
     subsets = table.drop_duplicates("item_id").set_index("item_id")["subset"]
-    items = len(subsets)
-    full = items * len(expected["languages"]) * len(expected["judges"])
-    if (
-        items != expected["items_per_language"]
-        or len(table) != full
-        or table.duplicated(["item_id", "language", "evaluator_model"]).any()
-        or subsets.value_counts().to_dict() != expected["subsets"]
-        or int(margin.isna().sum()) != expected["missing_margins"]
-    ):
-        have = ", ".join(f"{clean(k)}: {v}" for k, v in subsets.value_counts().head(6).items())
-        raise PanelError(
-            f"{where} has {len(table)} rows, {items} items ({have}) and {int(margin.isna().sum())} rows "
-            f"without a margin; the released panel has {expected['items_per_language']} items in every language and "
-            f"judge ({', '.join(f'{k}: {v}' for k, v in expected['subsets'].items())}) and "
-            f"{expected['missing_margins']} rows without a margin. It may be cut: get it again. {OWN}"
-        )
     axes = [subsets.index, expected["languages"], expected["judges"]]
-    array = array_of(table.assign(margin=margin), ["item_id", "language", "evaluator_model"], axes, "margin")
+    counts = ("rows", "rows that stand twice", "rows without a margin", "items")
+    found = len(table), int(table.duplicated(keys).sum()), int(margin.isna().sum()), len(subsets)
+    items = expected["items_per_language"]
+    released = items * len(axes[1]) * len(axes[2]), 0, expected["missing_margins"], items
+    parts = (found, subsets.value_counts()), (released, expected["subsets"])
+    _same_counts(where, *({**dict(zip(counts, values, strict=True)), **of} for values, of in parts))
+    array = array_of(table.assign(margin=margin), keys, axes, "margin")
     labels = tuple(expected["subsets"])
     group = Grouping("subset", labels, subsets.map(labels.index).to_numpy(np.int64))
     return Panel.from_array(array, *axes, grouping=group, declared_range=(-4.0, 4.0))
@@ -135,6 +119,12 @@ def array_of(table: pd.DataFrame, keys: list[str], axes: list[Any], value: str) 
     codes = tuple(pd.Index(a).get_indexer(pd.Index(table[k])) for k, a in zip(keys, axes, strict=True))
     out[codes] = table[value].to_numpy(float)
     return out
+
+
+def _same_counts(where: str, found: dict[str, int], wanted: dict[str, int]) -> None:
+    if found != wanted:
+        have, should = (", ".join(f"{clean(k)}: {v}" for k, v in counts.items()) for counts in (found, wanted))
+        raise PanelError(f"{where} has {have}; the released file has {should}. It may be cut: get it again. {OWN}")
 
 
 def _same_labels(where: str, word: str, found: Any, wanted: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ LATEX = str.maketrans(
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~"} | {"&": "&amp;", "@": "&#64;"})
 
 
+Digits = Mapping[str, int | str | None]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the paper: `digits` says how many decimals a column shows ("p" stands for a p-value)."""
@@ -31,7 +34,7 @@ class Table:
     name: str
     title: str
     frame: pd.DataFrame
-    digits: Mapping[str, int | str | None] = field(default_factory=dict)
+    digits: Digits = field(default_factory=dict)
     note: str = ""
 
     def csv(self) -> str:
@@ -43,21 +46,14 @@ class Table:
         )
 
     def latex(self) -> str:
+        head, rows = _grid(self.frame, self.digits, latex_text)
         align = "".join("l" if _is_text(self.frame[c]) else "r" for c in self.frame)
-        lines = [
-            "% needs \\usepackage{booktabs}",
-            "\\begin{table}[t]",
-            "\\centering\\footnotesize",
-            f"\\caption{{{latex_text(self.title)}.{' ' + latex_text(self.note) if self.note else ''}}}",
-            f"\\label{{tab:{self.name.replace('_', '-')}}}",
-            f"\\begin{{tabular}}{{@{{}}{align}@{{}}}}",
-            "\\toprule",
-            " & ".join(latex_text(_title(c)) for c in self.frame.columns) + " \\\\",
-            "\\midrule",
-        ]
-        for row in self.frame.to_dict("records"):
-            lines.append(" & ".join(latex_text(shown(v, self.digits.get(str(c)))) for c, v in row.items()) + " \\\\")
-        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
+        text = pd.DataFrame(rows, columns=head).style.hide(axis="index").to_latex(
+            column_format=f"@{{}}{align}@{{}}", position="t", position_float="centering", hrules=True,
+            caption=f"{latex_text(self.title)}.{' ' + latex_text(self.note) if self.note else ''}",
+            label=f"tab:{self.name.replace('_', '-')}",
+        )  # fmt: skip
+        return "% needs \\usepackage{booktabs}\n" + text.replace("\\centering", "\\centering\\footnotesize", 1)
 
     def write(self, folder: Path) -> list[Path]:
         forms = {"csv": self.csv(), "md": self.markdown(), "tex": self.latex()}
@@ -88,16 +84,18 @@ def shown(value: Any, digits: int | str | None = None) -> str:
     return f"{round(round(float(value), 12), int(digits)) + 0.0:.{digits}f}"
 
 
-def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str | None] | None = None) -> str:
-    digits = digits or {}
-    marks = [":--" if _is_text(frame[c]) else "--:" for c in frame]
-    lines = [
-        "| " + " | ".join(markdown_text(_title(c)) for c in frame.columns) + " |",
-        "|" + "|".join(marks) + "|",
-    ]
-    for row in frame.to_dict("records"):
-        lines.append("| " + " | ".join(markdown_text(shown(v, digits.get(str(c)))) for c, v in row.items()) + " |")
-    return "\n".join(lines) + "\n"
+def _grid(frame: pd.DataFrame, digits: Digits, escape: Callable[[object], str]) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows as text, rounded and escaped."""
+    rows = frame.to_dict("records")
+    cells = [[escape(shown(v, digits.get(str(c)))) for c, v in row.items()] for row in rows]
+    return [escape(str(c).replace("_", " ")) for c in frame.columns], cells
+
+
+def markdown_table(frame: pd.DataFrame, digits: Digits | None = None) -> str:
+    head, rows = _grid(frame, digits or {}, markdown_text)
+    marks = "|".join(":--" if _is_text(frame[c]) else "--:" for c in frame)
+    first, *rest = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+    return "\n".join([first, f"|{marks}|", *rest, ""])
 
 
 def markdown_text(text: object) -> str:
@@ -108,10 +106,6 @@ def markdown_text(text: object) -> str:
 
 def latex_text(text: object) -> str:
     return clean(text, 2000).translate(LATEX)
-
-
-def _title(column: object) -> str:
-    return str(column).replace("_", " ")
 
 
 def _is_text(column: pd.Series[Any]) -> bool:
