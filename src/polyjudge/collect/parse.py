@@ -130,17 +130,14 @@ def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float |
     >>> parse_rating('I would say four, or 5.').how
     'no score found'
     """
-    text = visible(answer)
-    if text is None:
-        return Parsed(None, CUT)
-    whole = _load(text)
+    whole = _load(answer)
     if whole is not None:
         scores = list(_inside(whole, "score"))
         strict = len(scores) == 1 and scores[0][0] and isinstance(scores[0][1], float)
         return _settle(
             {_value(v, scale[1]) for _, v in scores}, len(scores), scale, step, STRICT if strict else LENIENT
         )
-    claims = _claims(_fractions(plain_digits(text).strip()), scale[1])
+    claims = _claims(_fractions(plain_digits(answer).strip()), scale[1])
     return Parsed(None, claims) if isinstance(claims, str) else _settle(claims, len(claims), scale, step, LENIENT)
 
 
@@ -471,25 +468,22 @@ def parse_verdict(answer: str) -> Parsed:
     >>> parse_verdict("It loads the data.\\n<satisfied>").score
     100.0
     """
-    text = visible(answer)
-    if not text:
-        return Parsed(None, "empty" if text == "" else CUT)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    tags = {m[1] is None for m in _TAG.finditer(text)}
-    tags |= {w for w in (_word(lines[0]), _word(lines[-1])) if w is not None}
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    tags = {m[1] is None for m in _TAG.finditer(answer)}
+    edges = [*lines[:1], *lines[-1:]]
+    tags |= {w for w in map(_word, edges) if w is not None}
     if len(tags) > 1:
         return Parsed(None, "several verdicts")
     # A tag in the middle of an explanation may be a quotation of the judged text: only a line of its own decides.
-    alone = [i for i in (-1, 0) if _TAG.fullmatch(lines[i].strip("*_\"'.。 ")) or _word(lines[i]) is not None]
-    if not alone:
+    if not any(_TAG.fullmatch(line.strip("*_\"'.。 ")) or _word(line) is not None for line in edges):
         return Parsed(None, "no verdict found")
-    strict = lines[-1] in ("<satisfied>", "<unsatisfied>") and text.count("<") == 1
+    strict = lines[-1] in ("<satisfied>", "<unsatisfied>") and answer.count("<") == 1
     return Parsed(100.0 * tags.pop(), STRICT if strict else LENIENT)
 
 
 def parse_checklist(answer: str, requirements: int) -> Parsed:
     """The verdicts on all requirements of an item: percent satisfied; missing unless every requirement has one."""
-    text = plain_digits(visible(answer) or "").strip()
+    text = plain_digits(answer).strip()
     seen: dict[int, set[bool]] = {}
     strict = True
     for line in text.splitlines():

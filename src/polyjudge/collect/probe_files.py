@@ -43,7 +43,6 @@ def write_from_items(ctx: Context, path: Path, response: str, tasks: int, every_
             "discarded": gone,
             "discarded_by_language": lost,
             "short": list(probes.short),
-            "shares": {f"{language} {severity}": share for (language, severity), share in probes.shares.items()},
         }
         print_json(summary, "probe")
         return

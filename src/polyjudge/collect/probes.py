@@ -11,7 +11,7 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -47,8 +47,6 @@ class Probes:
     made: Mapping[tuple[str, str], int]
     short: tuple[str, ...] = ()
     """Tasks passed over because a response is too short."""
-    shares: Mapping[tuple[str, int], float] = field(default_factory=dict)
-    """(language, severity) -> mean share edited"""
 
     def lost(self) -> dict[str, float]:
         """Share of versions discarded, by language."""
@@ -113,7 +111,6 @@ def versions_of(
     usable = [k for k in kinds if k != "language" or all(len(long[t]) > 1 for t in chosen)]
     usable = [k for k in usable if k != "other" or len(long) > 1]
     out, made, discarded = list[dict[str, Any]](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    edited: dict[tuple[str, int], list[float]] = {}
     for place, name in enumerate(chosen):
         by_language, donor = texts[name], texts[donors[place]]
         turn = place % max(1, len(placebos))
@@ -131,12 +128,9 @@ def versions_of(
             for text, version, kind, severity, share in versions:
                 (discarded if text is None else made)[where, kind] += 1
                 if text is not None:
-                    if severity:
-                        edited.setdefault((where, severity), []).append(share)
                     facts = {"version": version, "kind": kind, "severity": severity, "share": round(share, 4)}
                     out.append({**row, response: text, **facts})
-    shares = {key: float(np.mean(values)) for key, values in edited.items()}
-    return Probes(rows=out, tasks=len(chosen), discarded=discarded, made=made, short=tuple(short), shares=shares)
+    return Probes(rows=out, tasks=len(chosen), discarded=discarded, made=made, short=tuple(short))
 
 
 Version = tuple[str | None, str, str, int, float]
