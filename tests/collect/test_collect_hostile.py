@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import stat
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -165,6 +166,12 @@ def test_items_with_surrogates_and_odd_values_are_judged(tmp_path: Path) -> None
         (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
         assert collect(load_plan(path), tmp_path / "run").complete
     assert pj.read_panel(tmp_path / "run").complete
+
+
+def test_a_disk_without_room_for_the_items_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "wb"))  # noqa: SIM115
+    with refused(CollectError, tempfile.gettempdir(), "No space left", "TMPDIR"):
+        prepare(parse_plan(small(tmp_path), tmp_path))
 
 
 def test_a_file_that_changes_during_a_run_changes_nothing_of_it(tmp_path: Path) -> None:

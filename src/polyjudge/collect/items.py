@@ -209,15 +209,23 @@ class Aligned:
         """Keep some of the items, in this order, for all languages of the plan."""
         self.names, self.requirements = [self.names[n] for n in kept], [self.requirements[n] for n in kept]
         self.groups, self.clusters = [self.groups[n] for n in kept], [self.clusters[n] for n in kept]
+        self.numbers.clear()
         first = next(iter(self.found.values()))
         self.found = {x.name: self.found.get(x.name, first).keep(kept) for x in self.plan.languages}
 
 
 def load_items(plan: Plan) -> Aligned:
     """Read the plan's items and align them across its languages."""
-    out = Aligned(plan)
-    for language, path in _tables(plan):
-        out.take(language, path)
+    try:
+        out = Aligned(plan)
+        for language, path in _tables(plan):
+            out.take(language, path)
+        out.rows.file.flush()
+    except OSError as error:  # files that cannot be read are refused where they are read
+        place = clean(tempfile.gettempdir(), 200)
+        raise CollectError(
+            f"Cannot keep the items in {place}: {error.strerror}. Make room there, or set TMPDIR."
+        ) from None
     kept, order, names = [], out.order(), out.names
     for n in order:
         lacking = [language for language, seen in out.found.items() if len(seen.rows) <= n or seen.rows[n] < 0]
