@@ -31,7 +31,7 @@ import polyjudge as pj
 from polyjudge.collect import collect, load_plan
 from polyjudge.collect.calls import prepare
 from polyjudge.collect.prompts import render
-from polyjudge.collect.store import Answer, ItemRow, Usage, Writer, create_store
+from polyjudge.collect.store import Answer, Usage, Writer, create_store, item_statement
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.questions.audit import uncertainty
 
@@ -247,7 +247,7 @@ def resume(folder: Path, tasks: int = 1500, languages: int = 7, judges: int = 5)
     writer = Writer(con)
     aligned = work.aligned
     for place, name in enumerate(aligned.names):
-        writer.put([ItemRow(name, place, aligned.groups[place], "", (), aligned.digest(place))])
+        writer.put([item_statement(name, place, aligned.groups[place], "", (), aligned.digest(place))])
         for judge in work.plan.judges:
             for key in work.calls_of(place, judge.name):
                 answer = Answer(key, f"{place}{key.language}{key.part}", "prompt " * 200, '{"score": 3}', 3.0, "strict",

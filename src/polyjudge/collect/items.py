@@ -409,7 +409,9 @@ def _parsed(path: Path) -> Iterator[tuple[bytes, Any]]:
         if path.suffix not in (".parquet", ".csv") and not array_of_rows:
             file.seek(start)
             decode = json.JSONDecoder().decode
-            yield from ((line.strip() + b"\n", decode(line.decode())) for line in file if line.strip())
+            for line in file:
+                if not line.isspace():
+                    yield line if line[-1:] == b"\n" else line + b"\n", decode(line.decode())
             return
     for row in _records(path):
         line = _line(row)
