@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.special import stdtr
 
 import polyjudge as pj
 from polyjudge.estimate import incomplete
 from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.designs import Elimination, basis
+from polyjudge.estimate.deviations import Units, _clear, _one_by_one, _outvoted, choose, half_masks, sized
 from polyjudge.estimate.incomplete import (
     estimate_interaction,
     informed_share,
     informing,
     informing_interaction,
+    language_strata,
     stand_in,
 )
 from polyjudge.estimate.kernels import double_centre, draw_block
+from polyjudge.estimate.resample import mean_and_se
 from polyjudge.panel.arrays import Array
 
 SIZES = (8, 20, 60)
@@ -144,3 +151,78 @@ def test_a_normal_matrix_acts_as_its_patterns_do() -> None:
     expected = np.tensordot(times, task.residual(cells[None, None])[:, 0], 1)
     np.testing.assert_allclose(task.apply(cells, times), expected, atol=1e-10)
     np.testing.assert_allclose((normal @ cells.ravel()).reshape(3, 4), expected, atol=1e-10)
+
+
+def planted(sizes: tuple[int, ...], off: float, seed: int) -> pj.Panel:
+    """Each task in one language; the first judge is off in the first one. Task, judge and answer differ besides."""
+    rng = np.random.default_rng([seed, 29])
+    of, k = np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+    n = len(of)
+    scores = 50 + rng.normal(0, 8, (n, 1, 1)) + rng.normal(0, 4, 4) + rng.normal(0, 3, (n, 1, 4))
+    scores = scores + rng.normal(0, 5, (k, 1)) + rng.normal(0, 4, (n, k, 1)) + rng.normal(0, 5, (n, k, 4))
+    scores[:, 0, 0] -= off
+    return pj.Panel.from_array(np.where((of[:, None] == np.arange(k))[..., None], scores, np.nan))
+
+
+def named(panel: pj.Panel) -> NDArray[np.bool_]:
+    estimate = estimate_interaction(panel)
+    strata = language_strata(panel, panel.cluster)
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster, strata=strata)
+    return sized(units, estimate.interaction[None], [choose(units)])[1][0]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("sizes", "off", "least"), [((20, 8, 60), 9, 75), ((60, 8, 20), 9, 80), ((8, 20, 60), 0, 0)])
+def test_few_tasks_name_no_sound_cell(sizes: tuple[int, ...], off: float, least: int) -> None:
+    """A language of few tasks knows its noise badly, and the one of most tasks may be the one that is off."""
+    found = np.array([named(planted(sizes, off, seed)).ravel() for seed in range(100)])
+    sound = found[:, 1:] if off else found
+    assert sound.any(axis=1).sum() <= 8  # 5% is the promise; more is chance in 6 of 100 such tests
+    assert (found[:, 0] & ~sound[:, 1:].any(axis=1)).sum() >= least
+
+
+def test_degrees_of_freedom_are_those_of_the_few() -> None:
+    """One cell 3.2 standard errors off: clear with 87 degrees of freedom, not with the 7 of its own eight tasks."""
+    strata = np.repeat([0, 1], [8, 80])
+    values = np.zeros((88, 1, 1))
+    values[:8, 0, 0] = 11 * np.random.default_rng(1).permutation(np.repeat([-1.0, 1.0], 4))
+    error = mean_and_se(values, np.ones(88))[1]
+    values += 3.2 * error
+    units = Units(values, np.full(88, 1 / 88), np.ones((1, 1)), np.ones((1, 1)))
+    everything, tail = np.ones((1, 88), bool), 0.025 / 12
+    assert _clear(units, values, everything, tail).all()
+    few = replace(units, strata=strata)
+    assert not _clear(few, values, everything, tail).any()
+    assert _clear(few, values, everything, 2 * stdtr(7, -3.5)).all()
+
+
+def test_a_part_counts_each_language_as_the_whole_does() -> None:
+    panel = unjoined()
+    estimate = estimate_interaction(panel)
+    strata = language_strata(panel)
+    assert strata is not None
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, strata=strata, most=60)
+    assert len(units.values) == 8 + 20 + 20  # a language of few tasks keeps them; 60 tasks are 20 groups
+    kept = half_masks(len(units.values), 5, 3, units.strata)
+    each = [np.bincount(units.strata[row] - units.strata.min())[-3:].tolist() for row in kept]
+    assert all(sorted(row) == [4, 10, 10] for row in each)
+    for row in units.shares(kept):
+        sums = [row[units.strata == x].sum() for x in np.unique(strata)]
+        assert sorted(sums) == pytest.approx([8 / 88, 20 / 88, 60 / 88])
+    whole = Units.of(estimate.influence, estimate.cell_influence, panel.weights, strata=strata)
+    half = half_masks(88, 1, 5, whole.strata)[0]
+    seen = np.tensordot(whole.shares(half[None])[0], whole.values, 1)
+    order = np.argsort(strata, kind="stable")  # groups follow strata
+    alone = pj.Panel.from_array(panel.scores[order][half])
+    grown = 1 - 1 / np.sqrt([[87 / 88 * n / (n - 1)] for n in SIZES])  # values are stretched to an honest spread
+    expected = estimate_interaction(alone).interaction
+    assert np.abs(seen - expected).max() < 3 * np.abs(grown).max() * np.abs(expected - estimate.interaction).max()
+
+
+def test_a_line_of_many_tasks_does_not_outvote_the_others() -> None:
+    weights = _outvoted(np.array([[8.0, 8.0], [2.0, 2.0], [4.0, 4.0]]))
+    np.testing.assert_allclose(weights, [[5.4, 5.4], [2, 2], [4, 4]])
+    means = np.zeros((3, 3))
+    means[0, 0] = -9
+    order = _one_by_one(means, np.array([[60.0], [8], [20]]) * np.ones(3), 1)
+    assert order.tolist() == [0]

@@ -18,7 +18,7 @@ from polyjudge.calibrate.base import Calibrator, read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.shrinkage import best_keep
 from polyjudge.estimate.deviations import Units, choose_each, sized
-from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.incomplete import estimate_interaction, language_strata
 from polyjudge.estimate.kernels import double_centre, stream
 from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.arrays import Array
@@ -350,6 +350,9 @@ def sparse(block: Block) -> Array:
     part: NDArray[np.int64] = np.arange(len(panel.tasks))
     if len(part) > MOST_UNITS:
         part = np.sort(np.random.default_rng(len(part)).permutation(len(part))[:MOST_UNITS])
-    units = Units.of(estimate.influence[part], estimate.cell_influence[part], panel.weights[part], most=len(part))
+    strata = language_strata(panel)
+    own = None if strata is None else strata[part]
+    values, cells = estimate.influence[part], estimate.cell_influence[part]
+    units = Units.of(values, cells, panel.weights[part], most=len(part), strata=own)
     excess, named = sized(units, block.interaction, choose_each(units, block.drawn[:, part] > 0))
     return np.where(named, excess, 0.0)

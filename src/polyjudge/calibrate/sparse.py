@@ -14,7 +14,7 @@ import pandas as pd
 from polyjudge.calibrate.base import read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.estimate.deviations import Kind, Units, choose, sized
-from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.incomplete import estimate_interaction, language_strata
 from polyjudge.estimate.levels import deciding_units
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
@@ -56,7 +56,8 @@ class SparseCalibrator(ConsensusCalibrator):
         """Choose the explanation, and read how far its cells are off."""
         super()._fit(panel)
         estimate = estimate_interaction(panel)
-        units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
+        strata = language_strata(panel, panel.cluster)
+        units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster, strata=strata)
         reading = choose(deciding_units(panel, units, self.seed)[0], self.level, self.seed)
         (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
         self.kind_, self.excess_ = reading.kind, panel.matrix(excess)

@@ -36,6 +36,9 @@ STEADY = 0.5
 always fails in a language is steady there: weighed by its own error it would outvote the sound cells."""
 FAINT = 1e-9
 """Weight of a cell that a fit must not follow. It is not 0, so that a line of such cells is measured from its mean."""
+LIKELY = 0.8
+"""Where no tasks join the languages a cell is named if it has this part of the likelihood of all cells: the languages
+that tell which of two cells is off may have few tasks."""
 LARGE = 50
 """Panels with more judges than this, and fewer languages, are fitted with the two exchanged."""
 
@@ -185,12 +188,17 @@ class Units:
     share : (g,) weight of each group, sum 1
     lad : (k, m) weights of absolute deviations, 1 / standard error of the cell means
     loss : (k, m) weights of squared errors, 1 / squared standard error of the interaction
+    strata : (g,) which groups have the same languages, where no tasks join these; else None. A part of the groups then
+        counts each stratum as the whole does, and noise is known as badly as the fewest groups behind it tell
+    noise : (k, m) variance of the cell means beside their language's, where there are strata
     """
 
     values: Array
     share: Array
     lad: Array
     loss: Array
+    strata: NDArray[np.int64] | None = None
+    noise: Array | None = None
 
     @classmethod
     def of(
@@ -200,14 +208,18 @@ class Units:
         weights: Array,
         cluster: NDArray[np.int64] | None = None,
         most: int = MOST_GROUPS,
+        strata: NDArray[np.int64] | None = None,
     ) -> Units:
         """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,).
 
-        Units of one cluster (n,) become one group; what is resampled and left out are groups.
+        Units of one cluster (n,) become one group; what is resampled and left out are groups. `strata` are those of
+        `language_strata` for the same clusters.
         """
         if cluster is not None:
             cells, _ = by_cluster(cells, weights, cluster)
             interactions, weights = by_cluster(interactions, weights, cluster)
+        if strata is not None:
+            return cls._of_strata(interactions, cells, weights, strata, most)
         values, share = in_groups(interactions, weights, most)
         return cls(
             values,
@@ -215,6 +227,50 @@ class Units:
             1 / _positive(mean_and_se(cells, weights)[1], STEADY),
             1 / _positive(mean_and_se(values, share)[1]) ** 2,
         )
+
+    @classmethod
+    def _of_strata(cls, values: Array, cells: Array, weights: Array, strata: NDArray[np.int64], most: int) -> Units:
+        """Each stratum is grouped by itself, so that one of few units keeps them."""
+        each = np.unique(strata)
+        most = most if len(values) <= most else max(2, most // len(each))
+        parts = [in_groups(values[strata == x], weights[strata == x], most) for x in each]
+        grouped, share = (np.concatenate(x) for x in zip(*parts, strict=True))
+        noise = _pooled(cells - cells.mean(axis=2, keepdims=True), weights)
+        return cls(
+            grouped,
+            share / share.sum(),
+            _outvoted(1 / np.sqrt(noise)),
+            1 / _positive(mean_and_se(grouped, share)[1]) ** 2,
+            np.repeat(each, [len(x) for _, x in parts]),
+            noise,
+        )
+
+    def shares(self, kept: NDArray[np.bool_]) -> Array:
+        """Weights of the groups in each part of them, (r, g): each stratum has that of the whole, if it is there."""
+        out: Array = kept * self.share
+        if self.strata is not None:
+            member = (self.strata == np.unique(self.strata)[:, None]).astype(np.float64)
+            there = out @ member.T
+            out *= np.divide(member @ self.share, there, out=np.zeros_like(there), where=there > 0) @ member
+        return out
+
+
+def _pooled(apart: Array, weights: Array) -> Array:
+    """(k, m) variance of cell means as a product of language and judge, from (n, k, m) values that are apart from their
+    language's mean where a unit has scores. Of few tasks one cell alone knows too little of its own noise."""
+    variance = _positive(mean_and_se(apart, weights)[1]) ** 2
+    moved = np.abs(apart - np.average(apart, axis=0, weights=weights)).max(axis=2)
+    units = np.maximum((moved > 1e-9 * moved.max()).sum(axis=0) - 1, 1)[:, None]  # of other languages none moves
+    language = variance.mean(axis=1, keepdims=True)
+    judge = (units * variance / language).sum(axis=0) / units.sum()
+    return np.asarray(language * judge / judge.mean())
+
+
+def _outvoted(weights: Array) -> Array:
+    """Weights (k, m) of which no language has more than all others together: else a least-absolute fit would follow
+    that one, and find its faults in the others."""
+    rows = weights.mean(axis=1, keepdims=True)
+    return weights * np.minimum(1.0, 0.9 * (rows.sum() - rows) / rows)
 
 
 def _positive(se: Array, least: float = 0.05) -> Array:
@@ -268,13 +324,16 @@ def refit(units: Units, values: Array, reading: Reading) -> Array | None:
 
 
 def _leverage(weights: Array) -> Array:
-    """By how much the additive fit of a cell follows the cell itself: (k, m)."""
-    rows = weights.sum(axis=1, keepdims=True)
+    """By how much the additive fit of a cell follows the cell itself: (..., k, m)."""
+    rows = weights.sum(axis=-1, keepdims=True)
     shares = weights / rows
-    inverse = np.zeros((weights.shape[1],) * 2)  # the first column effect is 0
-    inverse[1:, 1:] = np.linalg.inv((np.diag(weights.sum(axis=0)) - weights.T @ shares)[1:, 1:])
+    m = weights.shape[-1]
+    normal = weights.sum(axis=-2)[..., None] * np.eye(m) - np.swapaxes(weights, -1, -2) @ shares
+    inverse = np.zeros(normal.shape)  # the first column effect is 0
+    inverse[..., 1:, 1:] = np.linalg.inv(normal[..., 1:, 1:])
     crossed = shares @ inverse
-    return weights * (1 / rows + np.diag(inverse) - 2 * crossed + (crossed * shares).sum(axis=1, keepdims=True))
+    own = np.einsum("...jj->...j", inverse)[..., None, :]
+    return np.asarray(weights * (1 / rows + own - 2 * crossed + (crossed * shares).sum(axis=-1, keepdims=True)))
 
 
 def _unsound(units: Units, reading: Reading) -> NDArray[np.bool_]:
@@ -302,44 +361,80 @@ def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
     return choose_each(units, np.ones((1, len(units.values)), bool), level, seed)[0]
 
 
-def half_masks(g: int, draws: int, seed: int = 7) -> NDArray[np.bool_]:
-    """Random halves of g groups of tasks: (draws, g).
+def half_masks(g: int, draws: int, seed: int = 7, strata: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
+    """Random halves of g groups of tasks, or of those of each stratum: (draws, g).
 
     Halves, not bootstraps: a bootstrap adds its own noise to that of the panel, so that in a panel without any fault it
     would find one most of the time (stability selection; Meinshausen and Buehlmann 2010).
     """
     rng = np.random.default_rng([seed, 11])
     kept = np.zeros((draws, g), bool)
+    parts = [np.arange(g)] if strata is None else [np.flatnonzero(strata == x) for x in np.unique(strata)]
     for row in kept:
-        row[rng.permutation(g)[: max(2, -(-g // 2))]] = True
+        for of in parts:
+            row[of[rng.permutation(len(of))[: max(2, -(-len(of) // 2))]]] = True
     return kept
+
+
+def _folds(units: Units, seed: int) -> NDArray[np.int64]:
+    """(g,) which groups are left out together: some of every stratum."""
+    order = np.random.default_rng([seed, 12]).permutation(len(units.values))
+    if units.strata is not None:
+        order[np.lexsort([order, units.strata])] = np.arange(len(order))
+    return np.asarray(order % FOLDS)
 
 
 def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:
     """The explanation that fits each part of the groups of tasks: masks (r, g) -> r readings."""
     g, k, m = units.values.shape
     most = sum(kind in ("cell", "cells") for kind, _ in dimensions(k, m))
-    fold = np.random.default_rng([seed, 12]).permutation(g) % FOLDS
-    critical = stdtrit(np.maximum(kept.sum(axis=1) - 1, 1), 1 - (1 - level) / (2 * k * m))
+    fold = _folds(units, seed)
+    tail = (1 - level) / (2 * k * m)
     size = max(1, BATCH // (FOLDS * (MOST_CELLS + 4) * k * m))
     out = [Reading("none", np.zeros((k, m), bool))] * len(kept)
     # Where no cell is clear of noise there is nothing to explain, and nothing to cross-validate.
-    open_ = np.flatnonzero(_clear(units.values, units.share, kept, critical))
+    open_ = np.flatnonzero(_clear(units, units.values, kept, tail))
     for start in range(0, len(open_), size):
         at = open_[start : start + size]
-        shares = kept[at] * units.share
+        shares = units.shares(kept[at])
         means = (shares @ units.values.reshape(g, -1) / shares.sum(axis=1, keepdims=True)).reshape(-1, k, m)
         order = cell_order(units, means, most)
-        found = _settle(units, kept[at], means, order, _best(units, kept[at], fold), critical[at])
-        for i, reading in zip(at, found, strict=True):
-            out[i] = reading
+        found = _settle(units, kept[at], means, order, _best(units, kept[at], fold), tail)
+        for i, reading, cells in zip(at, found, means, strict=True):
+            out[i] = reading if _likely(units, cells, reading) else Reading("diffuse", np.zeros((k, m), bool))
     return out
 
 
-def _clear(values: Array, share: Array, kept: NDArray[np.bool_], critical: Array) -> NDArray[np.bool_]:
-    """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t), in each part of
-    the groups: masks (r, g) -> (r,). As `mean_and_se`, for many parts together."""
+def _likely(units: Units, means: Array, reading: Reading) -> bool:
+    """Whether each named cell, and no other, is off: it has most of the likelihood of all cells beside the other named
+    ones. Asked where languages rest on different tasks, else they tell as much as each other."""
+    if units.noise is None or reading.kind not in ("cell", "cells"):
+        return True
+    for place in np.flatnonzero(reading.named):
+        off = reading.named.copy()
+        off.flat[place] = False
+        far = _standing_off(means, np.where(off, FAINT, 1.0) / units.noise)
+        far[off] = 0.0
+        if 1 / np.exp((far**2 - far.flat[place] ** 2) / 2).sum() < LIKELY:
+            return False
+    return True
+
+
+def _standing_off(means: Array, weights: Array) -> Array:
+    """How many standard errors each cell is off the additive fit of all others: (..., k, m). 0: they do not tell."""
+    free = 1 - _leverage(weights)
+    known = free > 1e-6
+    left = weights * (means - Additive(np.broadcast_to(weights, means.shape))(means))
+    return np.abs(np.where(known, left / np.sqrt(weights * np.where(known, free, 1.0)), 0.0))
+
+
+def _clear(units: Units, values: Array, kept: NDArray[np.bool_], tail: float) -> NDArray[np.bool_]:
+    """Whether the mean of any cell is clear of noise, all cells at once (`tail` is Bonferroni's), in each part of the
+    groups: masks (r, g) -> (r,). As `mean_and_se`, for many parts together."""
     flat = values.reshape(len(values), -1)
+    if units.strata is not None:
+        return np.array([_clear_of_strata(units, units.strata, flat, part, tail) for part in kept], bool)
+    share, critical = units.share, stdtrit(np.maximum(kept.sum(axis=1) - 1, 1), 1 - tail)
     count = kept.sum(axis=1)
     out = np.zeros(len(kept), bool)
     for n in np.unique(count[count > 2]):  # of fewer one spread tells nothing of faults
@@ -355,6 +450,29 @@ def _clear(values: Array, share: Array, kept: NDArray[np.bool_], critical: Array
             se = np.sqrt(noise[:, None] @ (cells - mean) ** 2)
             out[at] = (np.abs(mean) > critical[at, None, None] * np.maximum(se, 1e-300)).any(axis=(1, 2))
     return out
+
+
+def _clear_of_strata(
+    units: Units, strata: NDArray[np.int64], flat: Array, kept: NDArray[np.bool_], tail: float
+) -> bool:
+    """The same of one part (g,). Variances add over strata, and degrees of freedom are Satterthwaite's: a stratum of
+    few groups that makes much of the error leaves few. (Values are as spread as their whole stratum needs.)"""
+    own = units.shares(kept[None])[0]
+    own /= own.sum()
+    variance, square = np.zeros(flat.shape[1]), np.zeros(flat.shape[1])
+    for stratum in np.unique(strata):
+        of = strata == stratum
+        n, whole = int((of & kept).sum()), int(of.sum())
+        if n < 2:
+            return False  # nothing tells the noise of this stratum
+        at = np.flatnonzero(of & kept)
+        apart = flat[at] - own[at] @ flat[at] / own[at].sum()
+        part = n / (n - 1) * (whole - 1) / whole * (own[at] ** 2 @ apart**2)
+        variance += part
+        square += part**2 / (n - 1)
+    freedom = np.maximum(variance**2 / np.maximum(square, 1e-300), 1.0)
+    error = np.sqrt(np.maximum(len(flat) / (len(flat) - 1) * variance, 1e-300))
+    return bool((np.abs(own @ flat) > stdtrit(freedom, 1 - tail) * error).any())
 
 
 def dimensions(k: int, m: int) -> list[tuple[Kind, int]]:
@@ -382,7 +500,7 @@ def _best(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> NDA
     # Training means of every mask without each fold: (r, f, k, m). Where a mask lies in one fold all of it trains.
     train = kept[:, None, :] & (fold != folds[:, None])
     train = np.where(train.any(axis=2, keepdims=True), train, kept[:, None, :])
-    shares = train * units.share
+    shares = units.shares(train.reshape(-1, g)).reshape(train.shape)
     means = (shares.reshape(-1, g) @ flat / shares.sum(axis=2).reshape(-1, 1)).reshape(*train.shape[:2], k, m)
     predicted = _predictions(units, means)  # (r, f, c, k, m)
     r, f, c = predicted.shape[:3]
@@ -392,7 +510,7 @@ def _best(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> NDA
     at = np.searchsorted(folds, fold)
     # Squared error of each left-out group less that of predicting no interaction: (r, c, g).
     loss = square[:, at].transpose(0, 2, 1) - 2 * cross[:, at, :, np.arange(g)].transpose(1, 2, 0)
-    loss *= (kept * units.share)[:, None, :]
+    loss *= _left_out_shares(units, kept, fold)[:, None]
     total = loss.sum(axis=2)
     best = total.argmin(axis=1)
     apart = loss - loss[np.arange(r), best][:, None]
@@ -400,6 +518,19 @@ def _best(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> NDA
     mean = apart.sum(axis=2) / count
     error = np.sqrt(np.maximum((apart**2).sum(axis=2) - count * mean**2, 0.0) * count / (count - 1))
     return (apart.sum(axis=2) <= error + 1e-12).argmax(axis=1)
+
+
+def _left_out_shares(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> Array:
+    """(r, g) weight of each group when it is left out: a fold counts each stratum as the whole does."""
+    if units.strata is None:
+        return kept * units.share
+    out = np.zeros(kept.shape)
+    for one in np.unique(fold):
+        part = kept & (fold == one)
+        own = units.shares(part)
+        total = own.sum(axis=1, keepdims=True)
+        out += own * (part @ units.share)[:, None] / np.where(total > 0, total, 1.0)
+    return out
 
 
 def _predictions(units: Units, means: Array) -> Array:
@@ -433,8 +564,28 @@ def cell_order(units: Units, means: Array, most: int) -> NDArray[np.int64]:
     k, m = means.shape[-2:]
     if most == 0:
         return np.zeros((*means.shape[:-2], 0), np.int64)
+    if units.noise is not None:
+        return _one_by_one(means, 1 / units.noise, most)
     off = np.abs(least_absolute(means, units.lad)) * np.sqrt(units.loss)
     return np.argsort(-off.reshape(*means.shape[:-2], k * m), axis=-1, kind="stable")[..., :most]
+
+
+def _one_by_one(means: Array, precision: Array, most: int) -> NDArray[np.int64]:
+    """The cell furthest off all others, then that furthest off without it, and so on: (..., k, m) -> (..., q).
+
+    Of languages known from few and from many tasks least squares see a fault in either; least absolute deviations
+    follow the language of many.
+    """
+    out = np.zeros((*means.shape[:-2], most), np.int64)
+    weights = np.broadcast_to(precision, means.shape).copy()
+    flat = weights.reshape(*means.shape[:-2], -1)
+    for place in range(most):
+        far = _standing_off(means, weights).reshape(flat.shape)
+        np.put_along_axis(far, out[..., :place], -1.0, axis=-1)
+        out[..., place] = far.argmax(axis=-1)
+        at = out[..., place, None]
+        np.put_along_axis(flat, at, FAINT * np.take_along_axis(flat, at, axis=-1), axis=-1)
+    return out
 
 
 def _line_scale(means: Array, kind: Kind) -> float:
@@ -466,7 +617,7 @@ def _settle(
     means: Array,
     order: NDArray[np.int64],
     chosen: NDArray[np.int64],
-    critical: Array,
+    tail: float,
 ) -> list[Reading]:
     """For each part of the groups the explanation with its cells: the one chosen, or a smaller one that leaves nothing
     clear of noise. So one more cell is named only where the interaction that is left without it is clear, all cells at
@@ -481,7 +632,7 @@ def _settle(
         places = best_line(units, means[asked], kind)[:, None] if lines else order[asked, :cells]
         for one, of in _alike(places):
             reading, rest = _explained(units, kind, one[0] if lines else one)
-            clear[asked[of]] = _clear(rest, units.share, kept[asked[of]], critical[asked[of]])
+            clear[asked[of]] = _clear(units, rest, kept[asked[of]], tail)
             for i in asked[of]:
                 out[i] = reading
     return out

@@ -404,6 +404,22 @@ def informed_share(panel: Panel) -> float:
     return float((sum_clusters(estimate.answered, panel.cluster) > 0).mean())
 
 
+def language_strata(
+    panel: Panel, cluster: NDArray[np.int64] | None = None, answers: Panel | None = None
+) -> NDArray[np.int64] | None:
+    """Of "answers": which units, or clusters of them, have scores in the same languages, (n,) or (g,); else None.
+
+    Sets of languages that only one or two have are one stratum. answers : the panel by system, or a part of it
+    """
+    if panel.complete or estimate_interaction(panel).design != "answers":
+        return None
+    there = np.asarray((~np.isnan((answers or panel).scores)).any(axis=2), np.float64)
+    if cluster is not None and int(cluster.max()) + 1 < len(there):
+        there = np.minimum(sum_clusters(there, cluster), 1.0)
+    _, codes, count = np.unique(there, axis=0, return_inverse=True, return_counts=True)
+    return np.where(count[codes] > 2, codes, -1)
+
+
 def effective_units(weights: Array) -> float:
     """One more than the degrees of freedom of the error of a weighted mean (Bell and McCaffrey, for CR2)."""
     share = weights / weights.sum()

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge.estimate.deviations import Units
-from polyjudge.estimate.incomplete import sum_clusters
+from polyjudge.estimate.incomplete import language_strata, sum_clusters
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.budget import require_time
@@ -80,6 +81,7 @@ class Latent:
     levels: pd.DataFrame
     binned: bool
     notes: list[Say]
+    strata: NDArray[np.int64] | None = None
 
     def units(self, seed: int) -> Units:
         """What tasks say about the interaction in logits, for `choose`."""
@@ -91,7 +93,7 @@ class Latent:
             values = values.reshape(g, -1).copy()
             values[:, apart] += drawn * np.sqrt(g * np.diag(self.fit.inverse)[apart])
             values = values.reshape(g, k, m)
-        return Units.of(double_centre(values), values, np.ones(g))
+        return Units.of(double_centre(values), values, np.ones(g), strata=self.strata)
 
 
 def latent_cells(panel: Panel, seed: int = 7) -> Latent:
@@ -113,8 +115,13 @@ def latent_cells(panel: Panel, seed: int = 7) -> Latent:
     fit = fit_ordinal(counts)
     influence = sum_clusters(fit.influence, answers.cluster)
     g = len(influence)
+    strata = language_strata(panel, answers.cluster, answers)
+    for of in [] if strata is None else [strata == x for x in np.unique(strata)]:  # few draw the fit to themselves
+        mean, few = influence[of].mean(axis=0), int(of.sum())
+        influence[of] = mean + (influence[of] - mean) * np.sqrt((g - 1) / g * few / max(few - 1, 1))
     values = (fit.cells + g * influence).reshape(g, k, m)
-    return Latent(fit=fit, cells=fit.cells.reshape(k, m), values=values, levels=levels, binned=binned, notes=notes)
+    cells = fit.cells.reshape(k, m)
+    return Latent(fit=fit, cells=cells, values=values, levels=levels, binned=binned, notes=notes, strata=strata)
 
 
 def deciding_units(panel: Panel, units: Units, seed: int, latent: Latent | None = None) -> tuple[Units, bool]:

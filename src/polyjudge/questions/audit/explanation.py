@@ -28,7 +28,7 @@ from polyjudge.estimate.deviations import (
     sparse_reading,
 )
 from polyjudge.estimate.identify import identified_design
-from polyjudge.estimate.incomplete import estimate_interaction, informing_interaction
+from polyjudge.estimate.incomplete import estimate_interaction, informing_interaction, language_strata
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.levels import Latent, deciding_units
 from polyjudge.estimate.resample import bootstrap_means, check_level, check_resamples, mean_and_se
@@ -160,7 +160,8 @@ def explain(
     estimate = estimate_interaction(panel)
     matters = what_matters(panel, matters)
     bands = bands or uncertainty(panel, level=level, seed=seed)
-    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
+    strata = language_strata(panel, panel.cluster)
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster, strata=strata)
     deciding, on_latent = deciding_units(panel, units, seed, latent)
     reading = choose(deciding, level, seed)
     (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
@@ -201,12 +202,12 @@ def _halves(
     deciding: Units, units: Units, reading: Reading, draws: int, level: float, seed: int
 ) -> tuple[float, Array]:
     """Share of random halves of the tasks that give the same explanation, and that name each cell, (k, m)."""
-    kept = half_masks(len(deciding.values), draws, seed)
+    kept = half_masks(len(deciding.values), draws, seed, deciding.strata)
     found = choose_each(deciding, kept, level, seed)
     same = np.mean([r.kind == reading.kind and np.array_equal(r.named, reading.named) for r in found])
     if len(units.values) != len(deciding.values):  # a part of the tasks was fitted: its halves are no halves of all
         return float(same), np.mean([r.named for r in found], axis=0)
-    shares = kept * units.share
+    shares = units.shares(kept)
     means = np.tensordot(shares / shares.sum(axis=1, keepdims=True), units.values, 1)
     lad = sparse_reading(means, units.lad)
     return float(same), np.mean([named_cells(r, x) for r, x in zip(found, lad, strict=True)], axis=0)
