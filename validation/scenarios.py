@@ -341,6 +341,7 @@ SHAPES: tuple[Scenario, ...] = (
             ("calm, some shared", "two of three languages share 10 tasks", 100, {"sizes": (20, 20, 60), "shared": 10}),
             ("a cell", "9 points off in the language of 20 tasks", 88, {"sizes": (20, 8, 60), "off": 9.0}),
             ("a cell, systems", "9 points off, three systems", 88, {"sizes": (20, 8, 60), "off": 9.0, "systems": True}),
+            ("a cell of most tasks", "9 points off in that of 60 tasks", 88, {"sizes": (60, 8, 20), "off": 9.0}),
         )
     ),
     Scenario("three criteria", "nothing is off", "criteria", 60, 3, 4, ask={"fault": 0.0}),

@@ -6,11 +6,12 @@ d changes its tetrads by d, where double centring shows only d (1 - 1/k)(1 - 1/m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from polyjudge.estimate.incomplete import informing, noise_shares, sampling_panel
 from polyjudge.estimate.kernels import pair_chunks
@@ -23,6 +24,8 @@ FEW_CHANGES = 10
 """With fewer tasks that show any change, what is not seen is bounded by how rare it must be."""
 FIRST = 200
 """Tasks that are looked at first: where enough of them show a change, the others need not be."""
+MOST_ERRORS = 10.0
+"""Errors that a change may seem to be at most where nothing is off: a plan needs a number."""
 MOST_WORK = 2e10
 """Products of tasks and tetrads; beyond it a bound of the errors takes their place."""
 
@@ -50,6 +53,13 @@ class GapChanges:
     widest: Tetrad
     surest: Tetrad
     exact: bool = False
+
+    def tasks_needed(self, tasks: int, matters: float, critical: float, level: float) -> int:
+        """Tasks that rule out a change of `matters` if nothing is off; `tasks` gave these limits, `critical` is that of
+        the band over all cells, about as many errors as the largest change then shows."""
+        reach = (self.widest.high - abs(self.widest.change)) * (1 + min(critical, MOST_ERRORS) / ndtri(level))
+        times = self.widest.high / matters if self.exact else (reach / matters) ** 2
+        return math.ceil(tasks * max(times, 1.0))
 
 
 def gap_changes(panel: Panel, level: float = 0.95) -> GapChanges:

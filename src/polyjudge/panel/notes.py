@@ -46,8 +46,12 @@ WORDS: dict[str, Template] = {
     "panel.too-large": "{count} {what} were averaged, not kept: the panel would have {entries} entries",
     "panel.system-holes": "{count} of {all} scores of systems are missing; means over systems allow for who is missing",
     "panel.no-system": lambda v: (
-        "{column} is not used as the system: "
-        + ("all rows have the same" if v["systems"] == 1 else "no judge scored two of them on one task")
+        "{column} is not used: "
+        + (
+            "it is the same in all rows, so there are no systems to compare"
+            if v["systems"] == 1
+            else "no judge scored two systems on one task"
+        )
     ),
     "run.unread": "{count} of {all} scores are missing: an answer could not be read",
     "run.behind": "left out, with less than half of the others' answers: {judges}",

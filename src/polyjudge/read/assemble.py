@@ -392,8 +392,11 @@ def _scales(panel: Panel) -> Say | None:
     rest = ~np.array(off)
     bottom, top = float(low[rest].min()), float(high[rest].max())
     named = {panel.judges[j]: (float(low[j]), float(high[j])) for j in np.flatnonzero(off)}
-    own = {judge: _ends(*ends) for judge, ends in named.items()}
-    return say("read.scales", judges=named, low=bottom, high=top, range=_ends(bottom, top), rescale=own)
+    whole = _ends(bottom, top)
+    # A scale that begins where the panel's does is likelier: scores of 2.7 to 9.4 beside 0:100 are of 0:10, not 1:10.
+    first = 0.0 if whole.startswith("0:") else 1.0
+    own = {judge: _ends(min(low, first) if low > 0 else low, high) for judge, (low, high) in named.items()}
+    return say("read.scales", judges=named, low=bottom, high=top, range=whole, rescale=own)
 
 
 def _ends(low: float, high: float) -> str:

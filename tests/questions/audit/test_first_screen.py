@@ -287,3 +287,44 @@ def test_a_first_screen_makes_no_section_that_it_does_not_show() -> None:
     assert terminal.text(report)
     assert "_made" not in vars(report.sections)
     assert all(section.folded for section in report.sections)
+
+
+def test_missing_scores_of_one_place_are_on_the_first_screen() -> None:
+    """A judge that leaves out its low scores in one language: nobody must read past it, nor average as if whole."""
+    panel, _ = pj.simulate_panel(60, 3, 4, systems=3, interaction=0.0, seed=8)
+    scores = panel.system_scores
+    assert scores is not None
+    low = scores[:, :, 2, 3] < np.quantile(scores[:, :, 2, 3], 0.35)
+    there = scores.copy()
+    there[:, :, 2, 3][low] = np.nan
+    found = pj.audit(pj.Panel.from_array(there, systems=panel.systems), resamples=200)
+    (said,) = (s for s in found.advice.verdict if s.code == "verdict.missing")
+    assert said.values == {
+        "judge": "judge4", "language": "language3", "worst": low.mean(), "overall": pytest.approx(low.mean() / 12)
+    }  # fmt: skip
+    assert found.advice.uses["panel-mean"].code == "use.mean.missing"
+    even = np.where(np.random.default_rng(1).random(scores.shape) < 0.03, np.nan, scores)
+    calm = pj.audit(pj.Panel.from_array(even, systems=panel.systems), resamples=200)
+    assert "verdict.missing" not in [s.code for s in calm.advice.verdict]
+    assert pj.audit(panel, resamples=200).advice.uses["panel-mean"].code == "use.mean.nothing"
+
+
+@pytest.mark.parametrize(("ahead", "sure"), [(0.6, True), (0.0, False)])
+def test_verdicts_on_two_systems_say_who_wins(ahead: float, sure: bool) -> None:
+    rng = np.random.default_rng(3)
+    rows = []
+    for task in range(60):
+        level = ahead + rng.normal(0, 0.7)
+        for judge in ("p", "q", "r"):
+            for a, b in (("x", "y"), ("y", "x")):
+                gap = (level + rng.normal(0, 0.5)) * (1 if a == "x" else -1)
+                rows.append((f"t{task}", "en", judge, a, b, "A" if gap > 0 else "B"))
+    table = pd.DataFrame(rows, columns=["task", "language", "judge", "model_a", "model_b", "winner"])
+    again = table.assign(language="de")
+    found = pj.audit(pd.concat([table, again]), resamples=200)
+    for_x = np.where((table["winner"] == "A") == (table["model_a"] == "x"), 1, -1)
+    first, second = found.advice.verdict[:2]
+    assert first.code == "verdict.won"
+    assert first.values["sure"] is sure
+    assert first.values["lead"] == pytest.approx(100 * abs(for_x.mean()))
+    assert second.values["pairs"]

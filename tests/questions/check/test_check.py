@@ -30,6 +30,12 @@ def frame(tasks: int = 12, judges: str = "xyz") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def found_next(found: Any) -> str:
+    """The command that the screen says to paste."""
+    (step,) = report_of(found).steps
+    return " ".join(step.command) if isinstance(step.command, tuple) else str(step.command)
+
+
 def promptfoo(path: Path, given: Any, tests: int = 6) -> Path:
     """Results as promptfoo writes them; `given` makes the vars of a test and language."""
     rng = np.random.default_rng(2)
@@ -178,3 +184,14 @@ def test_a_saved_reading_reads_the_same(tmp_path: Path) -> None:
     save_reading(panel.reading, tmp_path / "r.json")
     assert pj.read_panel(frame(), reading=tmp_path / "r.json").range == (0, 100)
     assert kept_options(tmp_path / "r.json")["duplicates"] == "mean"
+
+
+def test_a_judge_on_another_scale_is_brought_to_that_of_the_others(tmp_path: Path) -> None:
+    """The line to paste must not take scores of 0 to 10 for scores of 0 to 100."""
+    rows = frame(40)
+    rows["score"] = np.where(rows["judge"] == "y", 2.7 + rows["score"] * 0.067, rows["score"])
+    rows.to_csv(tmp_path / "mixed.csv", index=False)
+    found = pj.check(tmp_path / "mixed.csv")
+    command = shlex.split(found_next(found))
+    assert command[command.index("--range") + 1] == "0:100"
+    assert command[command.index("--rescale") + 1] == "y=0:10"

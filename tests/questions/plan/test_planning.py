@@ -12,6 +12,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.estimate.bands import free_radius, gaussian_radius
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.say import Say
 from polyjudge.questions.audit import rank_reversals, uncertainty, variance
 from polyjudge.questions.plan.planning import band_radius, decision_study
 from polyjudge.report import report_of
@@ -162,3 +163,39 @@ def test_the_first_line_is_the_answer() -> None:
     assert none[0].values["enough"] is None
     with refused(UsageError, "prices", "--from"):
         pj.plan(judges=3, languages=3, sigma=1, radius=1, prices={"a": 1.0})
+
+
+def test_a_plan_and_an_audit_ask_for_the_same_tasks() -> None:
+    """An audit that sends to `plan --radius` names a number of tasks; the plan must not say that all is well with
+    fewer."""
+    panel, _ = pj.simulate_panel(60, 3, 4, systems=3, interaction=0.0, noise_sd=9.0, seed=1)
+    found = pj.audit(panel)
+    (step,) = (s for s in found.advice.steps if s.why.code == "step.plan")
+    plan = pj.plan(panel, radius=float(step.command[-1]), draws=50)
+    assert plan.ruled_out == step.why.values["needed"] == found.certificate.tasks_needed
+    assert plan.enough is not None
+    assert plan.ruled_out > plan.enough
+    (said,) = (s for s in report_of(plan).verdict if s.code == "plan.ruled-out")
+    assert said.values["tasks"] == plan.ruled_out
+    assert pj.plan(panel, radius=30.0, draws=50).ruled_out is None
+    assert pj.plan(judges=4, languages=3, sigma=1, radius=1, draws=50).ruled_out is None
+
+
+def test_a_task_of_languages_that_share_none_costs_one_language() -> None:
+    panel, _ = pj.simulate_panel(60, 3, 4, systems=2, seed=1)
+    scores = panel.system_scores
+    assert scores is not None
+    there = (np.arange(60) % 3)[:, None] == np.arange(3)
+    apart = pj.Panel.from_array(np.where(there[:, None, :, None], scores, np.nan), systems=panel.systems)
+    prices = dict.fromkeys(panel.judges, 0.5)
+    whole, own = (pj.plan(p, radius=5.0, draws=50, prices=prices) for p in (panel, apart))
+    assert (whole.scores_per_task, own.scores_per_task) == (24, 8)
+    assert (whole.price_per_task, own.price_per_task) == (12.0, 4.0)
+
+
+def test_what_to_buy_has_the_name_of_the_condition() -> None:
+    advice = pj.plan(pj.sample_panel(), draws=50).advice
+    assert advice is not None
+    shown = str(Say(advice.code, {**advice.values, "facet": "languages"}, noun="rubric"))
+    assert "buy rubrics first" in shown
+    assert "languages" not in shown

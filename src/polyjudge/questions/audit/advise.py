@@ -17,6 +17,7 @@ from polyjudge.report.sections import Finding, Severity, find
 
 if TYPE_CHECKING:
     from polyjudge.questions.audit.audit import Audit, Inside
+    from polyjudge.questions.position import Position
 
 Goal = Literal["compare-systems", "gate", "rank-judges", "best-judge-per-language", "panel-mean"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
@@ -86,7 +87,7 @@ def _crossed(a: Audit, blind: bool) -> Advice:
     method: Method | None = (
         "cbc" if fault == "diffuse" else "sparse" if fault == "culprit" and a.explanation.sure else None
     )
-    verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_unjoined(a), *_placed(a)]
+    verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_unjoined(a), *_lacking(a), *_placed(a)]
     uses = _uses(a, state, fault)
     steps = _steps(a, state, fault)
     if a.probes is not None:
@@ -155,7 +156,18 @@ def _agreement(a: Inside) -> list[Words]:
     if a.signal is None:
         return []
     lost: list[Words] = [f for f in a.signal.findings if f.code in ("signal-disagree", "signal-judge-odd")]
-    return lost[:1] or [agreed(a.signal)]
+    if a.position is None:
+        return lost[:1] or [agreed(a.signal)]
+    one = agreed(a.signal)  # of verdicts on two systems: the margin of a task says who won it
+    return [_won(a.position), *(lost[:1] or [say(one.code, **{**one.values, "pairs": True})])]
+
+
+def _won(position: Position) -> Say:
+    """Which of the systems wins most verdicts, with both orders in balance."""
+    first, second = (row for _, row in position.systems.sort_values("balanced", ascending=False).head(2).iterrows())
+    share = {name: float(first[f"balanced{name}"]) * 100 for name in ("", "_low", "_high")}
+    names = {"first": first["system"], "second": second["system"], "sure": not second["top_set"]}
+    return say("verdict.won", lead=share[""], low=share["_low"], high=share["_high"], **names)
 
 
 def _shared(a: Inside) -> list[Finding]:
@@ -168,6 +180,15 @@ def _shared(a: Inside) -> list[Finding]:
 def _unjoined(a: Audit) -> list[Finding]:
     """Without common tasks a language cannot be told from its tasks."""
     return [find("info", "verdict.unjoined")] if "shift" in a.left_out else []
+
+
+def _lacking(a: Inside) -> list[Finding]:
+    """Scores that are missing in one place more than in others: what is left there may be what was easy to score."""
+    if a.missingness is None or not any(f.code == "missing-scores" and f.weight > 1 for f in a.concluded):
+        return []
+    worst = next(n.values for n in a.missingness.notes if n.code in ("missing.together", "missing.one-holder"))
+    said = {name: worst[name] for name in ("judge", "language", "worst", "overall")}
+    return [find("warning", "verdict.missing", **said)]
 
 
 def _placed(a: Inside) -> list[Finding]:
@@ -292,6 +313,8 @@ def _mean(a: Audit, state: State, fault: State) -> Say:
         return say("use.mean.culprit", unit=e.unit, **place, **pull)
     if state == "blind":
         return say("use.mean.blind", by_task=a.signal is None or bool(a.signal.by_task))
+    if not a.summary.whole:
+        return say("use.mean.missing")
     return Finding("use.mean.nothing", {}, "info", None, arithmetic=True)
 
 

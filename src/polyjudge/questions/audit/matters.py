@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from polyjudge.estimate.bands import Uncertainty, uncertainty
 from polyjudge.estimate.resample import check_level
@@ -22,8 +20,6 @@ FEW_TASKS = 30
 """Fewer tasks than this are said to be few."""
 SHARE_OF_SCALE = 0.02
 """What matters when the user does not say: this share of the score scale."""
-MOST = 10.0
-"""Errors that a change may seem to be at most where nothing is off: a plan needs a number."""
 Status = Literal["certified", "material", "open"]
 
 
@@ -100,12 +96,8 @@ def certificate(
     status: Status = "certified" if delta <= matters else "open"
     if (cells["matter"] == "material").any() or surest.low > matters:
         status = "material"
-    needed = None
-    if status == "open" and matters > 0:
-        # If nothing is off the largest change seen is about as many errors as the band over all cells has.
-        reach = (found.widest.high - abs(found.widest.change)) * (1 + min(bands.critical, MOST) / ndtri(level))
-        times = delta / matters if found.exact else (reach / matters) ** 2
-        needed = math.ceil(panel.n_tasks * max(times, 1.0))
+    open_ = status == "open" and matters > 0
+    needed = found.tasks_needed(panel.n_tasks, matters, bands.critical, level) if open_ else None
     (a, b), (i, j) = surest.languages, surest.judges
     change = {"language_a": panel.languages[a], "language_b": panel.languages[b]}
     change |= {"judge_i": panel.judges[i], "judge_j": panel.judges[j]}

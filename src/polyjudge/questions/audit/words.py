@@ -515,6 +515,14 @@ WORDS: dict[str, Template] = {
         f"{_perhaps(v)}In {{language}} the judges part as in no other language, most {{judge}}: {off(v)} "
         f"say{_named(v)}. Check the prompt in {{language}}."
     ),
+    "verdict.won": lambda v: (
+        ("By these judges {first} wins" if v["sure"] else "{first} and {second} cannot be told apart")
+        + ": of 100 verdicts {lead/low/high:"
+        + (".0f" if v["low"] >= 0 else "+.0f")
+        + "} more are for {first} than for {second}."
+    ),
+    "verdict.missing": "{judge} lacks {worst:share} of its scores in {language}, against {overall:share} overall. If "
+    "it leaves out what it would have scored low or high, its numbers there are off, and nothing here tells.",
     "verdict.diffuse": _diffuse,
     "verdict.gap": lambda v: (
         "Language changes your judges: {judge_i} stands "
@@ -540,8 +548,8 @@ WORDS: dict[str, Template] = {
         f"To compare systems: {'average the judges' if v['judges'] > 1 else 'take its mean scores'}"
         + (", and compare inside a language." if v["languages"] > 1 else ".")
     ),
-    "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
-    "judges than another.",
+    "use.compare.missing": "To compare systems: by the means of `polyjudge systems`, which allow for missing scores. "
+    "In plain averages one system may meet harsher judges than another.",
     "use.gate.blind": lambda v: f"{_gate_use(v)}: not with this panel. Its judges do not agree about what passes.",
     "use.gate.calm": lambda v: (
         f"{_gate_use(v)}: use the scores as they are. Calibrating would turn {{flips}} of {{decisions}} decisions."
@@ -578,6 +586,8 @@ WORDS: dict[str, Template] = {
     "use.mean.blind": lambda v: (
         f"To average the judges: their mean says no more about the {'tasks' if v['by_task'] else 'systems'} than they."
     ),
+    "use.mean.missing": "To average the judges: compare only answers that all of them scored. Elsewhere the mean "
+    "depends on who is missing.",
     "use.mean.nothing": "To average the judges: as they are. Calibrating changes nothing there, by arithmetic.",
     "use.mean.culprit": lambda v: (
         f"To average the judges: {{judge}}{'' if v['sure'] else ' perhaps'} pulls {{language}} "

@@ -77,7 +77,10 @@ def _command(result: Check) -> str:
             "read.winner": {"--winner": f"{v.get('column')}:name"},
             "read.alike": {"--alike": "same"},
             "read.summary": {f"--{v.get('axis')}s": ",".join(v.get("rest", ()))},
-            "read.scales": {"--range": v.get("range", "")},
+            "read.scales": {
+                "--range": v.get("range", ""),
+                "--rescale": ",".join(f"{judge}={ends}" for judge, ends in v.get("rescale", {}).items()),
+            },
             "read.far_column": {"--wide": v.get("pattern", "")},
             "read.lone_model": {"--judge": v.get("column", "")},
         }.get(question.code, {f"--{role}": first})

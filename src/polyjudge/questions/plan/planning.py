@@ -24,6 +24,7 @@ from polyjudge.estimate.resample import (
     task_interactions,
 )
 from polyjudge.estimate.subsets import prices_of
+from polyjudge.estimate.tetrads import gap_changes
 from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold
@@ -55,6 +56,9 @@ class Plan(Result):
     """Tasks of the pilot."""
     enough: int | None
     """Tasks that bring the band of an audit down to the radius; None beyond `MOST_TASKS`."""
+    ruled_out: int | None
+    """Tasks that rule out a gap of two judges that changes by the radius between two languages, as `audit` asks; None
+    where there is no pilot, or the pilot rules it out already or shows it."""
     scores_per_task: int
     price_per_task: float | None
     """What a task costs by all judges in all languages, where prices are known."""
@@ -126,21 +130,31 @@ def plan(
         if len(panel.replicates) < 2:
             notes.append(say("plan.no-replicates"))
     repeats = 1 if panel is None else max(1, len(panel.systems)) * max(1, len(panel.replicates))
+    # A task has all languages, or those that tasks join: of languages that share none, one.
+    own = world.languages if panel is None else float(panel.own.sum(axis=1).mean())
     price = None
     if panel is not None and prices is not None:
-        price = world.languages * repeats * float(prices_of(panel, prices).sum())
+        price = own * repeats * float(prices_of(panel, prices).sum())
     return Plan(
         needed=needed,
         table=table,
         **fields(world, "languages", "judges", "sigma", "radius", "tasks", "assumed"),
         level=level,
         enough=enough,
-        scores_per_task=world.languages * world.judges * repeats,
+        ruled_out=None if panel is None else _ruled_out(panel, world.radius, level),
+        scores_per_task=round(own * world.judges * repeats),
         price_per_task=price,
         decision=decision,
         advice=advice,
         notes=tuple(notes),
     )
+
+
+def _ruled_out(panel: Panel, radius: float, level: float) -> int | None:
+    found = gap_changes(panel, level)
+    if found.widest.high <= radius or found.surest.low > radius:
+        return None
+    return found.tasks_needed(panel.n_tasks, radius, uncertainty(panel, level=level).critical, level)
 
 
 def _needed(world: _World, width: float | None, level: float) -> pd.DataFrame:

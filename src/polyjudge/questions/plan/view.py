@@ -53,6 +53,8 @@ def _answer(p: Plan) -> tuple[Words, ...]:
     more = None if p.enough is None else max(0, p.enough - (p.tasks or 0))
     sizes = fields(p, "enough", "radius", "languages", "judges", "level")
     says: list[Words] = [say("plan.answer", have=p.tasks, more=more, cells=p.languages * p.judges, **sizes)]
+    if p.ruled_out is not None:
+        says.append(say("plan.ruled-out", tasks=p.ruled_out, radius=p.radius))
     if more:
         cost = None if p.price_per_task is None else more * p.price_per_task
         says.append(say("plan.cost", scores=more * p.scores_per_task, cost=cost, more=p.tasks is not None))

@@ -74,6 +74,8 @@ WORDS: dict[str, Template] = {
     "separate.scope": "Tasks are counted for these very judges and languages. If they stand for others like them, no "
     "number of tasks shows less than the floor.",
     "plan.answer": _plan,
+    "plan.ruled-out": "To rule out that a gap between two judges changes by {radius:.4g} points from one language to "
+    "another, as audit asks, takes about {tasks}, if none does.",
     "plan.curve": "Deviations that a number of tasks cannot rule out.",
     "plan.curve-chart": "The curves fall as tasks are added; the broken line is the {radius:points} points aimed at.",
     "plan.cost": lambda v: (
@@ -83,8 +85,11 @@ WORDS: dict[str, Template] = {
         + (", {cost:,.2f} at your prices." if v["cost"] is not None else ".")
     ),
     "plan.finds": "With {tasks} tasks expect an audit to show about {found/low/high:.0f} of these numbers clearly.",
-    "plan.advice": "To make the order of the judges surer, buy {facet} first: its reliability over all languages is "
-    "{now/now_low/now_high:.2f} now and {then/then_low/then_high:.2f} with twice the {facet}. More judges do not help.",
+    "plan.advice": lambda v: (  # what is bought is part of the sentence, so that languages have the name of --by
+        f"To make the order of the judges surer, buy {v['facet']} first: its reliability over all languages is "
+        f"{{now/now_low/now_high:.2f}} now and {{then/then_low/then_high:.2f}} with twice the {v['facet']}. "
+        "More judges do not help."
+    ),
     "plan.assumed": "Expected numbers take true cells with sd {effect}, judges' means with sd {apart} and independent "
     "noise with sd {sigma}.",
     "plan.learned": "Expected numbers take the panel's own means and covariances as the truth, the interaction scaled "

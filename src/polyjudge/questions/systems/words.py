@@ -12,6 +12,8 @@ def _objects(v: Values) -> str:
 
 
 def _better(v: Values) -> str:
+    if v.get("pairs"):
+        return "which of the two wins which task"
     return "which task deserves more" if v["by_task"] else "which system did better"
 
 
