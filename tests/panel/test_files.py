@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from polyjudge.panel.errors import UsageError
-from polyjudge.panel.files import atomic_path, atomic_write, spreadsheet_safe
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.files import atomic_path, atomic_write, check_ordinary, spreadsheet_safe
 from refusals import lacks, refused
 
 
@@ -56,7 +56,7 @@ def test_a_read_only_folder_is_an_error_not_a_traceback(tmp_path: Path) -> None:
     folder.chmod(0o555)
     code = f"""
 import os, sys
-from polyjudge.panel.errors import UsageError
+from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.files import atomic_write
 if os.getuid() == 0:
     os.setuid(65534)
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 
     code = f"""
 import sys
-from polyjudge.panel.errors import UsageError
+from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.files import atomic_write
 try:
     with atomic_write({str(target)!r}) as file:
@@ -139,3 +139,9 @@ def test_other_values_stay() -> None:
     assert spreadsheet_safe("a=b") == "a=b"
     assert spreadsheet_safe(-2.5) == -2.5
     assert spreadsheet_safe(None) is None
+
+
+@pytest.mark.parametrize(("name", "said"), [("ITEMS", "stands for a file of yours"), ("items.jsonl", "Check the path")])
+def test_a_word_of_the_help_is_told_from_a_wrong_path(name: str, said: str) -> None:
+    with refused(PanelError, name, said):
+        check_ordinary(name)

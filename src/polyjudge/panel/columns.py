@@ -31,7 +31,10 @@ USUAL = {
         "score", "rating", "value", "margin", "passed", "label", "grade", "points", "judgment", "judgement", "correct",
         "is_correct", "punktzahl", "bewertung", "punkte",
     ),
-    "system": ("system", "candidate", "model", "framework", "agent", "variant", "prompt_version"),
+    "system": (
+        "system", "candidate", "model", "framework", "agent", "variant", "prompt_version", "modell", "modelo",
+        "sistema",
+    ),
     "replicate": ("repeat", "epoch", "replicate"),
     "cluster": ("cluster",),
 }  # fmt: skip

@@ -523,7 +523,9 @@ def check_ordinary(path: str | Path) -> None:
     try:
         found = path.stat()
     except OSError:
-        raise PanelError(f"There is no file {shown}. Check the path.") from None
+        word = str(path).isalpha() and str(path).isupper()  # ITEMS, SCORES: as commands to paste and --help have them
+        what = f"{shown} stands for a file of yours: put its name there" if word else "Check the path"
+        raise PanelError(f"There is no file {shown}. {what}.") from None
     if path.is_dir():
         raise PanelError(f"{shown} is a folder. Name the files in it, such as {shown}/*.parquet.")
     if not path.is_file():

@@ -127,7 +127,7 @@ def _grouped(work: _Work, labels: Labels, rows: int, scored: int) -> tuple[Units
         entries = engine.entries(units, labels, duplicates)
     if int(entries.rows.max(initial=0)) > 1:
         if duplicates == "error":
-            raise PanelError(_duplicate_message(engine, labels))
+            raise PanelError(_duplicate_message(engine, labels, work.reading.unused))
         work.notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
     elif duplicates == "first" and scored > len(entries.rows):
         work.notes.append(say("panel.first-kept", count=scored - len(entries.rows)))
@@ -443,14 +443,15 @@ def _rows(found: Sequence[Found]) -> str:
     return ", ".join(f"{f.place} ({f.text!r})" for f in found)
 
 
-def _duplicate_message(engine: Engine, labels: Labels) -> str:
+def _duplicate_message(engine: Engine, labels: Labels, unused: Sequence[str] = ()) -> str:
     names = ["task", "language", "judge"] + [a for a in ("system", "replicate") if getattr(labels, a)]
     rows = engine.find_duplicates()
     some = "; ".join(", ".join(clean(x, 40) for x in row[: len(names)]) + f" ({row[-1]} rows)" for row in rows[:3])
+    left = f" Not used: {', '.join(clean(x, 40) for x in unused[:6])}." if unused else ""
     return (
         f"{engine.where} has several rows with the same {', '.join(names)}: {some}. If they belong to different "
         "systems, name that column (--system NAME); if they are repeats, name theirs (--replicate NAME); else choose "
-        "--duplicates mean or --duplicates first."
+        f"--duplicates mean or --duplicates first.{left}"
     )
 
 
@@ -469,7 +470,7 @@ def _hashed(work: _Work, labels: Labels, size: int, n: int) -> tuple[Units, Entr
     entries = engine.entries(units, labels, duplicates)
     if not _whole(units, entries, labels):
         if duplicates == "error" and engine.find_duplicates(1):
-            raise PanelError(_duplicate_message(engine, labels))
+            raise PanelError(_duplicate_message(engine, labels, work.reading.unused))
         if work.ways.incomplete == "error":
             raise PanelError(
                 f"{engine.where} is incomplete: not every task has a score from every judge in every language. "

@@ -30,12 +30,6 @@ def frame(tasks: int = 12, judges: str = "xyz") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def found_next(found: Any) -> str:
-    """The command that the screen says to paste."""
-    (step,) = report_of(found).steps
-    return " ".join(step.command) if isinstance(step.command, tuple) else str(step.command)
-
-
 def promptfoo(path: Path, given: Any, tests: int = 6) -> Path:
     """Results as promptfoo writes them; `given` makes the vars of a test and language."""
     rng = np.random.default_rng(2)
@@ -192,6 +186,13 @@ def test_a_judge_on_another_scale_is_brought_to_that_of_the_others(tmp_path: Pat
     rows["score"] = np.where(rows["judge"] == "y", 2.7 + rows["score"] * 0.067, rows["score"])
     rows.to_csv(tmp_path / "mixed.csv", index=False)
     found = pj.check(tmp_path / "mixed.csv")
-    command = shlex.split(found_next(found))
+    command = shlex.split(report_of(found).next[0].command)
     assert command[command.index("--range") + 1] == "0:100"
     assert command[command.index("--rescale") + 1] == "y=0:10"
+
+
+def test_repeated_rows_name_the_columns_that_are_not_used() -> None:
+    rows = pd.concat([frame().assign(made_by=name) for name in ("p", "q")])
+    with refused(PanelError, "several rows", "made_by"):
+        pj.read_panel(rows)
+    assert pj.read_panel(rows.rename(columns={"made_by": "Modell"})).systems == ("p", "q")

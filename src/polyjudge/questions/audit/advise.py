@@ -87,7 +87,7 @@ def _crossed(a: Audit, blind: bool) -> Advice:
     method: Method | None = (
         "cbc" if fault == "diffuse" else "sparse" if fault == "culprit" and a.explanation.sure else None
     )
-    verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_unjoined(a), *_lacking(a), *_placed(a)]
+    verdict: list[Words] = [*_agreement(a), *_shared(a), *_found(a, fault), *_unjoined(a), *_lacking(a), *_placed(a)]
     uses = _uses(a, state, fault)
     steps = _steps(a, state, fault)
     if a.probes is not None:
@@ -182,13 +182,13 @@ def _unjoined(a: Audit) -> list[Finding]:
     return [find("info", "verdict.unjoined")] if "shift" in a.left_out else []
 
 
-def _lacking(a: Inside) -> list[Finding]:
-    """Scores that are missing in one place more than in others: what is left there may be what was easy to score."""
+def _lacking(a: Inside) -> list[Say]:
+    """Scores that are missing in one place more than in others, in short: the finding stands among the findings."""
     if a.missingness is None or not any(f.code == "missing-scores" and f.weight > 1 for f in a.concluded):
         return []
     worst = next(n.values for n in a.missingness.notes if n.code in ("missing.together", "missing.one-holder"))
     said = {name: worst[name] for name in ("judge", "language", "worst", "overall")}
-    return [find("warning", "verdict.missing", **said)]
+    return [say("verdict.missing", **said)]
 
 
 def _placed(a: Inside) -> list[Finding]:

@@ -64,7 +64,7 @@ WORDS: dict[str, Template] = {
     ),
     "separate.judges": lambda v: (
         ("More judges help little: " if v["many_tasks"] > 0.8 * v["few_tasks"] else "More judges help: ")
-        + ("1 judge needs" if v["few"] == 1 else "{few} judges need")
+        + ("1 average judge needs" if v["few"] == 1 else "{few} average judges need")
         + " {few_tasks} tasks, {many} need {many_tasks}."
     ),
     "separate.table": "Tasks needed",
