@@ -4,6 +4,7 @@ one line what it lacks."""
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -202,6 +203,23 @@ def criteria_table() -> pd.DataFrame:
             frame.loc[(frame["judge"] == "B") & (frame["language"] == "fr"), "score"] -= 20
         out.append(frame.assign(criterion=name))
     return pd.concat(out)
+
+
+def test_the_step_to_labels_of_criteria_can_be_pasted(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels are of one criterion: `label make` knows no --criteria."""
+    monkeypatch.chdir(tmp_path)
+    keys = ["task", "system", "language", "judge"]
+    wide = criteria_table().pivot(index=keys, columns="criterion", values="score").reset_index()
+    wide.to_csv("scores.csv", index=False)
+    wide[keys[:3]].drop_duplicates().assign(prompt="p", response="r").to_csv("items.csv", index=False)
+    done = cli("audit", "scores.csv", "--criteria", "clarity,tone,accuracy", "--resamples", 100)
+    line = next(x for x in done.stdout.splitlines() if "polyjudge label make" in x)
+    words = shlex.split(line[line.index("polyjudge") :].replace("ITEMS", "items.csv"))
+    assert "--score" in words
+    made = cli(*words[1:], "-o", "pages")
+    assert made.returncode == 0, made.stderr
 
 
 def test_criteria_share_one_screen(cli: Cli, tmp_path: Path) -> None:

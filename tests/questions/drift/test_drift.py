@@ -287,8 +287,23 @@ def test_one_new_fault_is_named_alone(paired: bool) -> None:
     row = result.broken.iloc[0]
     assert row["low"] < -15 < row["high"]
     assert result.findings[0].code == "cell-broke"
+    assert result.findings[0].values["alone"] is paired  # of two samples the others' levels are not compared
     assert not any(f.code == "interaction-changed" for f in result.findings)
     assert result.cells["changed"].sum() >= 1
+
+
+def test_others_that_moved_are_not_said_to_be_as_they_were() -> None:
+    """A cell broke, and another judge scores 4 points higher everywhere."""
+    rng = np.random.default_rng(4)
+    before, _ = pj.simulate_panel(60, 4, 4, interaction=0.0, seed=4)
+    moved = before.scores + rng.normal(0, 3, before.scores.shape)
+    moved[:, 1, 2] -= 15
+    moved[:, :, 0] += 4
+    result = drift(pj.ConsensusCalibrator().fit(before), before.with_scores(moved))
+    assert result.findings[0].code == "cell-broke"
+    assert result.findings[0].values["alone"] is False
+    assert "as they were" not in str(result.findings[0])
+    assert "judge-offset-changed" in [f.code for f in result.findings]
 
 
 def test_several_faults_a_judge_and_everything() -> None:

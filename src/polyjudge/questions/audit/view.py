@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -354,11 +355,17 @@ def _one(name: str, report: Report) -> Section:
 
 
 def _criteria_steps(result: Criteria) -> tuple[Step, ...]:
-    one = next(iter(result.audits.values()))
-    source = one.summary.source or "SCORES"
-    most = max(result.audits.values(), key=lambda a: a.labels or 0)
-    enough = f" -n {most.labels}" if most.labels else ""
-    return (Step(why=say("step.labels", labels=most.labels), command=f"polyjudge label make {source}{enough}"),)
+    """To the labels of the criterion that needs most: people label one at a time. None of a column of criteria, of
+    which no option takes one."""
+    name, most = max(result.audits.items(), key=lambda x: x[1].labels or 0)
+    words = shlex.split(most.summary.source or "SCORES")
+    if "--criteria" not in words:
+        return ()
+    at = words.index("--criteria")
+    words[at : at + 2] = ["--score", name]
+    enough = ["-n", str(most.labels)] if most.labels else []
+    command = " ".join(map(shell, ["polyjudge", "label", "make", *words, "--items", "ITEMS", *enough]))
+    return (Step(why=say("step.labels", labels=most.labels), command=command),)
 
 
 VIEWS: dict[str, Any] = {"Audit": build, "Inside": build, "Criteria": build_criteria}

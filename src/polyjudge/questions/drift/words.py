@@ -34,20 +34,23 @@ WORDS: dict[str, Template] = {
     "drift.samples": "{before} tasks then and {after} now, compared as two samples; a false alarm in {alarm:share} of "
     "runs at most",
     "cell-broke": lambda v: (
-        f"{{language}} by {{judge}} broke: it now scores {_size(v)}. The other judges and languages are as they "
-        "were. Check its prompt, parser and model version; do not fit again."
+        f"{{language}} by {{judge}} broke: it now scores {_size(v)}. "
+        + ("The other judges and languages are as they were. " if v["alone"] else "")
+        + "Check its prompt, parser and model version; do not fit again."
     ),
     "cells-broke": lambda v: (
         f"{len(v['named'])} cells broke: {_cells(v['named'])}. The largest change, {{language}} by {{judge}}: "
         f"{_size(v)}. Check their prompts, parsers and model versions; do not fit again."
     ),
     "judge-changed": lambda v: (
-        f"{{judge}} changed against the other judges, most in {{language}}: {_size(v)}. They are as they were. "
-        "Was its model or prompt replaced? Fit again without it, or with its new scores."
+        f"{{judge}} changed against the other judges, most in {{language}}: {_size(v)}. "
+        + ("They are as they were. " if v["alone"] else "")
+        + "Was its model or prompt replaced? Fit again without it, or with its new scores."
     ),
     "language-changed": lambda v: (
-        f"{{language}} changed against the other languages, most by {{judge}}: {_size(v)}. They are as they were. "
-        "Was its prompt or translation replaced? Fit again once that is settled."
+        f"{{language}} changed against the other languages, most by {{judge}}: {_size(v)}. "
+        + ("They are as they were. " if v["alone"] else "")
+        + "Was its prompt or translation replaced? Fit again once that is settled."
     ),
     "interaction-changed": lambda v: (
         (
