@@ -183,12 +183,21 @@ def drift_constant() -> Any:
 @CASES
 def drift_sentences() -> Any:
     at = {"language": "language1", "judge": "judge2", "label": "judge3", "low": -5.0, "high": -3.0, "count": 2, "of": 6}
-    at |= {"before": 0.5, "after": 0.4, "old": 1.0, "new": 2.0, "p": 0.01, "cells": 12, "system": "system1"}
+    at |= {
+        "before": 0.5,
+        "after": 0.4,
+        "old": 1.0,
+        "new": 2.0,
+        "p": 0.01,
+        "cells": 12,
+        "system": "system1",
+        "alone": True,
+    }
     at |= {"named": [("language1", "judge2"), ("language3", "judge4")], "systems": ["system1"], "compared": 3}
     sized = ("cell-broke", "cells-broke", "judge-changed", "language-changed", "judge-offset-changed", "level-changed",
              "language-shift-changed", "interaction-changed", "floor-changed", "system-changed",
              "difference.cells", "difference.judges", "difference.languages")  # fmt: skip
-    few = [{}, {"count": 1}, {"count": 3}, {"of": 1}, {"language": "(all)"}, {"compared": 1}]
+    few = [{}, {"count": 1}, {"count": 3}, {"of": 1}, {"language": "(all)"}, {"compared": 1}, {"alone": False}]
     more: list[dict[str, Any]] = [*few, {"systems": ["system1", "system5"]}]
     gone = [([], ["system7"]), (["system8"], []), (["system8", "system9"], ["system6", "system7"])]
     return [
