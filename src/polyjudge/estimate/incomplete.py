@@ -396,12 +396,12 @@ def informing_interaction(panel: Panel) -> Array:
     return np.where(square > 0, 1 + total**2 / np.where(square > 0, square, 1.0), tasks)
 
 
-def informed_share(panel: Panel) -> float:
-    """Share of the values of `sampling_panel` that a task (cluster) informs: of "answers" not those of other languages,
-    which stand at the mean."""
+def informed_share(panel: Panel) -> Array:
+    """(k,) share of the tasks (clusters) that inform a language's values of `sampling_panel`: of "answers" not those of
+    other languages, which stand at the mean. The values of the others are as much larger."""
     if panel.complete or (estimate := estimate_interaction(panel)).design != "answers":
-        return 1.0
-    return float((sum_clusters(estimate.answered, panel.cluster) > 0).mean())
+        return np.ones(len(panel.languages))
+    return np.asarray((sum_clusters(estimate.answered, panel.cluster) > 0).mean(axis=0))
 
 
 def language_strata(

@@ -66,13 +66,13 @@ def order_pairs(
     seed: int = 7,
     tasks: Array | None = None,
     gap: float = 0.0,
-    share: float = 1.0,
+    share: Array | float = 1.0,
 ) -> PairOrder:
     """Order of q things in s scopes from their values per task, (n, s, q).
 
     tasks : (s, q) number of tasks behind each value where fewer than n inform it
     gap : standard errors up to this are rounding; a pair without spread is judged by the signs of its tasks
-    share : of the values that their tasks inform; the others stand at the mean
+    share : of the tasks that inform the values of a scope, (s,); the others stand at the mean
 
     Pairs are worked on in blocks of `COLUMNS` (pair, scope) together, whatever their number.
     """
@@ -100,7 +100,7 @@ def order_pairs(
 
 def _block(
     values: Array, weights: Array, i: NDArray[np.int64], j: NDArray[np.int64], tasks: Array | None,
-    gap: float, resamples: int, seed: int, share: float,
+    gap: float, resamples: int, seed: int, share: Array | float,
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     """The pairs (i, j): arrays (s, p) and (p,) of `PairOrder`, their sign tests `signs` (s, p), and the largest |t| by
     resample and scope (R, s)."""
@@ -148,15 +148,17 @@ def _null(
     return null.reshape(-1, s, p), thin.reshape(s, p)
 
 
-def borrowed(differences: Array, mean: Array, se: Array, share: float = 1.0) -> tuple[Array, Array]:
+def borrowed(differences: Array, mean: Array, se: Array, share: Array | float = 1.0) -> tuple[Array, Array]:
     """(s, p) standard errors, at least those of all scopes together where a few tasks carry nearly all of the spread;
     and (p,) the share of the squared deviations (n, s, p) in the largest `TOP` of them, scopes pooled.
 
-    share : of the deviations that are not 0 by design"""
+    share : of the deviations of a scope that are not 0 by design, (s,). The others are as much larger: on the scale of
+        scores they are this part of it, or the tasks of a scope of few would seem to carry all"""
     n, s, p = differences.shape
-    square = np.sort(((differences - mean) ** 2).reshape(n * s, p), axis=0)
+    part = np.broadcast_to(np.asarray(share, np.float64), s)
+    square = np.sort((((differences - mean) * part[:, None]) ** 2).reshape(n * s, p), axis=0)
     total = square.sum(axis=0)
-    few = max(1, int(np.ceil(TOP * n * s * share)))
+    few = max(1, int(np.ceil(TOP * n * s * float(part.mean()))))
     carried = ratio(square[-few:].sum(axis=0), total)
     return np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se), carried
 
