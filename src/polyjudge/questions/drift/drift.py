@@ -156,10 +156,8 @@ def drift(
         both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
         effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     least = tested.p_global if min(common.shape[1:]) > 1 or effects.empty else float(effects["p"].min())
-    also = effects[effects["changed"].astype(bool)]
-    alone = watched is not None and also.empty  # of two samples nobody knows whether judges and languages moved
-    findings = _findings(cells, (kind, broken, alone), floor, least, labels, cal.range_, panel, paired)
-    for effect, rows in also.groupby("effect", sort=False):
+    findings = _findings(cells, (kind, broken, effects), floor, least, labels, cal.range_, panel, paired)
+    for effect, rows in effects[effects["changed"].astype(bool)].groupby("effect", sort=False):
         findings.append(find("warning", f"{effect}-changed", count=len(rows), **_worst(rows.drop(columns=SAID))))
     findings = _with_systems(systems, [*findings, *_of_runs(cal, common, tested, paired, runs)])
     return Drift(
@@ -421,7 +419,7 @@ def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float, pair
 
 def _findings(
     cells: pd.DataFrame,
-    explained: tuple[Kind, pd.DataFrame, bool],
+    explained: tuple[Kind, pd.DataFrame, pd.DataFrame],
     floor: pd.DataFrame,
     p_global: float,
     labels: dict[str, tuple[str, ...]],
@@ -431,7 +429,9 @@ def _findings(
 ) -> list[Finding]:
     out: list[Finding] = []
     moved = cells[cells["changed"]]
-    kind, broken, alone = explained
+    kind, broken, effects = explained
+    # Of two samples there are no effects: nobody knows whether the other judges and languages moved.
+    alone = not (effects.empty or effects["changed"].any())
     if kind in BROKE and len(broken):
         # A few faults are mended where they are. Fitting again would spread them over healthy cells.
         code = BROKE[kind]

@@ -129,12 +129,7 @@ def plan(
         decision, advice = decision_study(panel, level)
         if len(panel.replicates) < 2:
             notes.append(say("plan.no-replicates"))
-    repeats = 1 if panel is None else max(1, len(panel.systems)) * max(1, len(panel.replicates))
-    # A task has all languages, or those that tasks join: of languages that share none, one.
-    own = world.languages if panel is None else float(panel.own.sum(axis=1).mean())
-    price = None
-    if panel is not None and prices is not None:
-        price = own * repeats * float(prices_of(panel, prices).sum())
+    scores, price = _cost(world, panel, prices)
     return Plan(
         needed=needed,
         table=table,
@@ -142,12 +137,23 @@ def plan(
         level=level,
         enough=enough,
         ruled_out=None if panel is None else _ruled_out(panel, world.radius, level),
-        scores_per_task=round(own * world.judges * repeats),
+        scores_per_task=scores,
         price_per_task=price,
         decision=decision,
         advice=advice,
         notes=tuple(notes),
     )
+
+
+def _cost(world: _World, panel: Panel | None, prices: Mapping[str, float] | None) -> tuple[int, float | None]:
+    """Scores of a task, and their price where it is known. A task has all languages, or those that tasks join: of
+    languages that share none, one."""
+    if panel is None:
+        return world.languages * world.judges, None
+    repeats = max(1, len(panel.systems)) * max(1, len(panel.replicates))
+    answers = repeats * float(panel.own.sum(axis=1).mean())
+    price = None if prices is None else answers * float(prices_of(panel, prices).sum())
+    return round(answers * world.judges), price
 
 
 def _ruled_out(panel: Panel, radius: float, level: float) -> int | None:
