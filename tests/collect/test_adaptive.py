@@ -21,7 +21,8 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import Summary, collect, load_plan, read_summary
-from polyjudge.collect.adaptive import _note, _planned, _refuse_changes, collect_until
+from polyjudge.collect.adaptive import _note, _planned, _refuse_changes, audited_scores, collect_until
+from polyjudge.collect.command import _pilot
 from polyjudge.collect.runner import Asking, opened, ready
 from polyjudge.collect.store import ADAPTIVE, write_meta
 from polyjudge.panel.errors import CollectError
@@ -181,6 +182,25 @@ def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
         assert dry.returncode == 0, dry.stderr
         assert re.search(r" \d+ of 576 calls \(\d+ to \d+\), \$", words(dry.stdout))
         assert not lacks(js.command("collect", path, "--dry-run").stdout, "24, 48 and 96")
+
+
+def test_an_earlier_audit_serves_as_a_pilot(tmp_path: Path) -> None:
+    config = planted()
+    plan = load_plan(js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", config))
+    panel = pj.simulate_panel(tasks=24, languages=["zh", "en"], judges=["jc", "ja", "jb"], seed=1)[0]
+    file = tmp_path / "audit.json"
+    file.write_text(json.dumps(pj.audit(panel, resamples=100).to_dict()))
+    same = panel.select(languages=["en", "zh"], judges=["ja", "jb", "jc"]).scores
+    assert audited_scores(file, plan) == pytest.approx(same, abs=1e-6)
+    assert _pilot(str(tmp_path), plan, SETTINGS) == pytest.approx(same, abs=1e-6)  # the folder of audit -o
+    holes = np.where(np.arange(24)[:, None, None] > 20, np.nan, panel.scores)
+    holes[:, 0, 0] = panel.scores[:, 0, 0]
+    lacking = pj.Panel.from_array(holes, languages=panel.languages, judges=panel.judges)
+    file.write_text(json.dumps(pj.audit(lacking, resamples=100).to_dict()))
+    with refused(CollectError, "audit.json", "--pilot"):
+        audited_scores(file, plan)
+    file.write_text("{}")
+    assert audited_scores(file, plan) is None
 
 
 def test_options_of_the_rule_need_until(tmp_path: Path) -> None:

@@ -74,10 +74,35 @@ def test_retry_missing_and_fail_on_missing(tmp_path: Path) -> None:
     assert rows(tmp_path / "run", "select count(*) from answers where reminded") == [(missing,)]
 
 
+@pytest.mark.statistical
+def test_missingness_that_follows_the_content_is_found() -> None:
+    from polyjudge.collect.summary import follows
+
+    rng = np.random.default_rng(0)
+    cells = np.repeat(np.arange(6), 200)
+    length = rng.integers(100, 5000, 1200)
+    by_chance = (rng.random(1200) < 0.05).astype(int)
+    by_length = (rng.random(1200) < 0.1 * length / 5000).astype(int)
+    chance, found = follows(by_chance, length, cells), follows(by_length, length, cells)
+    assert chance is not None
+    assert found is not None
+    assert chance > 0.05
+    assert found < 0.001
+    assert follows(np.zeros(1200, int), length, cells) is None
+    # Held at its level: p-values under chance are uniform.
+    draws = [follows((rng.random(1200) < 0.03).astype(int), length, cells) for _ in range(400)]
+    assert 0.02 <= np.mean([p is not None and p < 0.05 for p in draws]) <= 0.09
+
+
 def test_the_summary_names_what_missing_answers_follow(tmp_path: Path) -> None:
     planted = js.plant("rating", 80, ["en", "ar"], ["ja", "jb"])
     with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, rubric={"reask": 0})
+        items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+        for item in items:  # a sum in a quarter of the tasks, which the judge below does not answer
+            if int(item["id"][1:]) % 4 == 0:
+                item["prompt"] += " 12345 * 67890 = 838102050?"
+        (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
         collect(load_plan(path), tmp_path / "run")
     con = sqlite3.connect(tmp_path / "run" / "store.sqlite")
     from polyjudge.collect.store import checksum
@@ -94,6 +119,7 @@ def test_the_summary_names_what_missing_answers_follow(tmp_path: Path) -> None:
     con.commit()
     con.close()
     tests = read_summary(tmp_path / "run").missing_tests.set_index("factor")
+    assert tests.loc["digits", "alarm"]
     assert tests.loc["task", "alarm"]
     assert not tests.loc["cells", "alarm"]
     pj.read_panel(tmp_path / "run")  # the checksums are right

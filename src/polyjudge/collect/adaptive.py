@@ -7,6 +7,7 @@ decisions.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -232,6 +233,30 @@ def expected(work: Work, settings: dict[str, Any], judges: pd.DataFrame, pilot: 
         ends = [_range(bought @ judges[c].to_numpy()) for c in ("cost_low", "cost", "cost_high")]
         money = (ends[0][0], ends[1][1], ends[2][2])
     return Expected(looks=rule.looks, whole=whole, calls=_range(bought @ judges["calls"].to_numpy()), money=money)
+
+
+def audited_scores(path: Path, plan: Plan) -> Array | None:
+    """The scores that an audit's JSON remembers, (n, k, m) of the plan's languages and judges; None for other files."""
+    if not path.is_file():
+        return None
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))["calibrator"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    try:
+        cells = np.array(kept["memory"]["cells"], dtype=float)
+        languages, judges = (
+            [list(map(str, kept[axis])).index(part.name) for part in parts]
+            for axis, parts in (("languages", plan.languages), ("judges", plan.judges))
+        )
+        if cells.ndim != 3 or (np.array(kept["counts"]) != len(cells)).any():
+            raise ValueError
+        return cells[:, languages][:, :, judges]
+    except (ValueError, KeyError, TypeError):
+        raise CollectError(
+            f"{clean(path, 200)} does not hold complete scores of the plan's languages and judges. Give the scores "
+            "themselves: --pilot SCORES."
+        ) from None
 
 
 def _asked(plan: Plan) -> dict[str, list[str]]:

@@ -54,7 +54,7 @@ class Adaptive(o.Group):
     guard: Annotated[bool, Option("--guard", help="Allow for failures too rare to have shown.")] = False
     pilot: Annotated[
         str | None,
-        Option(metavar="SCORES", help="With --dry-run --until: earlier scores to simulate the run."),
+        Option(metavar="SCORES", help="With --dry-run --until: earlier scores, or an audit, to simulate the run."),
     ] = None
 
     @property
@@ -171,12 +171,16 @@ def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
 
 
 def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:
+    from polyjudge.collect.adaptive import audited_scores
     from polyjudge.read import read_panel
 
     if source is None:
         return None
     if settings is None:
         raise UsageError("--pilot goes with --until settled.")
+    audit = Path(source) / "audit.json" if Path(source).is_dir() else Path(source)
+    if audit.suffix == ".json" and (found := audited_scores(audit, plan)) is not None:
+        return found
     panel = read_panel(source, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
     return panel.scores if panel.system_scores is None else panel.system_scores
 

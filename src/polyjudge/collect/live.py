@@ -8,12 +8,22 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Column
+from rich.text import Text
 
 from polyjudge.panel.labels import clean
 
 if TYPE_CHECKING:
     from polyjudge.collect.desk import Status
+
+
+class _Rate(ProgressColumn):
+    """Calls that a judge answers a second, of late."""
+
+    def render(self, task: Task) -> Text:
+        rate = task.finished_speed or task.speed
+        return Text("" if rate is None else f"{rate:.1f}/s")
 
 
 @contextmanager
@@ -22,11 +32,13 @@ def watching(file: IO[str]) -> Iterator[Callable[[list[Status]], None]]:
     if not file.isatty():
         yield progress_lines(file)
         return
-    name, said = (TextColumn(f"{{task.{text}}}", markup=False) for text in ("description", "fields[said]"))
+    name = TextColumn("{task.description}", markup=False)
+    said = TextColumn("{task.fields[said]}", markup=False, table_column=Column())  # wraps: money stands last
     console = Console(file=file, highlight=False, markup=False, emoji=False)
     with Progress(
-        name, MofNCompleteColumn(), TimeRemainingColumn(), said, console=console, auto_refresh=False, transient=True
-    ) as view:
+        name, MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), said,
+        console=console, auto_refresh=False, transient=True,
+    ) as view:  # fmt: skip
         lines: dict[str, TaskID] = {}
 
         def watch(judges: list[Status]) -> None:

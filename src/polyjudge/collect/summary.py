@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from contextlib import closing
 from dataclasses import field
@@ -51,9 +52,10 @@ class Summary(Result):
     `judges`: judge, model, calls, answered (calls of the current plan), missing (answers without a score), refused (of
     these: the judge refused), errors (attempts that failed or were asked again), remaining, input_tokens,
     output_tokens, estimated (attempts charged by an estimate), cost. `cells`: language, judge, answers, missing,
-    refused, lenient, asked_again, reminded and the share missing. `missing_tests`: factor (cells, group, task), p (how
-    likely missing answers follow it as much by chance), alarm. `missing_p` and `asked_again_p` are those of the cells.
-    An adaptive run (`adaptive`) is complete, and nothing remains, when its rule has nothing left to buy.
+    refused, lenient, asked_again, reminded and the share missing. `missing_tests`: factor (cells, group, task, length
+    of the prompt, digits in it), p (how likely missing answers follow it as much by chance), alarm. `missing_p` and
+    `asked_again_p` are those of the cells. An adaptive run (`adaptive`) is complete, and nothing remains, when its rule
+    has nothing left to buy.
     `orphans`: answers of judges, languages, items or repeats that the plan no longer has. `models`: names
     that the services report, where one judge has several. `reasons`: why calls have no answer. `omitted`: what was
     left out because a service does not know it.
@@ -253,19 +255,47 @@ def _tests(found: list[tuple[str, float | None]]) -> pd.DataFrame:
 
 
 def _missing_tests(con: sqlite3.Connection, cells: pd.DataFrame) -> pd.DataFrame:
-    """Whether missing answers follow the cell, the group or the task."""
+    """Whether missing answers follow the cell, the group, the task, the length of the prompt or the digits in it."""
+    no_digits = str.maketrans("", "", "0123456789")
+    con.create_function("size", 1, len)  # SQLite's own length ends at a NUL
+    con.create_function("digits", 1, lambda text: len(text) - len(text.translate(no_digits)))
     rows = pd.read_sql_query(
-        "select a.task, i.grp, a.score is null as missing from answers a join items i using (task, system, replicate) "
-        "where i.place >= 0", con,
-    )  # fmt: skip
-    lost, group, buckets = rows["missing"], pd.factorize(rows["grp"])[0], pd.factorize(rows["task"])[0] % 2000
+        "select a.language, a.judge, a.task, i.grp, size(coalesce(p.text, '')) as length, "
+        "digits(coalesce(p.text, '')) as digits, a.score is null as missing from answers a "
+        "join items i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0",
+        con,
+    )
+    lost, cell = rows["missing"].to_numpy(), rows.groupby(["language", "judge"], sort=False).ngroup().to_numpy()
+    group, buckets = pd.factorize(rows["grp"])[0], pd.factorize(rows["task"])[0] % 2000
     return _tests(
         [
             ("cells", uneven(cells["missing"].to_numpy(), cells["answers"].to_numpy())),
             ("group", uneven(np.bincount(group, lost), np.bincount(group)) if group.any() else None),
             ("task", uneven(np.bincount(buckets, lost), np.bincount(buckets), 1000)),
+            ("length", follows(lost, rows["length"].to_numpy(), cell)),
+            ("digits", follows(lost, rows["digits"].to_numpy(), cell)),
         ]
     )
+
+
+def follows(hits: np.ndarray[Any, Any], values: np.ndarray[Any, Any], cells: np.ndarray[Any, Any]) -> float | None:
+    """Probability that hits lie on large or small values at least this much by chance, inside cells (van Elteren's
+    stratified rank test, normal with the variance for ties). None when it cannot be told."""
+    from scipy.stats import norm, rankdata
+
+    score = variance = 0.0
+    for cell in np.unique(cells):
+        here = cells == cell
+        n, m = int(here.sum()), int(hits[here].sum())
+        if not 0 < m < n:
+            continue
+        ranks = rankdata(values[here])
+        spread = float(((ranks - ranks.mean()) ** 2).sum())
+        score += (float(ranks[hits[here] > 0].sum()) - m * (n + 1) / 2) / (n + 1)
+        variance += m * (n - m) / (n * (n - 1)) * spread / (n + 1) ** 2
+    if variance <= 0 or hits.sum() < 4:
+        return None
+    return float(2 * norm.sf(abs(score) / math.sqrt(variance)))
 
 
 def uneven(hits: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any], draws: int = DRAWS) -> float | None:

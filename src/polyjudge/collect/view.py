@@ -103,10 +103,11 @@ def _unreadable(s: Summary) -> tuple[Section, ...]:
         for p, what in ((s.missing_p, "Missing answers"), (s.asked_again_p, "Answers asked again"))
         if p is not None
     ]
+    factors = {"group": "group", "task": "task", "length": "length of the prompt", "digits": "numbers in the prompt"}
     says += [
-        say("collect.follows", factor=factor, p=p)
+        say("collect.follows", factor=factors[factor], p=p)
         for factor, p, alarm in s.missing_tests.itertuples(index=False)
-        if alarm and factor != "cells"
+        if alarm and factor in factors
     ]
     counts = "answers:count | missing:count | lenient:count | asked_again:count"
     head = f"language | judge | {counts} | missing = missing_share:share"
