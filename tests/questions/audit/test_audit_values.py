@@ -439,6 +439,7 @@ def audit_sentences() -> Any:
         *(say("gate.gain", reduction=x, low=x - 1, high=x + 1) for x in (-3.0, 0.5, 3.0)),
         *(say("order", top=["judge1", "judge2"][:x], tied=y) for x in (1, 2) for y in ([], ["language3"])),
         *(say("verdict.open", clear=x, tasks=30, delta=4.0, unit="points") for x in (0, 2)),
+        *(say("verdict.won", first="A", second="B", lead=20.0, low=x, high=30.0, sure=x > 0) for x in (-2.0, 10.0)),
         say("explain.kind.judge", judge="judge1"),
         say("explain.kind.language", language="language2"),
         say("explain.kind.cell", judge="judge1", language="language2"),

@@ -33,6 +33,12 @@ def plan_pilot() -> Any:
 
 
 @CASES
+def plan_calm() -> Any:
+    """Nothing is off, and it takes more tasks to rule that out than to find what is."""
+    return pj.plan(one_cell_off(0.0), radius=3.0, draws=60)
+
+
+@CASES
 def plan_separate() -> Any:
     panel = simulated(30, 2, 3, 2, systems=3, seed=24)
     return separate(panel, 4.0, prices={"judge1": 2.0, "judge2": 3.0, "judge3": 1.0})
