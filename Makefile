@@ -5,13 +5,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: demo test tools mutate validate evidence cluster lint bench docs readme fuzz hostile lock lowest dist clean
+.PHONY: demo test levels tools mutate validate evidence cluster lint bench docs readme fuzz hostile lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 test: .venv/test.stamp .venv/system.stamp
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) -m "not statistical" $(ARGS)
+
+# Levels, coverage and power over many simulated panels: a minute.
+levels: .venv/test.stamp .venv/system.stamp
+	$(PYTEST) -m statistical $(ARGS)
 
 # The eval tools whose files are read, in an environment of their own, and what they write in runs with mock judges.
 # promptfoo (needs Node.js 20.20 or newer) without what it asks for optionally, its own dependencies as of a day.

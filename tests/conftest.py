@@ -63,16 +63,20 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 TOGETHER = {
-    f"tests/{name}.py": "Inspect"
-    for name in (
-        "collect/test_collect_judges",
-        "collect/test_collect_logs",
-        "collect/test_inspect_scores",
-        "read/test_formats",
-        "read/test_never_wrong",
-    )
+    f"tests/{name}.py": what
+    for what, names in {
+        "Inspect": (
+            "collect/test_collect_judges",
+            "collect/test_collect_logs",
+            "collect/test_inspect_scores",
+            "read/test_formats",
+            "read/test_never_wrong",
+        ),
+        "wheel": ("test_wheel", "cli/test_ci_outputs"),
+    }.items()
+    for name in names
 }
-"""Files that one worker runs: to load what they need takes seconds."""
+"""Files that one worker runs: to load or to build what they need takes seconds."""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -39,6 +39,7 @@ def test_eight_tasks(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("options", [{"noise": "heavy"}, {"noise": "heteroskedastic"}, {"missing": 0.2}])
+@pytest.mark.statistical
 def test_never_a_loss_beyond_noise(options: dict[str, object]) -> None:
     for interaction in (0.0, 1.0, 4.0, 12.0):
         shrunk, plain, _ = errors(interaction, panels=30, tasks=12, languages=4, judges=3, **options)

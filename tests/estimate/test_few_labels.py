@@ -107,6 +107,7 @@ def test_shrunken_intervals_cover_when_tau_is_zero_and_when_it_is_not() -> None:
 
 
 @pytest.mark.parametrize(("spread", "skewed"), [(1.5, False), (6.0, True)])
+@pytest.mark.statistical
 def test_the_stated_fall_holds_the_true_one(spread: float, skewed: bool) -> None:
     """Planted errors by language, within noise or beyond it; the truth is that of tasks without labels."""
     rng = np.random.default_rng(5)
@@ -131,6 +132,7 @@ def test_the_stated_fall_holds_the_true_one(spread: float, skewed: bool) -> None
     assert not skewed or np.median(widths) < 4.6 * np.std(errors), "no wider than the errors are"
 
 
+@pytest.mark.statistical
 def test_what_labels_say_of_the_noise_is_what_it_does() -> None:
     """Strata of a few labels that are rarely off, but then far: how squares and products of the noise vary."""
     rng = np.random.default_rng(9)

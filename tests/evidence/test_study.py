@@ -59,6 +59,7 @@ def test_agreement_that_people_do_not_share_is_told() -> None:
     assert answers["panels"].word == "No"
 
 
+@pytest.mark.statistical
 def test_intervals_of_r_hold() -> None:
     """r of a language from 300 items against r of 4,000."""
     large = agree.by_language(planted(tasks=4000, seed=9)).set_index("language")["people"].mean()

@@ -92,6 +92,7 @@ def test_reproduce_refuses_other_data_and_names_this_command(cli: Run, panel: pj
         devai_panel(tmp_path / "scores.csv")
 
 
+@pytest.mark.statistical
 def test_metadata_finds_what_is_planted_and_keeps_its_level() -> None:
     x = np.array([1.0, 1, 0, 0, 1, 0, 0, 1])
     names = [f"l{i}" for i in range(8)]

@@ -123,6 +123,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "panels"), [("band 10% too narrow", PANELS), ("gain x 10", 100), ("nights not paid for", 25)]
 )
+@pytest.mark.statistical
 def test_spoilt_analyses_are_noticed(name: str, panels: int) -> None:
     """With no more than the default number of panels; `make validate ARGS=--mutants` asks the rest."""
     mutant = next(m for m in MUTANTS if m.name == name)

@@ -37,6 +37,7 @@ def human_frame(panel: pj.Panel, gold: Gold) -> pd.DataFrame:
     )
 
 
+@pytest.mark.statistical
 def test_the_hurt_judge_is_named_on_200_panels() -> None:
     rates = verdict_rates(200, 200)
     assert rates["hurt called helped"] <= 0.05 * rates["hurt"]
@@ -51,6 +52,7 @@ def test_with_five_labels_most_cells_cannot_be_told() -> None:
     assert rates["helped called hurt"] <= 0.05 * rates["helped"]
 
 
+@pytest.mark.statistical
 def test_without_interaction_verdicts_are_rare() -> None:
     """All judges share a shift in one language and there is no interaction: any verdict, in any cell, is wrong."""
     panels, wrong = 300, 0

@@ -66,6 +66,7 @@ def test_bad_arrays_are_refused() -> None:
         ppi_mean([1, np.nan], [1, 2], [1])
 
 
+@pytest.mark.statistical
 def test_intervals_cover() -> None:
     assert 0.93 <= ppi_coverage(800, 100, 300) <= 0.97
 

@@ -77,6 +77,7 @@ def test_kappa_is_cohens_with_quadratic_weights() -> None:
     assert low < value < high
 
 
+@pytest.mark.statistical
 def test_a_severe_annotator_is_found_and_others_are_not() -> None:
     hits = wrong = 0
     for seed in range(25):
@@ -92,6 +93,7 @@ def test_a_severe_annotator_is_found_and_others_are_not() -> None:
     assert wrong <= 2
 
 
+@pytest.mark.statistical
 def test_noisy_languages_give_no_false_alarm_and_quiet_ones_show_who_is_harsh() -> None:
     """Three annotators in each of nine languages, a third of them very noisy, a third quiet. With one noise for all,
     20% of panels had somebody named without cause, and 15 points in a quiet language were never named."""
@@ -121,6 +123,7 @@ def test_noisy_languages_give_no_false_alarm_and_quiet_ones_show_who_is_harsh() 
     assert hits >= 12
 
 
+@pytest.mark.statistical
 def test_many_annotators_with_few_shared_items_are_not_called_noisy_by_chance() -> None:
     """Thirty who follow each other loosely on few shared items: a limit for each alone named somebody in 30% of panels.
     One who answers at random is still found where items are many."""
@@ -141,6 +144,7 @@ def test_many_annotators_with_few_shared_items_are_not_called_noisy_by_chance() 
     assert all(noisy(seed, 120, 0.5, True) == ["0"] for seed in range(4))
 
 
+@pytest.mark.statistical
 def test_severity_is_the_planted_one_with_an_interval_that_covers() -> None:
     held, spreads = [], []
     for seed in range(60):
@@ -253,6 +257,7 @@ def linked_labels(seed: int, link: bool) -> tuple[pj.Panel, pd.DataFrame, Any, A
     return panel, frame, error - error.mean(), severity
 
 
+@pytest.mark.statistical
 def test_people_who_read_two_languages_tell_severity_from_language() -> None:
     squares: dict[bool, list[float]] = {True: [], False: []}
     inside = []

@@ -117,6 +117,7 @@ def test_result_is_plain_data_and_repeatable() -> None:
 
 
 @pytest.mark.parametrize("kind", ["none", "cell", "cells", "judge", "language", "diffuse"])
+@pytest.mark.statistical
 def test_planted_faults_are_found(kind: str) -> None:
     """A small run of benchmarks/explain.py: right kind in 90%, planted cells only in 95%, less two standard errors."""
     path = Path(__file__).parents[3] / "benchmarks" / "explain.py"

@@ -169,6 +169,7 @@ def test_one_language_is_that_language_of_the_whole() -> None:
         assert inside[column].tolist() == here[column].tolist(), column
 
 
+@pytest.mark.statistical
 def test_means_and_pass_rates_hold_their_level() -> None:
     held = {"mean": [], "pass": []}
     for seed in range(80):

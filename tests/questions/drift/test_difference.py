@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError, UsageError
@@ -34,6 +35,7 @@ def test_a_planted_change_is_found_and_nothing_else() -> None:
     assert top.values["low"] < 15 < top.values["high"]
 
 
+@pytest.mark.statistical
 def test_noise_alone_is_seldom_a_change() -> None:
     alarms = sum(
         bool(difference(audit(seed=i, tasks=30), audit(seed=100 + i, tasks=30)).cells["clear"].any()) for i in range(12)

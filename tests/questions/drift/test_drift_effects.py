@@ -67,6 +67,7 @@ def scored(
 
 
 @pytest.mark.parametrize("mark", [58.0, 66.0])
+@pytest.mark.statistical
 def test_years_of_nights_have_few_alarms(mark: float) -> None:
     """40 years of 365 nights at the level of a year: 2 alarms are expected, `make validate` has more of them.
 
@@ -127,6 +128,7 @@ def test_a_night_with_systems_is_judged_as_drift_judges_it() -> None:
     assert nightly(before.mean(axis=1), now.mean(axis=2), none[:, 0], np.zeros(now[:, :, 0].shape)).tolist() != found
 
 
+@pytest.mark.statistical
 def test_years_of_nights_with_systems_have_few_alarms() -> None:
     """40 years of 365 nights, pass or fail of four systems: 2 alarms are expected."""
     alarms = 0

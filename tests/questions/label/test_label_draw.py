@@ -38,6 +38,7 @@ def test_every_item_of_a_stratum_has_the_chance_that_is_recorded() -> None:
     assert np.abs(count / 400 - chance).max() < 5 * 0.5 / np.sqrt(400)
 
 
+@pytest.mark.statistical
 def test_means_from_the_design_are_unbiased_and_better_than_random_ones() -> None:
     panel = _panel(1, n=500, k=2)
     rng = np.random.default_rng(2)

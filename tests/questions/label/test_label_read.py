@@ -231,6 +231,7 @@ def test_a_slider_is_carried_to_the_panels_scale(tmp_path: Path) -> None:
     assert pj.label.read(tmp_path / "l").labels["score"].tolist() == [2.0] * 5
 
 
+@pytest.mark.statistical
 def test_labels_of_a_design_count_by_what_they_stand_for(tmp_path: Path) -> None:
     """Labels are 0 or 100, drawn more often where the panel is undecided: plain means of them would be far off."""
     rng = np.random.default_rng(6)

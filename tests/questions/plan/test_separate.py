@@ -35,6 +35,7 @@ def test_a_plan_counts_every_replicate(prices: dict[str, float] | None) -> None:
 
 
 @pytest.mark.parametrize("quality", [[1.5, -1.5], [3.0, 0.0, 0.0, 0.0]])
+@pytest.mark.statistical
 def test_as_many_tasks_as_planned_do_tell_systems_apart(quality: list[float]) -> None:
     """With the planned number of tasks four of five leaderboards tell the two best apart, as asked for."""
     options = {"systems": len(quality), "system_sd": quality, "task_system_sd": 8, "noise_sd": 6}
