@@ -23,6 +23,7 @@ from polyjudge.questions.audit.robustness import sensitivity
 from polyjudge.questions.audit.view import _said as first_said
 from polyjudge.questions.audit.view import recovery_section
 from polyjudge.questions.compare.recovery import recovery
+from polyjudge.report import report_of
 from values import Cases, Said, binary, bound, holed, one_cell_off, probes, simulated, weighted
 
 CASES = Cases(__file__)
@@ -387,7 +388,7 @@ def says_criteria() -> Any:
     with bound(budget, MOST_COMPARED=1000):
         wide = audit_criteria({"a": good, "b": good}, resamples=100)
     found = [audit_criteria(x, resamples=100) for x in (*every, {"a": narrow, "b": good})]
-    return Said(first_said(x) for x in (*found, wide))
+    return Said(first_said(x, {name: report_of(one) for name, one in x.audits.items()}) for x in (*found, wide))
 
 
 @CASES
@@ -415,6 +416,8 @@ def audit_one_answer_in_a_language() -> Any:
 def audit_sentences() -> Any:
     near = {"closer": 1.5, "closer_low": 1.0, "closer_high": 2.0, "factor": 2.0, "unit": "points", "matters": 2.0}
     gate = {"mark": 50, "at_least": True, "flips": 5, "decisions": 90, "share": 0.06, "low": 0.04, "high": 0.08}
+    wide = {"cells": 9, "matters": 2.0, "unit": "points", "change": 9.0, "low": 8.0, "high": 10.0}
+    wide |= {"above": "language1", "below": "language2"}
     off = {"judge": "judge1", "language": "language2", "latent": 1.0, "band_low": 0.5, "band_high": 1.5}
     ends = off | {"linear": 4, "lost": 2, "turned": 1, "agrees": "same"}
     lack = {"judge": "judge1", "language": "language2", "worst": 0.4, "overall": 0.1, "p": 0.02, "p_floor": 0.001}
@@ -439,6 +442,8 @@ def audit_sentences() -> Any:
         *(say("gate.gain", reduction=x, low=x - 1, high=x + 1) for x in (-3.0, 0.5, 3.0)),
         *(say("order", top=["judge1", "judge2"][:x], tied=y) for x in (1, 2) for y in ([], ["language3"])),
         *(say("verdict.open", clear=x, tasks=30, delta=4.0, unit="points") for x in (0, 2)),
+        say("verdict.diffuse", criterion="clarity", also=False, judges=["judge1"], panel=3, count=2, **wide),
+        say("verdict.gap", criterion="clarity", **wide | {"judge_i": "judge1", "judge_j": "judge2"}),
         *(say("verdict.won", first="A", second="B", lead=20.0, low=x, high=30.0, sure=x > 0) for x in (-2.0, 10.0)),
         say("explain.kind.judge", judge="judge1"),
         say("explain.kind.language", language="language2"),

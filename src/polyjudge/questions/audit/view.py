@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +36,12 @@ COUNTED = ("panel.missing", "panel.system-holes")
 """Notes whose numbers stand in the first line already."""
 MOST_LANGUAGES = 8
 """Rows of the grid on the first screen: of more languages, those furthest off."""
-FIRST = "criterion:text | may be best = first:text"
-FEW = f"{FIRST} | agreement/low/high:ratio.2"
-BRIEF = f"{FEW} | furthest off = cell:text"
-ROWS = (
-    f"{FEW} | judge | in = language:label | off by = excess/_low/_high:+points | gaps change by at most = delta:points"
-)
+FIRST, AGREEMENT = " | may be best = first:text", " | agreement/low/high:ratio.2"
+CELL = " | judge | in = language:label | off by = excess/_low/_high:+points | gaps change by at most = delta:points"
 NARROW = (16, 10, 13, 8)
 """Characters of the names of a criterion, system, judge and language on the first screen: each row is one line."""
+ROOM = 20
+"""Of a system, where no cells stand beside it."""
 ALIKE = "criterion = criterion_a:label | and = criterion_b:label | correlation/low/high:ratio.2 | the same = alike:yes"
 
 
@@ -257,9 +256,11 @@ def build_criteria(result: Criteria, panel: Panel | None = None) -> Report:
     first = each[names[0]]
     frame["read"] = (say("criteria.read", criteria=len(names), first=names[0]), *(first.read if first else ()))
     crossed = bool(result.table["delta"].notna().any())
-    head = BRIEF if crossed else FEW if result.table["agreement"].notna().any() else FIRST
-    rows = table("criteria", say("criteria.rows", level=result.level, cells=crossed), _brief(result), head)
-    whole = table("criteria-all", say("criteria.rows", level=result.level, cells=False), result.table, ROWS)
+    head = "criterion:text" + (FIRST if _tops(result) else "")
+    head += AGREEMENT if result.table["agreement"].notna().any() else ""
+    brief = head + (" | furthest off = cell:text" if result.table["excess"].notna().any() else "")
+    rows = table("criteria", say("criteria.rows", level=result.level, cells=crossed), _brief(result, crossed), brief)
+    whole = table("criteria-all", say("criteria.rows", level=result.level, cells=False), result.table, head + CELL)
     same = table("alike", say("criteria.alike", level=result.level), result.same, ALIKE)
     blocks: tuple[Block, ...] = (same,)
     if result.mean is not None:
@@ -267,7 +268,7 @@ def build_criteria(result: Criteria, panel: Panel | None = None) -> Report:
     return Report(
         **frame,
         title=say("criteria.title", criteria=len(names), judges=len(panel.judges) if panel is not None else None),
-        verdict=tuple(_said(result)),
+        verdict=tuple(_said(result, each)),
         picture=(rows,),
         next=_criteria_steps(result),
         findings=tuple(result.findings),
@@ -285,15 +286,16 @@ def _tops(result: Criteria) -> dict[str, list[str]]:
     return {name: a.systems.leaderboard.top_set() for name, a in result.audits.items() if a.systems is not None}
 
 
-def _brief(result: Criteria) -> pd.DataFrame:
+def _brief(result: Criteria, crossed: bool) -> pd.DataFrame:
     """The table of criteria with short names, and the cell that is furthest off in one column."""
     t, tops = result.table, _tops(result)
+    widths = NARROW if crossed else (NARROW[0], ROOM, *NARROW[2:])
     columns = (t["criterion"], (x for top in tops.values() for x in top), t["judge"].dropna(), t["language"].dropna())
-    criterion, system, judge, language = (short(x, width) for x, width in zip(columns, NARROW, strict=True))
+    criterion, system, judge, language = (short(x, width) for x, width in zip(columns, widths, strict=True))
 
     def first(name: str) -> str:
         top = [system[x] for x in tops.get(name, [])]
-        return all_of if len(all_of := ", ".join(top)) < 20 else f"{top[0]} + {len(top) - 1} more"
+        return all_of if len(all_of := ", ".join(top)) < widths[1] + 10 else f"{top[0]} + {len(top) - 1} more"
 
     def cell(row: pd.Series) -> str | None:
         if pd.isna(row["excess"]):
@@ -305,7 +307,7 @@ def _brief(result: Criteria) -> pd.DataFrame:
     )
 
 
-def _said(result: Criteria) -> list[Words]:
+def _said(result: Criteria, each: Mapping[str, Report | None]) -> list[Words]:
     t = result.table
     out: list[Words] = []
     wins: dict[frozenset[str], tuple[list[str], list[str]]] = {}
@@ -332,6 +334,9 @@ def _said(result: Criteria) -> list[Words]:
         worst = _farthest(off, "excess")
         place = fields(worst, "criterion", "judge", "language", "excess", "excess_low", "excess_high")
         out.append(say("criteria.off", count=len(off), criteria=len(t), **place))
+    elif changed := [(name, s) for name, one in each.items() for s in _changes(one)]:
+        name, words = max(changed, key=lambda x: result.table.set_index("criterion")["delta"].astype(float)[x[0]])
+        out.append(replace(words, values={**words.values, "criterion": name}))
     elif t["delta"].notna().any():
         out.append(say("criteria.calm", **fields(_farthest(t[t["delta"].notna()], "delta"), "criterion", "delta")))
     twins = result.same[result.same["alike"]]
@@ -339,6 +344,12 @@ def _said(result: Criteria) -> list[Words]:
         pair = fields(twins.iloc[0], "criterion_a", "criterion_b", "correlation", "low", "high")
         out.append(say("criteria.same", count=len(twins), **pair))
     return [*out, say("verdict.shared")]
+
+
+def _changes(report: Report | None) -> list[Say]:
+    """What a report says of a language that changes all judges, and no single cell."""
+    said = () if report is None else report.verdict
+    return [s for s in said if isinstance(s, Say) and s.code in ("verdict.diffuse", "verdict.gap")]
 
 
 def _farthest(rows: pd.DataFrame, column: str) -> pd.Series:

@@ -99,7 +99,11 @@ def _open(v: Values) -> str:
 def _diffuse(v: Values) -> str:
     judges = "all your judges" if len(v["judges"]) == v["panel"] else names(v["judges"])
     count = "{count} of {cells} cells are surely off by more than {matters:.2g} {unit}"
-    return f"Beyond that, {count}." if v["also"] else f"Language changes {judges}: {count}."
+    return f"Beyond that, {count}." if v["also"] else f"{_changes(v)} {judges}: {count}."
+
+
+def _changes(v: Values) -> str:
+    return "By {criterion} language changes" if "criterion" in v else "Language changes"
 
 
 def _probed(v: Values) -> str:
@@ -525,7 +529,7 @@ WORDS: dict[str, Template] = {
     "it leaves out what it would have scored low or high, its numbers there are off, and nothing here tells.",
     "verdict.diffuse": _diffuse,
     "verdict.gap": lambda v: (
-        "Language changes your judges: {judge_i} stands "
+        f"{_changes(v)} your judges: {{judge_i}} stands "
         + about(v["change"], v["low"], v["high"])
         + " {unit} higher against {judge_j} in {above} than in {below}."
     ),
