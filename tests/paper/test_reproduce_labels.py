@@ -150,7 +150,7 @@ def test_ablation_by_type_from_verdicts(
 
 @pytest.mark.real_data
 def test_the_authors_folder_of_verdicts_is_read(
-    panel: pj.Panel, instances: list[dict[str, Any]], labels: pd.DataFrame, tmp_path: Path
+    panel: pj.Panel, instances: list[dict[str, Any]], labels: pd.DataFrame, devai_path: Path, tmp_path: Path
 ) -> None:
     """Their layout, one file for each run, with made verdicts: the same numbers as from one CSV file."""
     known = typed(instances)
@@ -188,7 +188,7 @@ def test_the_authors_folder_of_verdicts_is_read(
 
 
 @pytest.mark.real_data
-def test_later_figures_of_the_authors(panel: pj.Panel, tmp_path: Path) -> None:
+def test_later_figures_of_the_authors(panel: pj.Panel, devai_path: Path, tmp_path: Path) -> None:
     """All but three print as theirs; those three come from resamples."""
     repeats = pd.DataFrame(
         [(t, lang, b, r, 10.0 * r) for t in range(2) for lang in "xy" for b in "uv" for r in range(3)],
