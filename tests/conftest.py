@@ -24,7 +24,7 @@ if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 * 2**30:
 import pytest
 from components import PACKAGES, find
 
-import polyjudge as pj
+import polyjudge.second as pj
 import stand_in
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -210,8 +210,8 @@ def published_mrewardbench() -> dict[str, Any]:
 @pytest.fixture
 def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inspect logs and workbooks read in this process: one of its own for each loads Inspect, or at least Python."""
-    from polyjudge.panel.errors import PanelError
-    from polyjudge.read import child
+    from polyjudge.second.panel.errors import PanelError
+    from polyjudge.second.read import child
 
     def here(kind: str, given: list[str], shown: str, **_: Any) -> Iterator[Any]:
         logs = ([path, row] for path in given for row in child.inspect_rows(path))
@@ -221,7 +221,7 @@ def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
             raise PanelError(f"{shown} cannot be read: {error}.") from None
 
     for name in ("inspect_logs", "excel"):
-        monkeypatch.setattr(f"polyjudge.read.formats.{name}.in_child", here)
+        monkeypatch.setattr(f"polyjudge.second.read.formats.{name}.in_child", here)
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def cli(
     """`polyjudge ARGS` inside this process: much faster than `run_cli`, the same code from `main` on."""
 
     def run(*args: object) -> subprocess.CompletedProcess[str]:
-        from polyjudge.cli import main
+        from polyjudge.second.cli import main
 
         monkeypatch.setattr(sys, "argv", ["polyjudge", *map(str, args)])
         capsys.readouterr()

@@ -8,7 +8,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SCRIPT = "src/polyjudge/report/page/vega.b64"
+SCRIPT = "src/polyjudge/report/vega.b64"
 
 
 class BundleVega(BuildHookInterface):  # type: ignore[type-arg]
