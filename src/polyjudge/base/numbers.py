@@ -1,0 +1,121 @@
+"""Numbers as text, the same everywhere: as many digits as the interval supports, and no minus before a zero."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+NONE = "–"
+"""Where there is no number."""
+
+
+def missing(value: Any) -> bool:
+    """Whether there is no finite number."""
+    return value is None or type(value).__name__ == "NAType" or not math.isfinite(value)
+
+
+def number(value: Any, digits: int = 2, sign: bool = False) -> str:
+    """A number with so many decimals.
+
+    >>> number(-0.001, 2), number(1234.5, 1, sign=True), number(None)
+    ('0.00', '+1,234.5', '–')
+    """
+    if missing(value):
+        return NONE
+    value = 0.0 if round(value, digits) == 0 else value
+    return f"{value:{'+' if sign else ''},.{digits}f}"
+
+
+def digits_of(size: Any) -> int:
+    """Decimals that a half-width of this size supports.
+
+    >>> digits_of(4.5), digits_of(0.9), digits_of(0.07), digits_of(0)
+    (0, 1, 2, 2)
+    """
+    return 2 if missing(size) or size <= 0 else min(6, max(0, math.ceil(-math.log10(size / 2) - 1e-9)))
+
+
+def points(value: Any, half: Any = None, sign: bool = False) -> str:
+    """A number of points: with the digits that a half-width supports, else three significant ones.
+
+    >>> points(-20.614, 3.4), points(35.96), points(0.00012), points(1.9, 1.9)
+    ('-21', '36.0', '0.000120', '1.9')
+    """
+    if missing(value):
+        return NONE
+    if half is not None and not missing(half) and half > 0:
+        return number(value, digits_of(half), sign)
+    power = math.floor(math.log10(abs(value))) if value else 0
+    return number(value, max(0, 2 - power) if value else 0, sign) if power >= -6 else f"{value:.3g}"
+
+
+def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False) -> str:
+    """A number with its interval, and its unit if it is given.
+
+    >>> ci(10.77, 10.52, 11.02, "points"), ci(-28.3, -32.8, -23.8), ci(1.0, None, None)
+    ('10.8 points [10.5, 11.0]', '-28 [-33, -24]', '1.00 (no interval)')
+    """
+    unit = f" {unit}" if unit else ""
+    if missing(low) or missing(high):
+        return f"{points(value, sign=sign)}{unit} (no interval)"
+    d = digits_of((high - low) / 2)
+    return f"{number(value, d, sign)}{unit} [{number(low, d, sign)}, {number(high, d, sign)}]"
+
+
+def percent(share: Any, digits: int | None = None) -> str:
+    """A share from 0 to 1 in percent: whole ones, with a decimal under 10 or over 90 unless it is whole.
+
+    >>> percent(0.613), percent(0.004), percent(1.0), percent(0.9512, 2)
+    ('61%', '0.4%', '100%', '95.12%')
+    """
+    if missing(share):
+        return NONE
+    if digits is None:
+        whole = abs(100 * share - round(100 * share)) < 0.05
+        digits = 0 if whole or 0.1 <= abs(share) <= 0.9 else 1
+    return number(100 * share, digits) + "%"
+
+
+def percent_ci(share: Any, low: Any, high: Any) -> str:
+    """A share with its interval, in percent.
+
+    >>> percent_ci(0.86, 0.8, 0.91)
+    '86% [80, 91]'
+    """
+    if missing(low) or missing(high):
+        return f"{percent(share)} (no interval)"
+    d = 0 if high - low >= 0.02 else 1
+    return f"{number(100 * share, d)}% [{number(100 * low, d)}, {number(100 * high, d)}]"
+
+
+def p_value(value: Any) -> str:
+    """A p-value in a sentence.
+
+    >>> p_value(0.0312), p_value(7.7e-7), p_value(0.0)
+    ('p = 0.031', 'p < 1e-6', 'p < 1e-15')
+    """
+    if missing(value):
+        return "no p-value"
+    if value >= 0.001:
+        return f"p = {value:.2g}"
+    power = math.ceil(math.log10(value) + 1e-9) if value >= 1e-15 else -15
+    return "p < 0.001" if power >= -3 else f"p < 1e{power}"
+
+
+def threshold(text: str | float) -> tuple[float, str]:
+    """A pass mark: "4" passes above 4, ">=4" from 4 on.
+
+    >>> threshold("4"), threshold(">=4"), threshold("> 70")
+    ((4.0, '>'), (4.0, '>='), (70.0, '>'))
+    """
+    from polyjudge.base.errors import UsageError
+
+    said = str(text).strip()
+    how = ">=" if said.startswith(">=") else ">"
+    try:
+        value = float(said.removeprefix(">=").removeprefix(">"))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"A threshold is a number: '4' passes scores above 4, '>=4' from 4 on, not {said[:40]!r}.")
+    return value, how

@@ -1,0 +1,1 @@
+"""From results to screens, pages, Markdown, JSON and JUnit."""
