@@ -1,0 +1,304 @@
+"""An answer as text that other programs read: cells of tables, JSON, Markdown, JUnit, CSV, Python.
+
+`cell` is how a number or a name is written in every table, on a terminal, on a page and in Markdown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+from polyjudge._version import __version__
+from polyjudge.base import numbers
+from polyjudge.base.text import markdown as _markdown
+from polyjudge.base.text import name, spreadsheet, visible
+from polyjudge.report.model import SEVERITIES, Finding, Report, Result, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 3
+"""Version of the JSON. It rises when a field changes its meaning or goes."""
+TOPICS = ("Winner", "Judges", "Off", "People")
+"""Their order on the first screen; others follow."""
+
+# --- cells of tables ---
+
+
+def cell(kind: str, row: Mapping[str, Any], column: str, digits: int | None = None) -> str:
+    """One value of a row as it is shown: `kind` as in `Table.columns`; `digits` of plain points in this column.
+
+    >>> cell("+points low high", {"x": -10.77, "low": -11.02, "high": -10.52}, "x")
+    '-10.8 [-11.0, -10.5]'
+    >>> cell("rank high", {"low": 2, "high": 6}, "low"), cell("yes", {"x": False}, "x"), cell("p", {"x": 0.0312}, "x")
+    ('2-6', '', '0.031')
+    """
+    kind, *ends = kind.split()
+    value = row[column]
+    if kind in ("name", "text"):
+        return "" if _absent(value) else name(value, 60 if kind == "name" else 2000)
+    if kind == "yes":
+        return "yes" if not _absent(value) and bool(value) else ""
+    if kind == "rank" and not numbers.missing(value):
+        low, high = int(value), int(row[ends[0]]) if ends and not numbers.missing(row[ends[0]]) else int(value)
+        return str(low) if low == high else f"{low}-{high}"
+    if numbers.missing(value):
+        return "" if ends else numbers.NONE
+    bottom, top = (row[ends[0]], row[ends[1]]) if len(ends) == 2 else (None, None)
+    if ends and value == 0 and (numbers.missing(bottom) or bottom == top == 0):
+        return ""  # the leader's difference from itself
+    if ends and not (numbers.missing(bottom) or numbers.missing(top)):
+        if kind == "percent":
+            return numbers.percent_ci(value, bottom, top)
+        return numbers.ci(value, bottom, top, sign=kind.startswith("+"))
+    if kind == "percent":
+        return numbers.percent(value)
+    if kind == "p":
+        return numbers.p_value(value).removeprefix("p = ").removeprefix("p ")
+    if kind == "count":
+        return f"{round(value):,}"
+    if kind == "number":
+        return numbers.number(value)
+    shown = numbers.points(value, sign=kind.startswith("+"))
+    return shown if digits is None else numbers.number(value, digits, kind.startswith("+"))
+
+
+def _absent(value: Any) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def cells(table: Table, most: int | None = None) -> list[list[str]]:
+    """The rows of a table as text, at most so many."""
+    frame = table.frame if most is None else table.frame.head(most)
+    columns = {c: kind for c, kind in table.columns.items() if c in frame.columns}
+    digits = {c: _digits(table.frame[c]) for c, kind in columns.items() if kind.lstrip("+").startswith("points")}
+    return [[cell(kind, row, c, digits.get(c)) for c, kind in columns.items()] for row in records(frame)]
+
+
+def _digits(column: Iterable[Any]) -> int:
+    """Decimals of a column of points: three significant digits of its largest number."""
+    most = max([abs(float(x)) for x in column if not numbers.missing(x)], default=0.0)
+    return min(6, max(0, 2 - math.floor(math.log10(most)))) if most > 0 else 0
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame."""
+    columns = [str(c) for c in frame.columns]
+    return [dict(zip(columns, row, strict=True)) for row in frame.itertuples(index=False, name=None)]
+
+
+def heads(table: Table) -> list[str]:
+    """The headings of the columns that are shown."""
+    return [table.titles.get(c, c.replace("_", " ")) for c in table.columns if c in table.frame.columns]
+
+
+def numeric(kind: str) -> bool:
+    """Whether a column of this kind stands at the right."""
+    return kind.split()[0] not in ("name", "text", "yes", "rank")
+
+
+# --- the first screen, in parts ---
+
+
+def topics(report: Report) -> list[tuple[str, list[Finding]]]:
+    """What the first screen says: topics in their order, each with its findings. Where nothing has a topic, all of it
+    under ""; a topic of spaces alone is shown without a word."""
+    said: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        if finding.topic:
+            said.setdefault(finding.topic.strip(), []).append(finding)
+    if not said and report.findings:
+        return [("", list(report.findings))]
+    order = [t for t in TOPICS if t in said] + [t for t in said if t not in TOPICS]
+    return [(t, said[t]) for t in order]
+
+
+def unsaid(report: Report) -> list[Finding]:
+    """Findings that the first screen does not show."""
+    shown = {id(f) for _, found in topics(report) for f in found}
+    return [f for f in report.findings if id(f) not in shown]
+
+
+PYTHON = {"label make": "draw_labels", "label read": "read_labels"}
+SAME = ("audit", "check", "compare", "drift", "humans", "plan", "probe", "swap")
+
+
+def in_python(command: str) -> str:
+    """A command to paste as Python, where there is a function of its name; else the command.
+
+    >>> in_python("polyjudge audit scores.csv --cell th,mistral --separate"), in_python("polyjudge collect plan.yaml")
+    ("pj.audit('scores.csv', cell='th,mistral', separate=True)", 'polyjudge collect plan.yaml')
+    """
+    try:
+        words = shlex.split(command.removeprefix("polyjudge "))
+    except ValueError:
+        return command
+    function = PYTHON.get(" ".join(words[:2])) or (words[0] if words[:1] and words[0] in SAME else "")
+    if not command.startswith("polyjudge ") or not (function or words[:1] == ["calibrate"]):
+        return command
+    given, options = [], {}
+    words = words[2 if function in PYTHON.values() else 1 :]
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-") or len(word) < 2:
+            given.append(repr(word))
+            continue
+        key = word.lstrip("-").replace("-", "_")
+        if key not in ("o", "full"):
+            options[key] = _value(words.pop(0)) if words and not words[0].startswith("-") else "True"
+        elif key == "o" and words:
+            words.pop(0)
+    if not function:
+        return f"pj.ConsensusCalibrator().fit({given[0] if given else 'panel'})"
+    return f"pj.{function}({', '.join([*given, *(f'{k}={v}' for k, v in options.items())])})"
+
+
+def _value(text: str) -> str:
+    return text if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", text) else repr(text)
+
+
+# --- JSON ---
+
+HIDDEN = re.compile("[\ud800-\udfff\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\x7f-\x9f]")
+"""Halves of surrogate pairs, direction and other invisible characters."""
+
+
+def plain(value: Any) -> Any:
+    """Anything of a result as what JSON holds: a frame is a list of its rows, what is no number is null.
+
+    >>> plain({"a": (1, float("nan"))})
+    {'a': [1, None]}
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return str(value) if type(value).__name__ == "str_" else value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Result):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {_key(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(x) for x in (sorted(value, key=str) if isinstance(value, (set, frozenset)) else value)]
+    kind = type(value).__name__
+    if kind == "DataFrame":
+        columns = {str(c): plain(value[c].tolist()) for c in value.columns}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if kind == "Series":
+        return {_key(k): plain(v) for k, v in zip(value.index.tolist(), value.tolist(), strict=True)}
+    if kind in ("NAType", "NaTType"):
+        return None
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if not f.name.endswith("_")}
+    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)  # NumPy; else paths, dates and the like
+
+
+def _key(key: Any) -> str:
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def to_json(given: Report | Result, indent: int | None = 1) -> str:
+    """A result (or a report) as JSON: version of the program and of the format, command, findings, all else."""
+    report = given if isinstance(given, Report) else given.report()
+    frame: dict[str, Any] = {"polyjudge": __version__, "schema": SCHEMA, "command": report.command}
+    frame |= {"facts": list(report.facts), "findings": [_finding(f) for f in report.findings]}
+    frame |= {"next": plain(report.next), "about": plain(report.about)}
+    if isinstance(given, Report):
+        frame["tables"] = {t.name: plain(t.frame) for t in report.tables}
+    else:
+        frame |= {k: v for k, v in given.to_dict().items() if k not in frame}
+    return dumps(frame, indent)
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """JSON that every encoding can hold: characters that hide, or turn the direction of text, stand as their codes."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {"severity": finding.severity, "key": finding.key, "topic": finding.topic.strip(), "text": finding.text} | (
+        {"where": dict(finding.where)} if finding.where else {}
+    )
+
+
+# --- CSV, Markdown, JUnit ---
+
+
+def csv(frame: pd.DataFrame) -> str:
+    """A frame as CSV in which a spreadsheet finds no formula."""
+    safe = frame.rename(columns=lambda c: spreadsheet(str(c)))
+    for i, kind in enumerate(frame.dtypes):
+        if kind.kind not in "bifuc":
+            safe.isetitem(i, [spreadsheet(x) for x in frame.iloc[:, i]])
+    return str(safe.to_csv(index=False, lineterminator="\n"))
+
+
+def escape(text: object) -> str:
+    r"""Text that Markdown shows as it is: no markup, HTML, mention or link comes of it.
+
+    >>> escape("*a* <b> @all http://x")
+    '\\*a\\* &lt;b> &#64;all http:\\/\\/x'
+    """
+    text = _markdown(text).replace("$", r"\$").replace("@", "&#64;").replace("://", r":\/\/")
+    return re.sub(r"(?i)\bwww\.", r"www\\.", text)
+
+
+def markdown(report: Report) -> str:
+    """The first screen as Markdown, fit for a pull request: summary.md."""
+    out = [f"## {escape(report.title)}", "", *(f"{escape(line)}  " for line in report.facts), ""]
+    for topic, found in topics(report):
+        lead = f"**{escape(topic)}:** " if topic else ""
+        out += [f"{lead if i == 0 else ''}{escape(f.text)}  " for i, f in enumerate(found)] + [""]
+    out += markdown_table(report.board, 8) if report.board is not None else []
+    out += [f"- {_code(step.command)}{f': {escape(step.text)}' if step.text else ''}" for step in report.next] + [""]
+    more = unsaid(report)
+    if more:
+        lines = (f"- {escape(f.text)}" for f in more)
+        out += ["<details><summary>Also found</summary>", "", *lines, "", "</details>", ""]
+    about = ", ".join(f"{k} {v}" for k, v in report.about.items() if v not in (None, "", ()))
+    out += [f"<sub>polyjudge {__version__} {report.command}{': ' + escape(about) if about else ''}</sub>", ""]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out))
+
+
+def markdown_table(table: Table, most: int = 30) -> list[str]:
+    """A table as lines of Markdown; what is left out is counted."""
+    sides = "|".join("---:" if numeric(k) else "---" for c, k in table.columns.items() if c in table.frame.columns)
+    rows = [heads(table), *cells(table, most)]
+    lines = ["| " + " | ".join(escape(x) for x in row) + " |" for row in rows]
+    left = len(table.frame) - most
+    more = [f"and {left:,} more", ""] if left > 0 else []
+    return [f"**{escape(table.title)}**", "", lines[0], f"|{sides}|", *lines[1:], "", *more]
+
+
+def _code(command: str) -> str:
+    shown = visible(command)
+    fence = "`" * (max([len(run) for run in re.findall("`+", shown)], default=0) + 1)
+    return f"{fence} {shown} {fence}" if "`" in shown else f"`{shown}`"
+
+
+def junit(report: Report, fail_on: str) -> str:
+    """Findings as JUnit XML: a case for each, failed from this severity on ("never": none)."""
+    limit = SEVERITIES.index(fail_on) if fail_on in SEVERITIES else len(SEVERITIES)
+    failed = [SEVERITIES.index(f.severity) >= limit for f in report.findings]
+    counts = {"tests": str(max(len(failed), 1)), "failures": str(sum(failed)), "errors": "0"}
+    suites = ET.Element("testsuites", counts)
+    suite = ET.SubElement(suites, "testsuite", {"name": f"polyjudge {report.command}", **counts})
+    about = {"classname": f"polyjudge.{report.command}"}
+    for finding, fails in zip(report.findings, failed, strict=True):
+        case = ET.SubElement(suite, "testcase", {**about, "name": f"{finding.severity}: {visible(finding.key)}"})
+        if fails:
+            ET.SubElement(case, "failure", {"message": visible(finding.text), "type": finding.severity})
+        else:
+            ET.SubElement(case, "system-out").text = visible(finding.text)
+    if not failed:
+        ET.SubElement(suite, "testcase", {**about, "name": "no findings"})
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
