@@ -2,139 +2,92 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: demo test levels tools mutate validate evidence cluster lint bench docs readme fuzz hostile lock lowest dist clean
+.PHONY: help demo test levels kernels lint validate bench hostile fuzz docs cluster lowest tools lock dist clean
 
-demo: .venv/demo.stamp
-	$(BIN)/polyjudge demo
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
 
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
-test: .venv/test.stamp .venv/system.stamp
+demo: .venv/demo.stamp ## set up and audit a panel whose truth is known
+	@$(BIN)/polyjudge demo
+
+test: .venv/test.stamp .venv/system.stamp ## the tests (skip with a reason what is absent)
 	$(PYTEST) -m "not statistical" $(ARGS)
 
-# Levels, coverage and power over many simulated panels: a minute.
-levels: .venv/test.stamp .venv/system.stamp
+levels: .venv/test.stamp ## levels, coverage and power over many simulated panels
 	$(PYTEST) -m statistical $(ARGS)
 
-# The eval tools whose files are read, in an environment of their own, and what they write in runs with mock judges.
-# promptfoo (needs Node.js 20.20 or newer) without what it asks for optionally, its own dependencies as of a day.
-NPM := --no-audit --no-fund --silent --omit=optional --ignore-scripts --before=2026-08-08
-tools: .venv-tools/runs.stamp
+NUMERIC := tests/cbc tests/stats tests/golden tests/audit tests/calibrate tests/test_kernels.py
+kernels: .venv/test.stamp ## the numerical tests as other processors compute
+	OPENBLAS_CORETYPE=Prescott $(PYTEST) -q -m "not statistical and not browser" $(NUMERIC)
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/features.py)" $(PYTEST) -q -m "not statistical and not browser" $(NUMERIC)
 
-# Known answers, and people's answers: ARGS="--full --page docs/validation.md", ARGS="--page docs/evidence.md".
-validate: .venv/test.stamp
-	@$(BIN)/python -m validation $(ARGS)
-
-DATA ?= ../shared/data
-evidence: .venv/test.stamp
-	@$(BIN)/python -m evidence $(DATA) $(ARGS)
-
-cluster: .venv/test.stamp
-	$(BIN)/python benchmarks/cluster.py
-
-lint: .venv/test.stamp
+lint: .venv/test.stamp ## format, style, types, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@$(BIN)/python tools/audit.py
 
-# Alterations of every question that its tests should notice; more of them: make mutate ARGS="--sample 20".
-mutate: .venv/test.stamp
-	$(BIN)/python tools/mutate.py $(ARGS)
+validate: .venv/test.stamp ## every claim on planted truth and people's labels; ARGS="--panels 1000"
+	@$(BIN)/python -m validation $(ARGS)
 
-# Each question taken out in turn: the tests that do not ask it must pass. One of them: make without ARGS="drift".
-without: .venv/test.stamp
-	@$(BIN)/python tools/without.py $(ARGS)
+bench: .venv/test.stamp ## speed and memory against references that do not import us
+	@$(BIN)/python -m validation.bench $(ARGS)
 
-bench: .venv/test.stamp
-	$(BIN)/python benchmarks/bench.py $(ARGS)
+hostile: .venv/test.stamp ## hostile names, broken files, odd options, kills; ARGS="--seed 1"
+	$(BIN)/python fuzz/hostile.py $(ARGS)
 
-SECONDS ?= 60
-fuzz: .venv/test.stamp
+fuzz: .venv/test.stamp ## coverage-guided fuzzing of the readers; ARGS="--seconds 60"
 	$(PIP) install atheris==3.0.0
-	@for file in readers calibrator answers plans stores logs page; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
+	$(BIN)/python fuzz/readers.py $(ARGS)
 
-# Every command on hostile names, broken files, odd options and hard places; 100 kills. Again the same: ARGS="--seed 1".
-hostile: .venv/test.stamp
-	$(BIN)/python fuzz/pass.py $(ARGS)
-
-docs: .venv/test.stamp
-	$(BIN)/python docs/make_commands.py
-	$(BIN)/python docs/make_api.py
-	$(BIN)/python docs/make_tutorial.py
+docs: .venv/test.stamp ## generated pages, pictures and the site
+	$(BIN)/python docs/make.py
 	$(BIN)/zensical build --strict -f mkdocs.yml
 
-readme: .venv/test.stamp
-	$(BIN)/python docs/make_readme.py
+cluster: .venv/test.stamp ## Spark loses a worker and the answer stays
+	$(BIN)/python -m validation.cluster
+
+tools: .venv/test.stamp ## run the eval tools anew and keep what they write as fixtures
+	$(BIN)/python tests/eval_tools/run_all.py
+
+lowest: .venv/test.stamp ## the lower bounds of pyproject.toml
+	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct \
+	  ".[warehouse,excel,logs]" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1"
+	.venv-lowest/bin/polyjudge demo -o .venv-lowest/demo > /dev/null
+	POLYJUDGE_NO_SKIP= .venv-lowest/bin/python -m pytest -q -p no:cacheprovider \
+	  -m "not slow and not browser and not statistical and not spark and not postgres" tests/base tests/cbc tests/stats tests/read
 
 LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universal --python-version 3.11 \
   --generate-hashes --no-annotate --no-header --no-emit-package polyjudge
-lock:
+lock: .venv/test.stamp ## pinned and hashed requirements
 	$(LOCK) --extra test -o requirements/test.txt
 	$(LOCK) -c requirements/test.txt -o requirements/run.txt
-	$(BIN)/uv pip compile -q requirements/tools.in --universal --python-version 3.11 --generate-hashes --no-annotate \
-	  --no-header -o requirements/tools.txt
 
-# The lower bounds of pyproject.toml, in an environment of their own: a page, the help, and the tests of what meets
-# other packages most. (An older rich draws the progress bar at other moments.)
-LOWEST ?= --ignore tests/panel/test_progress.py tests/panel tests/read/test_readers.py tests/report/test_charts.py \
-  $(addprefix tests/collect/test_collect,.py _batches.py _judges.py _kinds.py _logs.py _parse.py _plan.py)
-lowest: .venv/test.stamp
-	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
-	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct \
-	  ".[collect,warehouse,excel,figures,fetch]" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1" \
-	  "openai>=2.8" "aioboto3>=13.2" "anthropic>=0.69" "azure-ai-inference>=1.0.0b9" "google-genai>=1.51" "groq>=0.28" \
-	  "mistralai>=1.9.10"
-	.venv-lowest/bin/polyjudge demo -o .venv-lowest/demo --figures svg > /dev/null
-	.venv-lowest/bin/polyjudge collect --help > /dev/null
-	POLYJUDGE_NO_SKIP= .venv-lowest/bin/python -m pytest -q -p no:cacheprovider -m "not slow and not browser" $(LOWEST)
-
-dist: .venv/bin/python
+dist: .venv/test.stamp ## the wheel
 	$(PIP) wheel --no-deps -w dist .
-	@$(BIN)/python tools/sbom.py dist/polyjudge.cdx.json
-	@ls dist/*
 
-clean:
+clean: ## remove what the targets made
 	rm -rf .venv .venv-lowest .venv-tools dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamps: dependencies are the pinned and hashed lists, the package itself is installed in place.
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit("polyjudge needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
-	  ". Name another one: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -c 'import sys; sys.exit("polyjudge needs Python 3.11 or newer. Name one: make PYTHON=python3.12 ...") \
+	  if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
 
 .venv/demo.stamp: requirements/run.txt pyproject.toml | .venv/bin/python
 	@echo "Setting up .venv (once)"
-	$(PIP) install --require-hashes -r requirements/run.txt
-	$(PIP) install --no-deps --no-build-isolation -e .
-	@touch $@
-
-# Chromium, Java, PostgreSQL and R: installed where that is allowed; tests that lack one skip and name it.
-.venv/system.stamp: tools/components.py | .venv/test.stamp
-	@$(BIN)/python tools/components.py
-	@touch $@
+	@$(PIP) install --require-hashes -r requirements/run.txt && $(PIP) install --no-deps --no-build-isolation -e . && touch $@
 
 .venv/test.stamp: requirements/test.txt pyproject.toml | .venv/bin/python
 	@echo "Setting up .venv with all that the tests need (once)"
-	$(PIP) install --require-hashes -r requirements/test.txt
-	$(PIP) install --no-deps --no-build-isolation -e .
-	-@$(BIN)/python -m pytest --collect-only -qq > /dev/null  # bytecode of source and tests: else each worker makes it
+	@$(PIP) install --require-hashes -r requirements/test.txt && $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ .venv/demo.stamp
 
-.venv-tools/runs.stamp: .venv-tools/stamp tests/fixtures/make_tools.py $(wildcard tests/eval_tools/*.py)
-	.venv-tools/bin/python tests/eval_tools/run_all.py .venv-tools/runs .venv-tools/node/node_modules/.bin/promptfoo
-	@touch $@
-
-.venv-tools/stamp: requirements/tools.txt requirements/node/package.json | .venv/test.stamp
-	@echo "Setting up .venv-tools with the eval tools (once)"
-	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-tools
-	$(BIN)/uv pip sync -q --compile-bytecode --require-hashes --python .venv-tools/bin/python requirements/tools.txt
-	mkdir -p .venv-tools/node && cp requirements/node/package.json .venv-tools/node/
-	cd .venv-tools/node && npm install $(NPM)
-	cd .venv-tools/node && npm install $(NPM) --no-save $$(node -p 'const v = \
-	  require("./node_modules/libsql/package.json").optionalDependencies; Object.keys(v).filter((n) => \
-	  n.includes(process.platform + "-" + process.arch) && !n.endsWith("musl")).map((n) => n + "@" + v[n]).join(" ")')
-	@touch $@
+.venv/system.stamp: tools/components.py | .venv/test.stamp  # Chromium, Java, PostgreSQL: installed where that is allowed
+	@$(BIN)/python tools/components.py && touch $@

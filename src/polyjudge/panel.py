@@ -191,13 +191,13 @@ class Panel:
     @property
     def facts(self) -> str:
         """The first line of every screen: what was read."""
-        n, s, k, m = self.shape
-        tasks = int(round(self.weight.sum()))
+        _, s, k, m = self.shape
+        tasks = round(self.weight.sum())
         parts = [count(tasks, "task")]
         parts += [count(s, "system")] if s > 1 else []
         parts += [count(k, self.noun)] if k > 1 else []
         parts += [count(m, "judge")]
-        seen = int(round((np.isfinite(self.scores).sum((1, 2, 3)) * self.weight).sum()))
+        seen = round((np.isfinite(self.scores).sum((1, 2, 3)) * self.weight).sum())
         gone = tasks * s * k * m - seen
         low, high = self.scale
         left = f"{gone:,} of {gone + seen:,} missing" if gone else "none missing"
@@ -287,9 +287,7 @@ class Panel:
             return complete(self.scores.mean(1), self.unit, self.weight)
         return least_squares_cells(self.scores, self.unit, self.weight)
 
-    def system_values(
-        self, languages: Sequence[str] | None = None, judges: Sequence[str] | None = None
-    ) -> Values:
+    def system_values(self, languages: Sequence[str] | None = None, judges: Sequence[str] | None = None) -> Values:
         """One number per unit and system, compared inside (task, language, judge)."""
         part = self if languages is None and judges is None else self.select(languages=languages, judges=judges)
         if part.complete:

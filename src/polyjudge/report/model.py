@@ -144,6 +144,11 @@ class Result:
 
     findings: tuple[Finding, ...]
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether the answer is not whole, or a promise that was asked for is not kept: the command then ends with 1."""
+        return False
+
     def report(self) -> Report:
         """The answer as it is shown."""
         raise TypeError(f"{type(self).__name__} has no report.")

@@ -1,0 +1,47 @@
+"""An interrupt and a request to end unwind the program, so that nothing half-written stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+INTERRUPTED, TERMINATED = 130, 143
+GRACE = 5.0
+"""Seconds that a program which was asked to end may take to unwind: a library may wait for itself forever."""
+
+
+class Terminated(BaseException):
+    """The program was asked to end (SIGTERM)."""
+
+
+def _end_now() -> None:
+    from polyjudge.base.files import remove_unfinished
+
+    remove_unfinished()
+    os._exit(TERMINATED)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    last = threading.Timer(GRACE, _end_now)
+    last.daemon = True
+    last.start()
+    raise Terminated
+
+
+@contextmanager
+def unwinding() -> Iterator[None]:
+    """Have SIGTERM unwind what runs inside, where this is the main thread."""
+    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,104 @@
+"""The demo: an audit of a panel whose truth is known, and how close the estimates came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.answers.audit.audit import Audit, audit
+from polyjudge.base.files import check_new, write_text
+from polyjudge.base.numbers import points
+from polyjudge.base.text import shell, tell
+from polyjudge.report.model import Finding, Report, Result, Section, Table
+from polyjudge.simulate import sample, sample_frame, sample_panel
+
+
+@dataclass(frozen=True, repr=False)
+class Demo(Result):
+    """truth : what (off or system), language, judge, system, planted, estimated, low, high, held"""
+
+    truth: pd.DataFrame
+    findings: tuple[Finding, ...]
+    audit_: Audit
+
+    def report(self) -> Report:
+        """The report of the audit, with how close it came to the planted truth."""
+        report = self.audit_.report()
+        table = Table(
+            "truth",
+            "Planted truth and estimates",
+            self.truth,
+            {"what": "text", "language": "name", "judge": "name", "system": "name", "planted": "+points",
+             "estimated": "+points low high", "held": "yes"},
+            titles={"held": "interval holds it"},
+        )  # fmt: skip
+        section = Section(
+            "truth", "How close the estimates came to the planted truth", (self.findings[-1].text,), (table,)
+        )
+        return replace(
+            report,
+            command="demo",
+            title="polyjudge demo",
+            findings=self.findings,
+            sections=(*report.sections, section),
+        )
+
+
+def demo(*, write: Path | None = None, overwrite: bool = False) -> Demo | None:
+    """Audit a panel whose truth is known, or write it to a file.
+
+    The panel is made up: 60 tasks, 4 systems, 6 languages and 5 judges, and what is wrong with it is planted. The
+    screen ends with how close the estimates came.
+
+    write : write the panel to this CSV file instead of auditing it
+    overwrite : replace a file that is already there
+
+    Examples:
+        polyjudge demo
+        polyjudge demo --write scores.csv
+        polyjudge demo -o demo/
+    """
+    if write is not None:
+        check_new(write, overwrite)
+        write_text(write, sample_frame().to_csv(index=False, lineterminator="\n"))
+        tell(f"wrote {shell(write)}. Now: polyjudge audit {shell(write)}")
+        return None
+    result = audit(sample_panel())
+    truth = _truth(result)
+    held = truth["held"].sum()
+    worst = (truth["estimated"] - truth["planted"]).abs().max()
+    said = Finding(
+        "info",
+        "demo.truth",
+        f"The scores are made up, so the truth is known: the estimates are within {points(worst, worst)} points of "
+        f"what was planted, and {held} of {len(truth)} intervals hold it.",
+        topic="Truth",
+    )
+    return Demo(truth, (*result.findings, said), result)
+
+
+def _truth(result: Audit) -> pd.DataFrame:
+    """Planted and estimated, for every cell and for every system's distance to the leader."""
+    planted = sample()
+    off = result.off.reset_index(drop=True)
+    at = (
+        [planted.panel.languages.index(x) for x in off["language"]],
+        [planted.panel.judges.index(x) for x in off["judge"]],
+    )
+    cells = pd.DataFrame({
+        "what": "off", "language": off["language"], "judge": off["judge"], "system": "", "planted": planted.off[at],
+        "estimated": off["off"], "low": off["low"], "high": off["high"],
+    })  # fmt: skip
+    board = result.systems[result.systems["language"] == "all"].reset_index(drop=True)
+    quality = dict(zip(planted.panel.systems, planted.systems - planted.systems.max(), strict=True))
+    systems = pd.DataFrame({
+        "what": "system behind the leader", "language": "", "judge": "", "system": board["system"],
+        "planted": board["system"].map(quality), "estimated": board["behind_leader"], "low": board["low"],
+        "high": board["high"],
+    })[1:]  # fmt: skip
+    both = pd.concat([systems, cells], ignore_index=True)
+    both["held"] = (both["low"] <= both["planted"]) & (both["planted"] <= both["high"])
+    return both.loc[np.argsort(-both["planted"].abs().round(9), kind="stable")].reset_index(drop=True)
