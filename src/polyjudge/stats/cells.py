@@ -1,4 +1,10 @@
-"""Values: one number per sampling unit and cell, by means or by least squares with pseudo-values (METHODS 14, 17)."""
+"""Values: one number per sampling unit and cell, by means or by least squares with pseudo-values (METHODS 14, 17).
+
+A complete panel needs means alone, and without clusters its values are its scores. Else cells are fitted by least
+squares with the own terms of each row absorbed, and V_u = U c - (U-1) c(without u): nothing later knows of holes,
+weights or clusters. Rows of one unit that were seen in the same cells are one row, so the work is linear in the scores
+and cubic only in cells that rows join.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.base.errors import TooLarge
+from polyjudge.base.limits import require
+
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+BUDGET = 3e10
+"""Units times cubed cells up to which every unit is left out by a solve of its own."""
+MOST_JOINED = 4000
+"""Cells of one part that are solved together."""
+MOST_TWO_WAY = 1500
+"""Cells up to which rows have terms for languages and judges both (one eigenvalue problem of all cells)."""
+MOST_PATTERNS = 50_000
+"""Patterns of seen cells up to which they are."""
+TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -21,7 +42,7 @@ class Values:
     v: Array
     null: Array
     design: str = "complete"
-    seen: NDArray[np.int64] | None = None
+    seen: Index | None = None
 
     @property
     def units(self) -> int:
@@ -34,6 +55,336 @@ class Values:
         return self.v.mean(0)
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Mask:
         """Cells that were seen."""
         return np.isfinite(self.v).all(0)
+
+    def estimable(self, contrasts: Array) -> Mask:
+        """Which contrasts (r, cells) the panel can tell: those of cells that were seen and are joined."""
+        unseen = ~self.present.ravel()
+        return (np.abs(contrasts @ self.null).max(1, initial=0.0) < 1e-6) & ~(np.abs(contrasts[:, unseen]) > TINY).any(
+            1
+        )
+
+    def contrast(self, contrasts: Array) -> Array:
+        """One number per unit and contrast (r, cells); NaN where it cannot be told."""
+        flat = np.where(self.present, self.v, 0.0).reshape(self.units, -1)
+        return np.where(self.estimable(contrasts), flat @ contrasts.T, np.nan)
+
+
+def complete(y: Array, unit: Index, weight: Array) -> Values:
+    """Values of complete rows (rows, ...): their means by unit; where units differ in size, a ratio estimator."""
+    units, cells = int(unit.max()) + 1, int(np.prod(y.shape[1:]))
+    null = np.zeros((cells, 0))
+    if units == len(y) and np.ptp(weight) == 0:
+        return Values(y[np.argsort(unit, kind="stable")], null)
+    c = np.average(y, axis=0, weights=weight)
+    size = np.bincount(unit, weight, minlength=units)
+    rest = _sum((y - c).reshape(len(y), -1) * weight[:, None], unit, units)
+    v = c + (units - 1) * (rest / np.maximum(size.sum() - size, TINY)[:, None]).reshape(units, *y.shape[1:])
+    return Values(v - v.mean(0) + c, null)
+
+
+def least_squares_cells(scores: Array, unit: Index, weight: Array) -> Values:
+    """Values (units, k, m) of language-judge cells of a panel with holes; rows are (task, system).
+
+    The interaction comes from the finest own terms that leave most of it to be told; gaps and levels come from one
+    level per row.
+    """
+    n, s, k, m = scores.shape
+    units = int(unit.max()) + 1
+    rows = _rows(scores.reshape(n * s, k * m), np.repeat(unit, s), np.repeat(weight, s))
+    present = rows.seen.any(0)
+    additive = _additive(present.reshape(k, m))
+    apart = np.eye(len(additive)) - additive
+    there = np.abs(apart).max(1, initial=0.0) > 1e-8
+    v, null = levels = _levels(rows, units)
+    best, told = "", -1
+    for design in ("task:language + task:judge", "task:language", "task"):
+        if design == "task:language + task:judge":
+            if present.sum() > MOST_TWO_WAY or len(rows.seen) > MOST_PATTERNS:
+                continue
+            fit = _two_way(rows, units, k, m)
+        else:
+            fit = _by_language(rows, units, k, m) if design == "task:language" else levels
+        can = int((there & (np.abs(apart @ fit[1]).max(1, initial=0.0) < 1e-6)).sum())
+        if can > told:
+            best, told, (v, null) = design, can, fit
+        if told == there.sum():
+            break
+    whole = np.full((units, k * m), np.nan)
+    whole[:, present] = v @ apart.T + levels[0] @ additive.T
+    lost = np.zeros((k * m, null.shape[1] + levels[1].shape[1]))
+    lost[present] = np.hstack([apart @ null, additive @ levels[1]])
+    return Values(whole.reshape(units, k, m), _basis(lost), best, _languages_apart(rows, units, k, m))
+
+
+def least_squares_systems(scores: Array, unit: Index, weight: Array) -> Values:
+    """Values (units, systems) of a panel with holes: compared inside (task, language, judge)."""
+    n, s, k, m = scores.shape
+    units = int(unit.max()) + 1
+    y = scores.transpose(0, 2, 3, 1).reshape(n * k * m, s)
+    rows = _rows(y, np.repeat(unit, k * m), np.repeat(weight, k * m))
+    present = rows.seen.any(0)
+    v = np.full((units, s), np.nan)
+    v[:, present], inner = _levels(rows, units)
+    null = np.zeros((s, inner.shape[1]))
+    null[present] = inner
+    return Values(v, null, "task")
+
+
+# --- rows: those of one unit that were seen in the same cells are one ---
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """seen (patterns, cells); y (rows, cells) means, 0 where not seen; pattern, unit, weight (rows,)."""
+
+    seen: Mask
+    y: Array
+    pattern: Index
+    unit: Index
+    weight: Array
+
+    def part(self, cells: Index) -> _Rows:
+        """The part with these cells; patterns may then repeat."""
+        hit = self.seen[:, cells].any(1)
+        keep = hit[self.pattern]
+        number = np.cumsum(hit) - 1
+        return _Rows(
+            self.seen[np.ix_(hit, cells)],
+            self.y[np.ix_(keep, cells)],
+            number[self.pattern[keep]],
+            self.unit[keep],
+            self.weight[keep],
+        )
+
+
+def _rows(y: Array, unit: Index, weight: Array) -> _Rows:
+    """Rows joined by unit and pattern; rows without a score are left out."""
+    require(4.0 * y.nbytes, "The fit of this panel with missing scores")
+    seen = np.isfinite(y)
+    some = seen.any(1)
+    if not some.all():
+        y, seen, unit, weight = y[some], seen[some], unit[some], weight[some]
+    words = np.packbits(seen, axis=1)
+    if words.shape[1] <= 8:
+        wide = np.zeros((len(words), 8), dtype=np.uint8)
+        wide[:, : words.shape[1]] = words
+        _, first, pattern = np.unique(wide.view(np.uint64).ravel(), return_index=True, return_inverse=True)
+    else:
+        _, first, pattern = np.unique(words, axis=0, return_index=True, return_inverse=True)
+    pattern = pattern.ravel()
+    both, joined = np.unique(unit * len(first) + pattern, return_inverse=True)
+    filled = np.where(seen, y, 0.0)
+    if len(both) == len(filled):
+        order = np.argsort(joined, kind="stable")
+        return _Rows(seen[first], filled[order], both % len(first), both // len(first), weight[order])
+    total = np.bincount(joined, weight, minlength=len(both))
+    mean = _sum(filled * weight[:, None], joined, len(both)) / total[:, None]
+    return _Rows(seen[first], mean, both % len(first), both // len(first), total)
+
+
+def _sum(values: Array, group: Index, groups: int) -> Array:
+    """Sums (groups, c) of rows (n, c)."""
+    order = np.argsort(group, kind="stable")
+    found = np.zeros((groups, values.shape[1]))
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    if len(first):
+        found[group[order][first]] = np.add.reduceat(values[order], first, axis=0)
+    return found
+
+
+# --- least squares with the own terms of rows absorbed ---
+
+Fit = tuple[Array, Array]
+"""Values (units, present cells) and null space (present cells, r)."""
+
+
+def _levels(rows: _Rows, units: int) -> Fit:
+    """One level per row is absorbed: no patterns are needed, and parts that no row joins are solved each alone. The
+    mean of a part is that of the levels of its rows."""
+    present = rows.seen.any(0)
+    part = _parts(rows.seen)
+    numbers = np.unique(part[present])
+    v = np.zeros((units, len(present)))
+    for number in numbers:
+        at = np.flatnonzero((part == number) & present)
+        v[:, at] = _one_part(rows.part(at), units)
+    flags = (part[present][:, None] == numbers).astype(float)
+    return v[:, present], _basis(flags - flags.mean(0)) if len(numbers) > 1 else np.zeros((int(present.sum()), 0))
+
+
+def _one_part(rows: _Rows, units: int) -> Array:
+    """Values of cells that rows join, with their level."""
+    o = rows.seen[rows.pattern].astype(float)
+    w, number = rows.weight[:, None], o.sum(1, keepdims=True)
+    size = o.shape[1]
+    mean = rows.y.sum(1, keepdims=True) / number
+    if size > MOST_JOINED:
+        raise TooLarge(
+            f"{size:,} language-judge pairs with missing scores are joined by their tasks, and at most {MOST_JOINED:,} "
+            "are fitted together. Read fewer languages or judges (--languages, --judges)."
+        )
+    half = o * np.sqrt(w / number)  # A = diag(w o) - half' half
+    whole = np.diag((w * o).sum(0)) - half.T @ half
+    ones = np.full((size, size), max(np.trace(whole) / size, TINY) / size)
+    inverse = np.linalg.inv(whole + ones)
+    c = inverse @ (w * o * (rows.y - mean)).sum(0)
+    c -= c.mean()
+    residual = _sum(w * o * (rows.y - mean - (c - o @ c[:, None] / number)), rows.unit, units)
+
+    def each(first: int, last: int) -> Array:
+        found = np.zeros((last - first, size, size))
+        cut = np.searchsorted(rows.unit, np.arange(first, last + 1))
+        for i in range(last - first):
+            r = slice(cut[i], cut[i + 1])
+            found[i] = np.diag((w[r] * o[r]).sum(0)) - half[r].T @ half[r]
+        return found
+
+    d = _without(whole + ones, inverse, residual, each)
+    total = np.bincount(rows.unit, rows.weight, minlength=units)
+    share = _sum(w * o / number, rows.unit, units)
+    level = np.bincount(rows.unit, (w * mean).ravel(), minlength=units)
+    here = (level.sum() - share.sum(0) @ c) / total.sum()
+    left = np.maximum(total.sum() - total, TINY * total.sum())
+    gone = (level.sum() - level - ((share.sum(0) - share) * (c - d)).sum(1)) / left
+    shift = np.where(total < total.sum() * (1 - TINY), here - gone, 0.0)
+    v = c + here + (units - 1) * (d + shift[:, None])
+    return v - v.mean(0) + c + here
+
+
+def _by_language(rows: _Rows, units: int, k: int, m: int) -> Fit:
+    """One level per row and language is absorbed: every language alone."""
+    present = rows.seen.any(0)
+    v = np.zeros((units, k * m))
+    null: list[Array] = []
+    for language in range(k):
+        at = np.arange(language * m, (language + 1) * m)
+        at = at[present[at]]
+        if len(at):
+            v[:, at], inner = _levels(rows.part(at), units)
+            wide = np.zeros((k * m, inner.shape[1] + 1))
+            wide[at] = np.hstack([np.ones((len(at), 1)), inner])
+            null.append(wide)
+    return v[:, present], _basis(np.hstack(null))[present]
+
+
+def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
+    """A term per row and language and one per row and judge are absorbed, pattern by pattern on its seen cells."""
+    present = np.flatnonzero(rows.seen.any(0))
+    size = len(present)
+    place = np.zeros(rows.seen.shape[1], dtype=int)
+    place[present] = np.arange(size)
+    times = np.bincount(rows.pattern, rows.weight, minlength=len(rows.seen))
+    order = np.argsort(rows.pattern, kind="stable")
+    cut = np.searchsorted(rows.pattern[order], np.arange(len(rows.seen) + 1))
+    whole = np.zeros((size, size))
+    score = np.zeros((len(rows.y), size))  # M y of every row
+    makers: list[tuple[Index, Array]] = []
+    for p, seen in enumerate(rows.seen):
+        at = np.flatnonzero(seen)
+        maker = np.eye(len(at)) - _projection(at // m, at % m, k, m)
+        i = place[at]
+        makers.append((i, maker))
+        whole[np.ix_(i, i)] += times[p] * maker
+        r = order[cut[p] : cut[p + 1]]
+        score[np.ix_(r, i)] = rows.y[np.ix_(r, at)] @ maker
+    value, vector = np.linalg.eigh(whole)
+    top = value > TINY * max(value[-1], TINY)
+    null = vector[:, ~top]
+    inverse = (vector[:, top] / value[top]) @ vector[:, top].T
+    c = inverse @ (rows.weight[:, None] * score).sum(0)
+    for p, (i, maker) in enumerate(makers):
+        r = order[cut[p] : cut[p + 1]]
+        score[np.ix_(r, i)] -= c[i] @ maker
+    residual = _sum(rows.weight[:, None] * score, rows.unit, units)
+    begins = np.searchsorted(rows.unit, np.arange(units + 1))
+
+    def each(first: int, last: int) -> Array:
+        found = np.zeros((last - first, size, size))
+        for r in range(begins[first], begins[last]):
+            i, maker = makers[rows.pattern[r]]
+            found[rows.unit[r] - first][np.ix_(i, i)] += rows.weight[r] * maker
+        return found
+
+    d = _without(whole + null @ null.T * max(value[-1], TINY), inverse, residual, each)
+    v = c + (units - 1) * d
+    return v - v.mean(0) + c, null
+
+
+def _without(whole: Array, inverse: Array, residual: Array, each: object) -> Array:
+    """c less c without each unit (units, cells): one solve a unit, or influence where that is too much work or where
+    leaving the unit out parts the cells."""
+    units, size = residual.shape
+    influence = residual @ inverse * (units / max(units - 1, 1))
+    if units < 2 or units * float(size) ** 3 > BUDGET:
+        return influence
+    d = np.zeros_like(influence)
+    step = max(1, int(2e7 / size**2))
+    for first in range(0, units, step):
+        last = min(first + step, units)
+        left = whole - each(first, last)  # type: ignore[operator]
+        try:
+            d[first:last] = np.linalg.solve(left, residual[first:last, :, None])[..., 0]
+        except np.linalg.LinAlgError:
+            for i in range(last - first):
+                try:
+                    d[first + i] = np.linalg.solve(left[i], residual[first + i])
+                except np.linalg.LinAlgError:
+                    d[first + i] = np.inf
+    wild = ~(np.abs(d).max(1, initial=0.0) <= 1e6 * max(np.abs(influence).max(initial=0.0), 1e-300))
+    d[wild] = influence[wild]
+    return d
+
+
+# --- which cells are joined ---
+
+
+def _parts(seen: Mask) -> Index:
+    """The number of the part of each cell: cells of one pattern are of one part."""
+    part = np.arange(seen.shape[1])
+    while True:
+        lowest = np.where(seen, part, seen.shape[1]).min(1, initial=seen.shape[1])
+        new = np.where(seen, lowest[:, None], seen.shape[1]).min(0, initial=seen.shape[1])
+        new = np.minimum(new, part)
+        new = new[new]  # a part takes the number of the part it joined
+        if (new == part).all():
+            return part
+        part = new
+
+
+def _projection(row: Index, column: Index, k: int, m: int) -> Array:
+    """Projection on row and column terms of cells at these rows and columns."""
+    z = np.zeros((len(row), k + m))
+    z[np.arange(len(row)), row] = 1.0
+    z[np.arange(len(row)), k + column] = 1.0
+    value, vector = np.linalg.eigh(z @ z.T if len(row) < k + m else z.T @ z)
+    top = value > 1e-9 * value[-1]
+    if len(row) < k + m:
+        return vector[:, top] @ vector[:, top].T
+    return (z @ (vector[:, top] / value[top])) @ (z @ vector[:, top]).T
+
+
+def _additive(present: Mask) -> Array:
+    """Projection of the seen cells on language and judge terms."""
+    row, column = np.nonzero(present)
+    return _projection(row, column, *present.shape)
+
+
+def _basis(columns: Array) -> Array:
+    """An orthonormal basis of what columns span."""
+    if columns.shape[1] == 0 or not np.abs(columns).max(initial=0.0) > TINY:
+        return np.zeros((len(columns), 0))
+    left, size, _ = np.linalg.svd(columns, full_matrices=False)
+    return left[:, size > 1e-7 * size[0]]
+
+
+def _languages_apart(rows: _Rows, units: int, k: int, m: int) -> Index | None:
+    """Groups of units that saw the same languages, where no task joins the languages to one whole."""
+    saw = np.zeros((units, k), dtype=bool)
+    np.logical_or.at(saw, rows.unit, rows.seen.reshape(-1, k, m).any(2)[rows.pattern])
+    part = _parts(saw)
+    if len(np.unique(part[saw.any(0)])) < 2:
+        return None
+    return np.unique(saw, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
