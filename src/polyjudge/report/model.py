@@ -29,9 +29,11 @@ class Finding:
     key: str
     text: str
     topic: str = ""
-    """The word at the left of the first screen ("Winner", "Judges", "Off", "People"); empty: not on the first screen."""
+    """The word at the left of the first screen ("Winner", "Judges", "Off", "People"); empty: not on that screen."""
     where: Mapping[str, str] = field(default_factory=dict)
     """language, judge, system, criterion: what it is about."""
+    head: str = ""
+    """What the card on the page shows large, a few words ("Too close to call"); empty: the first sentence."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,10 @@ ChartKind = Literal["intervals", "heatmap", "ranks", "matrix", "lines", "bars"]
 class Chart:
     """A picture of a frame, by kind.
 
-    intervals : label, value, low, high; optional panel (small multiples). options: zero (text of the reference line)
-    heatmap : row, column, value; optional text, mark ("named", "clear", ""), key (of its drawer). options: limit
+    intervals : label, value, low, high; optional panel (small multiples), best (yes: coloured), key. options: zero
+        (text of the reference line)
+    heatmap : row, column, value; optional text, mark ("named", "clear", ""), low, high, beta, key (of its drawer and
+        spread). options: limit (full colour), least (smaller values are drawn without weight)
     ranks : panel, group (x axis), label (line), rank
     matrix : row, column, value; optional group of row and column
     lines : label, x, value; optional low, high. options: log
@@ -114,6 +118,7 @@ class Report:
     sections : all else, in the order of the page
     drawers : key of a cell or row -> frame of its answers (task, system, language, judge, score, others, prompt,
         response, reason; columns may be missing)
+    spreads : key of a cell or row -> distribution of its scores and of the others' (`spread`), drawn in its drawer
     about : seed, level, version, input: for the foot of the page
     """
 
@@ -125,6 +130,7 @@ class Report:
     next: tuple[Step, ...] = ()
     sections: tuple[Section, ...] = ()
     drawers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    spreads: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -139,6 +145,26 @@ class Report:
         return tuple(c for s in self.sections for c in s.charts)
 
 
+def spread(groups: Mapping[str, Any], low: float, high: float, bins: int = 20) -> pd.DataFrame:
+    """Distributions side by side: label, x, share. On the levels where there are at most `bins` + 1, else in bins.
+
+    groups : label -> array of scores, NaN where missing
+    """
+    import numpy as np
+    import pandas as pd
+
+    every = {k: v[np.isfinite(v)] for k, v in ((k, np.ravel(np.asarray(v, dtype=float))) for k, v in groups.items())}
+    levels = np.unique(np.concatenate([np.unique(v) for v in every.values()] or [np.zeros(0)]))
+    if len(levels) > bins + 1:
+        edges = np.linspace(low, high, bins + 1)
+        levels = (edges[1:] + edges[:-1]) / 2
+        counts = [np.histogram(v.clip(low, high), edges)[0] for v in every.values()]
+    else:
+        counts = [np.bincount(np.searchsorted(levels, v), minlength=len(levels)) for v in every.values()]
+    parts = [{"label": k, "x": levels, "share": c / max(c.sum(), 1)} for k, c in zip(every, counts, strict=True)]
+    return pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True) if parts else pd.DataFrame()
+
+
 class Result:
     """What every answer can do. Its subclasses are frozen dataclasses with `findings` and `report()`."""
 
@@ -146,7 +172,7 @@ class Result:
 
     @property
     def incomplete(self) -> bool:
-        """Whether the answer is not whole, or a promise that was asked for is not kept: the command then ends with 1."""
+        """Whether the answer is not whole, or a promise that was asked for is not kept: the command ends with 1."""
         return False
 
     def report(self) -> Report:
