@@ -1,1 +1,1 @@
-"""polyjudge tested against known answers: panels with planted truth through the public analyses."""
+"""What polyjudge claims, held on planted truth and on people's labels: one list of scenarios, one command."""

@@ -1,79 +1,121 @@
-"""`python -m validation`, as `make validate` runs it."""
+"""Every claim of scenarios.csv on simulated panels: how often the event happened, beside its limit.
+
+    python -m validation --panels 1000 --page docs/validation.md
+
+A row holds when every variant of it lies within two Monte Carlo errors of the limit. Seeds are 0, 1, 2, ...
+"""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import math
+import os
 import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
-import pandas as pd
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
-from polyjudge.panel.errors import PolyjudgeError, UsageError
-from validation.mutants import MUTANTS, noticed
-from validation.page import DATA, TESTED, markdown, mutant_table, summary
-from validation.scenarios import SCENARIOS
-from validation.suite import FULL, PANELS, merged, validate
-
-
-def main(given: list[str] | None = None) -> int:
-    """Run the scenarios, print what holds and what does not; 1 where a promise is broken, 2 for bad usage."""
-    parser = argparse.ArgumentParser(
-        prog="python -m validation", description="polyjudge on simulated panels whose truth is known."
-    )
-    parser.add_argument("--full", action="store_true", help=f"{FULL:,} panels a scenario instead of {PANELS}")
-    parser.add_argument("--panels", type=int, help="another number of panels a scenario")
-    parser.add_argument(
-        "--only",
-        action="append",
-        metavar="NAME",
-        help="one scenario, or all of a check; repeat it. A page keeps its other rows",
-    )
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--workers", type=int, help="processes; one per core by default")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="write the page, and its data into data/ beside it")
-    parser.add_argument("--mutants", action="store_true", help="spoil the analyses in known ways: is each noticed?")
-    options = parser.parse_args(given)
-    try:
-        return _mutants(options) if options.mutants else _scenarios(options)
-    except PolyjudgeError as error:
-        print(f"validation: {error}", file=sys.stderr)
-        return 2
+Claim = Callable[[int], list[tuple[str, bool]]]
+"""A seed -> for every size and noise of the row: its name, and whether the event happened."""
+MODULES = ("engine", "systems", "answers", "people")
+HERE = Path(__file__).parent
 
 
-def _scenarios(options: argparse.Namespace) -> int:
-    if options.full and options.panels is not None:
-        raise UsageError("--full and --panels both say how many panels: leave out one of them.")
-    for name in options.only or ():
-        if not any(name in (s.name, s.check) for s in SCENARIOS):
-            checks = ", ".join(dict.fromkeys(s.check for s in SCENARIOS))
-            raise UsageError(f"There is no scenario {name!r}. Checks are {checks}; scenarios stand in {DATA}.")
-    wanted = [s for s in SCENARIOS if not options.only or s.name in options.only or s.check in options.only]
-    count = options.panels if options.panels is not None else FULL if options.full else PANELS
-    result = validate(count, seed=options.seed, workers=options.workers, scenarios=wanted)
-    print(summary(result))
-    if options.page:
-        before = options.page.read_text(encoding="utf-8") if options.page.exists() else ""
-        data = options.page.parent / DATA
-        data.parent.mkdir(parents=True, exist_ok=True)
-        if options.only and data.exists():
-            result = merged(result, pd.read_csv(data))
-        options.page.write_text(markdown(result, before), encoding="utf-8")
-        result.to_frame().to_csv(data, index=False, float_format="%.4g")
-    return int(not result.passed)
+def claims() -> dict[str, Claim]:
+    """Every claim that can be simulated, by its id."""
+    out: dict[str, Claim] = {}
+    for name in MODULES:
+        out |= import_module(f"validation.{name}").CLAIMS
+    return out
 
 
-def _mutants(options: argparse.Namespace) -> int:
-    wanted = [m for m in MUTANTS if not options.only or m.name in options.only]
-    found = []
-    for mutant in wanted:
-        found.append((mutant, noticed(mutant, seed=options.seed)))
-        print(mutant_table(found[-1:]).splitlines()[-1], flush=True)
-    if options.page:
-        text = options.page.read_text(encoding="utf-8")
-        head = text.partition(TESTED)[0].rstrip()
-        options.page.write_text(f"{head}\n\n{mutant_table(found)}\n", encoding="utf-8")
-    return int(any(row["verdict"] != "fail" for _, row in found))
+def scenarios() -> list[dict[str, str]]:
+    """The rows of scenarios.csv."""
+    lines = [x for x in (HERE / "scenarios.csv").read_text(encoding="utf-8").splitlines() if not x.startswith("#")]
+    return list(csv.DictReader(lines))
 
+
+def holds(limit: str, share: float, panels: int) -> bool:
+    """Whether a share lies within two Monte Carlo errors of its limit.
+
+    >>> holds("<=0.07", 0.085, 1000), holds("<=0.07", 0.09, 1000), holds(">=0.92", 0.91, 400)
+    (True, False, True)
+    """
+    bound = float(limit[2:])
+    slack = 2 * math.sqrt(max(bound * (1 - bound), 0.01 * 0.99) / panels)
+    return share <= bound + slack if limit.startswith("<=") else share >= bound - slack
+
+
+def _one(name: str, seed: int) -> list[tuple[str, bool]]:
+    return claims()[name](seed)
+
+
+def measure(name: str, seeds: Iterable[int], pool: ProcessPoolExecutor | None = None) -> dict[str, float]:
+    """Share of panels in which the event happened, by variant."""
+    seeds = list(seeds)
+    happened: dict[str, int] = defaultdict(int)
+    run = map if pool is None else partial(pool.map, chunksize=max(1, len(seeds) // 20))
+    for rows in run(partial(_one, name), seeds):
+        for variant, event in rows:
+            happened[variant] += bool(event)
+    return {variant: times / len(seeds) for variant, times in happened.items()}
+
+
+def main() -> None:
+    """Print the table, write the page, exit 1 where a claim does not hold."""
+    parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__)
+    parser.add_argument("--panels", type=int, default=200, help="simulated panels for each variant")
+    parser.add_argument("--only", default="", help="ids separated by commas")
+    parser.add_argument("--page", type=Path, help="write a page of Markdown")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    lines = [
+        "| id | claim | measured | limit | variants: lowest to highest share | holds |",
+        "|---|---|---|---|---|---|",
+    ]
+    failed, begun = [], time.monotonic()
+    known = claims()
+    with ProcessPoolExecutor(given.workers) as pool:
+        for row in scenarios():
+            if given.only and row["id"] not in given.only.split(","):
+                continue
+            if row["id"] not in known:
+                failed.append(row["id"])
+                print(f"{row['id']:4} not simulated", flush=True)
+                continue
+            shares = measure(row["id"], range(given.panels), pool)
+            bad = [v for v, s in shares.items() if not holds(row["limit"], s, given.panels)]
+            span = f"{min(shares.values()):.3f} to {max(shares.values()):.3f} ({len(shares)})"
+            lines.append(
+                f"| {row['id']} | {row['claim']} | {row['measured']} | {row['limit']} | {span} | "
+                f"{'yes' if not bad else 'no: ' + '; '.join(f'{v} {shares[v]:.3f}' for v in bad)} |"
+            )
+            failed += [row["id"]] if bad else []
+            print(
+                f"{row['id']:4} {row['limit']:7} {span:28} {'; '.join(f'{v} {shares[v]:.3f}' for v in bad)}", flush=True
+            )
+    print(f"{len(failed)} of {len(lines) - 2} claims fail; {time.monotonic() - begun:.0f} s")
+    if given.page:
+        given.page.write_text(PAGE.format(panels=given.panels, table="\n".join(lines)), encoding="utf-8")
+    sys.exit(1 if failed else 0)
+
+
+PAGE = """# Validation: what is claimed, on planted truth
+
+Each row is a claim of [methods](methods.md). A panel is simulated whose truth is known, and the share of panels in which
+the event happened is held against a limit. A row holds when each of its sizes and kinds of noise lies within two Monte
+Carlo errors of the limit. {panels} panels for each; `make validate` makes this page.
+
+{table}
+"""
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

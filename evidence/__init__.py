@@ -1,1 +1,0 @@
-"""polyjudge held against people: public sets with judges and human labels on the same items."""
