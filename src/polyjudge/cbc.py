@@ -303,28 +303,30 @@ def mean_tau(matrix: Array, tiny: float = 0.0) -> Array:
 class Split:
     """R bootstrap replicates: tasks drawn to learn from, and the others to evaluate on.
 
-    scores : (n, k, m)
-    drawn, left : (R, n) how often each task was drawn, and 1 where it is left for evaluation
-    train, test : (R, k, m) cell means of the drawn and of the left-out tasks (Tr and E of METHODS 7)
-    beta : (R, k, m) beta^ of the drawn tasks
+    values : (n, k, m) scores
+    drawn, held : (R, n) how often each task was drawn, and 1 where it is left out
+    train, left : (R, k, m) cell means of the drawn and of the left-out tasks (Tr and E of METHODS 7)
     """
 
-    scores: Array
+    values: Array
     drawn: Array
-    left: Array
+    held: Array
     train: Array
-    test: Array
-    beta: Array
+    left: Array
     tiny: float = 0.0
-    seed: int = 0
+
+    @property
+    def beta(self) -> Array:
+        """(R, k, m) beta^ of the drawn tasks."""
+        return double_centre(self.train)
 
 
 Method = Callable[[Split], Array]
-"""A method of Table 2: adjusted cells (R, k, m) of the left-out tasks, on the scale of the scores."""
+"""A method of Table 2: adjusted cells (R, k, m) of the left-out tasks."""
 METHODS: dict[str, Method] = {
-    "raw": lambda s: s.test,
-    "cbc": lambda s: s.test - s.beta,
-    "oracle": lambda s: s.test - double_centre(s.test),
+    "raw": lambda s: s.left,
+    "cbc": lambda s: s.left - s.beta,
+    "oracle": lambda s: s.left - double_centre(s.left),
 }
 """Table 2's own; its baselines are in calibrate/baselines.py. The oracle's tau is 1 by arithmetic (METHODS 3, I3)."""
 
@@ -335,18 +337,17 @@ def draw(n: int, replicates: int = 1000, seed: int = 0) -> Ints:
     return np.bincount(at.ravel(), minlength=replicates * n).reshape(replicates, n)
 
 
-def split(scores: Array, drawn: Any, left: Any = None, tiny: float = 0.0, seed: int = 0) -> Split:
-    """The Split of these draws; replicates that leave no task out, or leave a cell without one, are skipped.
+def split(scores: Array, drawn: Any = None, held: Any = None, tiny: float = 0.0) -> Split:
+    """The Split of these draws; replicates that leave no task out, or a cell without one, are skipped.
 
-    drawn : (R, n); None is the full fit (the last column of Table 2): learns from all, evaluates on the same
-    left : (R, n), where not all tasks that were not drawn are left out
+    drawn : (R, n); None is the full fit (the last column of Table 2): learns from all tasks, evaluates on the same
+    held : (R, n) tasks left out, where that is not all that were not drawn
     """
     w = np.ones((1, len(scores))) if drawn is None else np.asarray(drawn, dtype=float)
-    v = (w if drawn is None else (w == 0).astype(float)) if left is None else np.asarray(left, dtype=float)
-    train, test = cell_means(scores, w), cell_means(scores, v)
-    known = v.any(1) & (np.isfinite(train) & np.isfinite(test)).all((1, 2))
-    w, v, train, test = w[known], v[known], train[known], test[known]
-    return Split(scores, w, v, train, test, double_centre(train), tiny, seed)
+    v = (w if drawn is None else (w == 0).astype(float)) if held is None else np.asarray(held, dtype=float)
+    train, left = cell_means(scores, w), cell_means(scores, v)
+    known = v.any(1) & (np.isfinite(train) & np.isfinite(left)).all((1, 2))
+    return Split(scores, w[known], v[known], train[known], left[known], tiny)
 
 
 def held_out(s: Split, methods: Mapping[str, Method] = METHODS) -> dict[str, Array]:
@@ -365,15 +366,15 @@ def gain(s: Split, removed: Array) -> Array:
     (METHODS 3, I7): (R,)."""
     a = removed - removed.mean(-1, keepdims=True)
     a = np.where(np.abs(a) <= s.tiny, 0.0, a)
-    b = s.test - s.test.mean(-1, keepdims=True)
+    b = s.left - s.left.mean(-1, keepdims=True)
     return np.asarray((a * (2 * b - a)).mean((-2, -1)))
 
 
 def leave_one_language_out(s: Split, language: int) -> tuple[Array, Array]:
     """Mean tau of an unseen language with each of the others, raw and zero-shot: (R,) each. beta^ comes from the
     others; the unseen one is left as it is, and mean imputation would be the same, for that mean is 0."""
-    others = np.delete(np.arange(s.test.shape[1]), language)
-    own, rest = _signs(s.test[:, [language]], s.tiny), s.test[:, others]
+    others = np.delete(np.arange(s.left.shape[1]), language)
+    own, rest = _signs(s.left[:, [language]], s.tiny), s.left[:, others]
     after = rest - double_centre(s.train[:, others])
     raw, zero = (_mean(_tau(own, _signs(x, s.tiny))[:, 0]) for x in (rest, after))
     return raw, zero
@@ -389,7 +390,7 @@ class Decisions(NamedTuple):
 
 def decisions(s: Split) -> dict[str, Decisions]:
     """Table 3: the judge on top of the drawn tasks, raw and by CBC, against the oracle's on the left-out ones."""
-    target, out = s.test - double_centre(s.test), {}
+    target, out = s.left - double_centre(s.left), {}
     for name, cells in (("raw", s.train), ("cbc", s.train - s.beta)):
         chosen = first_max(cells, s.tiny)
         regret = target.max(-1) - np.take_along_axis(target, chosen[..., None], -1)[..., 0]
