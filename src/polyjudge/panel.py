@@ -208,6 +208,13 @@ class Panel:
     def __repr__(self) -> str:
         return f"<Panel: {self.facts}>"
 
+    def __dir__(self) -> list[str]:
+        """What means something to a user; the rest is for the rooms above."""
+        names = (
+            "tasks systems languages judges scores scale human criteria noun notes shape units facts complete matters"
+        )
+        return [*names.split(), "from_array", "from_frame", "to_frame", "select", "passes"]
+
     @property
     def nouns(self) -> str:
         """The plural of the noun."""

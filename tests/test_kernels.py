@@ -1,0 +1,72 @@
+"""The same sentences on every processor, and the same numbers to 1e-9 of the scale."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SHARED
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = """
+import json, sys
+import numpy as np
+import polyjudge as pj
+from polyjudge.report.text import to_json
+g = np.random.default_rng(0)
+ties = pj.Panel.from_array(g.integers(1, 4, (24, 3, 4, 4)) * 25.0, scale=(0, 100))  # many exact ties
+twins = ties.scores.copy(); twins[:, 1] = twins[:, 0]; twins[..., 1] = twins[..., 0]; twins[:, :, 2] = twins[:, :, 1]
+panels = [pj.sample_panel(), ties, pj.Panel.from_array(twins, scale=(0, 100))]
+if len(sys.argv) > 1:
+    panels.append(pj.read_panel(sys.argv[1]))
+print(json.dumps([json.loads(to_json(pj.audit(p))) for p in panels]))
+"""
+
+
+def _answers(**env: str) -> Any:
+    scores = SHARED / "data/devai/run_level_scores.csv"
+    given = [sys.executable, "-c", CODE, *([str(scores)] if scores.exists() else [])]
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS", "OMP_", "MKL_", "NPY_"))}
+    done = subprocess.run(given, capture_output=True, text=True, timeout=200, env=clean | env)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _same(one: Any, two: Any, where: str = "") -> None:
+    assert type(one) is type(two) or {type(one), type(two)} == {int, float}, where
+    if isinstance(one, dict):
+        assert list(one) == list(two), where
+        for key in one:
+            _same(one[key], two[key], f"{where}.{key}")
+    elif isinstance(one, list):
+        assert len(one) == len(two), where
+        for i, (x, y) in enumerate(zip(one, two, strict=True)):
+            _same(x, y, f"{where}[{i}]")
+    elif isinstance(one, float):
+        assert one == pytest.approx(two, rel=1e-9, abs=1e-7), where  # scales are 100 wide
+    else:
+        assert one == two, where
+
+
+@pytest.fixture(scope="module")
+def here() -> Any:
+    return _answers()
+
+
+@pytest.mark.parametrize("kernel", ["old processor", "NumPy's baseline", "one thread"])
+def test_sentences_do_not_hang_on_the_last_bit(here: Any, kernel: str) -> None:
+    if kernel == "old processor":
+        other = _answers(OPENBLAS_CORETYPE="Prescott")
+    elif kernel == "one thread":
+        other = _answers(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    else:
+        listed = subprocess.run(
+            [sys.executable, ROOT / "tools/features.py"], capture_output=True, text=True, check=True
+        )
+        other = _answers(NPY_DISABLE_CPU_FEATURES=listed.stdout.strip())
+    _same(here, other)
