@@ -1,0 +1,31 @@
+"""One bootstrap of units, for statistics that are no contrast of means (METHODS 17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_GROUPS = 2000
+"""Units beyond this are drawn in random groups of equal size: as good, and fast."""
+
+
+def groups_of(units: int, seed: int = 0) -> NDArray[np.int64]:
+    """The group of each unit that is drawn as one: itself, or one of `MOST_GROUPS` random groups."""
+    if units <= MOST_GROUPS:
+        return np.arange(units)
+    return np.random.default_rng(seed).permutation(units) % MOST_GROUPS
+
+
+def bootstrap(units: int, draws: int = 400, seed: int = 0) -> NDArray[np.float64]:
+    """How often each of so many units (or groups of units) is drawn, (draws, units)."""
+    drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), draws)
+    return drawn.astype(np.float64)
+
+
+def draw_units(units: int, draws: int = 1000, seed: int = 0) -> Iterator[NDArray[np.int64]]:
+    """Units drawn with replacement, one array of indices for each draw."""
+    g = np.random.default_rng(seed)
+    for _ in range(draws):
+        yield g.integers(0, units, units)
