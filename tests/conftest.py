@@ -1,5 +1,7 @@
 """Fixtures shared by all tests: released scores where they are at hand, a browser, the command line."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
 
 import json
