@@ -1,0 +1,322 @@
+"""What passes, by language and judge, raw and calibrated (METHODS 9); position, length, several criteria (METHODS 25)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge import cbc
+from polyjudge.answers.audit.systems import LEAST, seen_means, spelled
+from polyjudge.base.numbers import number, percent, percent_ci, threshold
+from polyjudge.base.text import name, names
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding
+from polyjudge.stats.interval import interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+MATTERS = 0.05
+"""A preference of so much for the answer shown first is worth a warning when it is sure."""
+ALIKE = 0.9
+"""Correlation of one judge's scores on two criteria from which they say nearly the same."""
+
+
+# --- pass rates ---
+
+
+@dataclass(frozen=True)
+class Gates:
+    """frame : language, judge, pass_raw, raw_low, raw_high, pass_calibrated, calibrated_low, calibrated_high
+
+    spread : mean over judges of a judge's highest less its lowest pass rate over languages, raw and calibrated
+    """
+
+    frame: pd.DataFrame
+    spread: tuple[float, float] = (float("nan"), float("nan"))
+    findings: tuple[Finding, ...] = ()
+
+
+EMPTY = "language judge pass_raw raw_low raw_high pass_calibrated calibrated_low calibrated_high".split()
+
+
+def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
+    """Pass rates at a pass mark: "4" passes above 4, ">=4" from 4 on."""
+    import pandas as pd
+
+    if mark is None:
+        return Gates(pd.DataFrame(columns=EMPTY))
+    at, how = threshold(mark)
+    k, m = len(panel.languages), len(panel.judges)
+    raw = _rates(panel.passes(at, how), level)
+    calibrated = np.full((3, k, m), np.nan)
+    values = panel.values()
+    if min(k, m) > 1 and panel.indicator is None and values.present.all():
+        beta = cbc.double_centre(values.mean)
+        tilde = replace(panel, scores=panel.scores - beta)
+        calibrated = _rates(tilde.passes(at, how), level)
+    frame = pd.DataFrame(
+        {
+            "language": np.repeat(np.array(panel.languages, dtype=object), m),
+            "judge": np.tile(np.array(panel.judges, dtype=object), k),
+            **{key: raw[i].ravel() for i, key in enumerate(EMPTY[2:5])},
+            **{key: calibrated[i].ravel() for i, key in enumerate(EMPTY[5:])},
+        }
+    )
+    spread = (_spread(raw[0]), _spread(calibrated[0]))
+    seen = raw[0][np.isfinite(raw[0])]
+    who = ", depending on " + ("the judge" if m > 1 else "") + (" and the " if min(m, k) > 1 else "the " if m == 1 else "")
+    who += panel.noun if k > 1 else ""
+    word = "from" if how == ">=" else "above"
+    one = abs(seen.max() - seen.min()) < 1e-9 or seen.size == 1
+    said = f"With a pass mark {word} {at:g}, " + (
+        f"{percent(float(seen[0]))} of answers pass."
+        if one
+        else f"{percent(float(seen.min()), 0)[:-1]} to {percent(float(seen.max()), 0)} of answers pass{who.rstrip()}."
+    )
+    if k > 1 and spread[0] > 0:
+        said += (
+            f" {'One judge’s' if m > 1 else 'The judge’s'} pass rates differ between {panel.nouns} by "
+            f"{number(100 * spread[0], 0)} percentage points{' on average' if m > 1 else ''}"
+            + (f" (after calibrating {number(100 * spread[1], 0)})." if np.isfinite(spread[1]) else ".")
+        )
+    return Gates(frame, spread, (Finding("info", "gates", said, "Gates"),))
+
+
+def _rates(passed: Panel, level: float) -> Array:
+    """Rate and its interval of every cell: (3, k, m)."""
+    values = passed.values()
+    v = values.v.reshape(values.units, -1)
+    there = np.isfinite(v).all(0)
+    p = np.clip(v[:, there].mean(0), 0, 1)
+    prior = np.clip(p, 1 / (2 * len(v)), 1 - 1 / (2 * len(v)))
+    made = interval(v[:, there], level=level, prior=prior * (1 - prior))
+    out = np.full((3, v.shape[1]), np.nan)
+    out[:, there] = np.clip(np.stack([p, made.low_one, made.high_one]), 0, 1)
+    return out.reshape(3, *values.v.shape[1:])
+
+
+def _spread(rate: Array) -> float:
+    """Mean over judges of the largest less the smallest over languages."""
+    with np.errstate(invalid="ignore"):
+        gap = rate.max(0) - rate.min(0)
+    return float(gap[np.isfinite(gap)].mean()) if np.isfinite(gap).any() else float("nan")
+
+
+# --- position ---
+
+
+@dataclass(frozen=True)
+class Position:
+    """frame : language ("all"), judge, first_wins, low, high, consistency, consistency_low, consistency_high, pairs
+
+    Only pairs that were shown in both orders count: else the better answer may just have stood first.
+    """
+
+    frame: pd.DataFrame
+    note: str = ""
+    findings: tuple[Finding, ...] = ()
+
+
+def position(panel: Panel, *, level: float) -> Position | None:
+    """Whether judges of pairs prefer the answer shown first; None where the order is not known."""
+    import pandas as pd
+
+    if panel.order is None or not len(panel.order):
+        return None
+    columns = "language judge first_wins low high consistency consistency_low consistency_high pairs".split()
+    order = panel.order.copy()
+    first, second = order["first"].astype(str), order["second"].astype(str)
+    turned = first > second
+    order["a"], order["b"] = first.where(~turned, second), second.where(~turned, first)
+    order["turned"] = turned
+    keys = ["task", "language", "judge", "a", "b"]
+    per = order.groupby([*keys, "turned"], observed=True, sort=False)["won"].mean().unstack("turned")
+    per = per.reindex(columns=[False, True]).dropna()
+    if not len(per):
+        note = (
+            "Every pair was shown in one order only, so a preference for the answer shown first cannot be told from "
+            "a better answer shown first. Ask for some pairs in both orders."
+        )
+        return Position(pd.DataFrame(columns=columns), note)
+    both = per.reset_index()
+    both["lean"] = (both[False] + both[True]) / 2
+    both["same"] = (np.abs(both[False] + both[True] - 1) < 1e-9).astype(float)
+    number_of = {t: u for t, u in zip(panel.tasks, panel.unit.tolist(), strict=True)}
+    both["unit"] = both["task"].map(number_of)
+    both = both[both["unit"].notna()]
+    rows, xs = [], []
+    for language in ["all", *(panel.languages if len(panel.languages) > 1 else ())]:
+        for judge in panel.judges:
+            part = both[(both["judge"] == judge) & ((both["language"] == language) | (language == "all"))]
+            if len(part):
+                rows.append((language, judge, len(part)))
+                xs.append([_ratio(part["unit"].to_numpy(int), part[c].to_numpy(float), panel.units)
+                           for c in ("lean", "same")])  # fmt: skip
+    out = []
+    alone = sum(r[0] == "all" for r in rows)
+    for r, x in zip(rows, xs, strict=True):
+        together = alone if r[0] == "all" else max(len(rows) - alone, 1)
+        lean = interval(x[0][:, None], level=level, together=together)
+        same = interval(x[1][:, None], level=level)
+        ends = [lean.low[0], lean.high[0], same.low_one[0], same.high_one[0]]
+        low, high, s_low, s_high = np.clip(ends, 0, 1) if r[2] >= LEAST else [np.nan] * 4
+        out.append((r[0], r[1], x[0].mean(), low, high, x[1].mean(), s_low, s_high, r[2]))
+    frame = pd.DataFrame(out, columns=columns)
+    every = frame[frame["language"] == "all"]
+    sure = every[((every["low"] > 0.5) | (every["high"] < 0.5)) & ((every["first_wins"] - 0.5).abs() >= MATTERS)]
+    sure = sure.sort_values("first_wins", key=lambda s: -(s - 0.5).abs().round(9), kind="stable")
+    found = []
+    for row in sure.head(1).itertuples():
+        where = "first" if row.first_wins > 0.5 else "second"
+        share = row.first_wins if where == "first" else 1 - row.first_wins
+        ends = (row.low, row.high) if where == "first" else (1 - row.high, 1 - row.low)
+        more = f" So do {spelled(len(sure) - 1)} other judges." if len(sure) > 2 else (
+            f" {name(sure['judge'].iloc[1])} depends on the order too." if len(sure) == 2 else "")  # fmt: skip
+        found.append(
+            Finding(
+                "warning",
+                "position",
+                f"{name(row.judge)} prefers the answer shown {where}: it wins {percent_ci(share, *ends)} of verdicts. "
+                f"After swapping the order it picks the same winner in {percent(row.consistency, 0)} of pairs.{more}",
+                "Judges",
+                {"judge": str(row.judge)},
+            )
+        )
+    return Position(frame, "", tuple(found))
+
+
+def _ratio(unit: NDArray[np.int64], x: Array, units: int) -> Array:
+    """One number per unit whose mean is the mean of x, whatever the number of rows of each unit."""
+    seen = np.unique(unit, return_inverse=True)[1]
+    c, U = x.mean(), int(seen.max()) + 1
+    return np.asarray(c + U * np.bincount(seen, x - c, minlength=U) / len(x))
+
+
+# --- length ---
+
+
+@dataclass(frozen=True)
+class Length:
+    """frame : language, judge, slope (points per doubling of the length, within task and system), low, high
+
+    board : system, mean, at_equal_length, rank, rank_at_equal_length; a description: longer may be better
+    """
+
+    frame: pd.DataFrame
+    board: pd.DataFrame
+    findings: tuple[Finding, ...] = ()
+
+
+def length(panel: Panel, *, level: float) -> Length | None:
+    """Scores and the length of responses; None where responses are not at hand or all are equally long."""
+    import pandas as pd
+
+    if panel.length is None or not panel.has_systems:
+        return None
+    x = np.asarray(panel.length, dtype=float)
+    n, S, k, m = panel.shape
+    rows, num, den = [], np.zeros((k, m)), np.zeros((k, m))
+    spread = np.zeros((panel.units, k, m))
+    for at in range(k):
+        for judge in range(m):
+            y = panel.scores[:, :, at, judge]
+            o = np.isfinite(y) & np.isfinite(x[:, :, at])
+            xc, yc = _within(x[:, :, at], o), _within(y, o)
+            w = panel.weight[:, None]
+            den[at, judge], num[at, judge] = (w * xc * xc).sum(), (w * xc * yc).sum()
+            if den[at, judge] > 1e-9 * max(o.sum(), 1):
+                slope = num[at, judge] / den[at, judge]
+                r = (w * xc * (yc - slope * xc)).sum(1)
+                spread[:, at, judge] = slope + panel.units * np.bincount(panel.unit, r, panel.units) / den[at, judge]
+            else:
+                spread[:, at, judge] = np.nan
+    if not np.isfinite(spread).any():
+        return None
+    doubled = np.log(2) * spread
+    for at, language in enumerate(panel.languages):
+        for judge, who in enumerate(panel.judges):
+            v = doubled[:, at, judge]
+            made = interval(v[:, None], level=level) if np.isfinite(v).all() else None
+            ends = (made.low_one[0], made.high_one[0]) if made else (np.nan, np.nan)
+            rows.append((language, who, v.mean(), *ends))
+    slope = float(num.sum() / den.sum())
+    mean = seen_means(panel.scores, panel.weight)
+    lengths = np.nanmean(x, (0, 2))
+    equal = mean - slope * (lengths - lengths.mean())
+    tiny = 1e-9 * panel.width
+    ranks = [_ranks(v, tiny) for v in (mean, equal)]
+    board = pd.DataFrame(
+        {
+            "system": list(panel.systems),
+            "mean": mean,
+            "at_equal_length": equal,
+            "rank": ranks[0],
+            "rank_at_equal_length": ranks[1],
+        }
+    ).sort_values("rank", kind="stable", ignore_index=True)
+    found: tuple[Finding, ...] = ()
+    top, now = int(ranks[0].argmin()), int(ranks[1].argmin())
+    if top != now:
+        text = (
+            f"At equal length {name(panel.systems[now])} would come before {name(panel.systems[top])}. "
+            "Longer answers may also be better ones."
+        )
+        found = (Finding("notice", "length", text, "", {"system": panel.systems[now]}),)
+    return Length(pd.DataFrame(rows, columns=["language", "judge", "slope", "low", "high"]), board, found)
+
+
+def _within(x: Array, o: NDArray[np.bool_]) -> Array:
+    """Task and system means taken out of what is seen."""
+    y = np.where(o, x, 0.0)
+    for _ in range(1 if o.all() else 20):
+        for axis in (1, 0):
+            y = np.where(o, y - y.sum(axis, keepdims=True) / np.maximum(o.sum(axis, keepdims=True), 1), 0.0)
+    return y
+
+
+def _ranks(x: Array, tiny: float) -> NDArray[np.int64]:
+    """1 for the highest; ties share the lowest rank."""
+    return np.asarray((x[None] > x[:, None] + tiny).sum(1) + 1)
+
+
+# --- several criteria ---
+
+
+def alike(criteria: Mapping[str, Panel]) -> pd.DataFrame:
+    """first, second, r: how far the judges' scores on two criteria move together, over answers (mean over judges)."""
+    import pandas as pd
+
+    rows = []
+    for a, b in combinations(criteria, 2):
+        p, q = criteria[a], criteria[b]
+        if p.shape != q.shape:
+            continue
+        x, y = p.scores, q.scores
+        o = np.isfinite(x) & np.isfinite(y)
+        axis = 1 if p.has_systems else 0
+        n = np.maximum(o.sum(axis, keepdims=True), 1)
+        x, y = (np.where(o, v - np.where(o, v, 0.0).sum(axis, keepdims=True) / n, 0.0) for v in (x, y))
+        w = p.weight[:, None, None, None]
+        top, left, right = ((w * u * v).sum((0, 1, 2)) for u, v in ((x, y), (x, x), (y, y)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = top / np.sqrt(left * right)
+        rows.append((a, b, float(r[np.isfinite(r)].mean()) if np.isfinite(r).any() else float("nan")))
+    return pd.DataFrame(rows, columns=["first", "second", "r"])
+
+
+def alike_finding(pairs: pd.DataFrame, units: int) -> tuple[Finding, ...]:
+    """Criteria that judges may not tell apart."""
+    same = pairs[pairs["r"] >= ALIKE].sort_values("r", ascending=False, kind="stable")
+    if not len(same) or units < 20:
+        return ()
+    top = same.iloc[0]
+    which = "both criteria" if len(pairs) == 1 else names([top["first"], top["second"]])
+    text = f"The judges give {which} nearly the same score (r = {top['r']:.2f}): they may not tell them apart."
+    return (Finding("notice", "criteria.alike", text, "Judges"),)

@@ -1,0 +1,218 @@
+"""Do the judges agree with each other, and does language change their order? (METHODS 5 and 20)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge import cbc
+from polyjudge.answers.audit.systems import Board, size, spelled
+from polyjudge.base.text import families, name, names
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding
+from polyjudge.stats.agreement import Agreement
+from polyjudge.stats.cells import Values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+REVERSALS = "judge_i judge_j language_a gap_a language_b gap_b delta p_published p".split()
+
+
+# --- agreement ---
+
+
+def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapping[str, str] | None) -> list[Finding]:
+    """Whether the judges agree; what no panel can tell is said in the same breath."""
+    m, noun = len(panel.judges), "people can tell"
+    if m < 2 or a is None:
+        text = "There is one judge. Whether it is right only people can tell."
+        return [Finding("info", "judges.one", text, "Judges", head="One judge")]
+    what = "which system is better" if panel.has_systems else "which answers score high"
+    out = []
+    varied = [b for b in range(m) if b not in a.constant]
+    if a.constant:
+        who = [panel.judges[b] for b in a.constant]
+        text = f"{names(who)} {'gives' if len(who) == 1 else 'give'} every answer the same score."
+        out.append(Finding("serious", "judges.constant", text, "Judges", {"judge": who[0]}))
+    if a.verdict == "none":
+        if len(varied) < 2:
+            return [*out, Finding("notice", "judges.none", "Agreement needs two judges whose scores vary.", "Judges")]
+        text = "No answer has scores from two judges that vary, so their agreement cannot be told."
+        return [*out, Finding("warning", "judges.none", text, "Judges")]
+    r = f"r = {a.r:.2f} [{a.r_low:.2f}, {a.r_high:.2f}]" if np.isfinite(a.r_low) else f"r = {a.r:.2f}"
+    if a.groups:
+        return [*out, _split(panel, a)]
+    if a.verdict == "agree":
+        both = len(varied) == 2
+        text = (
+            f"They agree on {what} (r = {a.r:.2f} between {'the two' if both else 'two judges'}, {a.reliability:.2f} for "
+            f"{'their mean' if both else 'the panel'}). Whether they are right only {noun}"
+        )
+        maker = one_maker(panel.judges, given)
+        if maker:
+            who = "both" if m == 2 else f"all {spelled(m)}"
+            text += f"; {who} are {name(maker)} models, and an error they share cannot show here"
+        out.append(Finding("info", "judges.agree", text + ".", "Judges", head=f"They agree (r = {a.r:.2f})"))
+    elif a.verdict == "unclear":
+        tasks = "clusters" if panel.clustered else "tasks"
+        text = f"Too few {tasks} to tell whether they agree on {what} ({r})."
+        out.append(Finding("notice", "judges.unclear", text, "Judges", head="Too few tasks to tell"))
+    elif board is not None and board.ahead.any():
+        out.append(_hardly(panel, board, r))
+    elif panel.has_systems:
+        text = f"They do not agree on {what} ({r}): a ranking by this panel would be noise."
+        out.append(Finding("serious", "judges.blind", text, "Judges", head="They do not agree"))
+    else:
+        text = f"They hardly agree on {what} ({r})."
+        out.append(Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree"))
+    if a.odd:
+        who = [panel.judges[b] for b in a.odd]
+        rs = names([f"{a.own[b]:.2f}" for b in a.odd])
+        text = f"{names(who)} {'agrees' if len(who) == 1 else 'agree'} less with the others (r = {rs})."
+        out.append(Finding("notice", "judges.odd", text, "Judges", {"judge": who[0]}))
+    return out
+
+
+def _hardly(panel: Panel, b: Board, r: str) -> Finding:
+    """Single answers are not agreed on, yet some system is surely ahead."""
+    first, second = b.order[0], next((s for s in b.order[1:] if b.joined[s]), b.order[0])
+    if b.ahead[first, second]:
+        who = name(b.systems[first])
+        said = f"{who}{'’' if who.endswith('s') else '’s'} lead of {size(panel, b.gap[first, second])} shows"
+    else:
+        said = "what differs between systems shows"
+    text = f"They hardly agree on single answers ({r}); {said} only in the mean over tasks."
+    return Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree")
+
+
+def _split(panel: Panel, a: Agreement) -> Finding:
+    """Groups that agree among themselves, and those who agree with nobody."""
+    said = []
+    for group in a.groups:
+        inside = [a.pairs[i, j] for i in group for j in group if i < j]
+        r = float(np.nanmean(inside))
+        said.append(f"{names([panel.judges[b] for b in group], 6)} agree with each other (r = {r:.2f}).")
+    if a.alone:
+        who = [panel.judges[b] for b in a.alone]
+        said.append(f"{names(who, 6)} {'agrees' if len(who) == 1 else 'agree'} with nobody.")
+    text = " ".join([*said, "Scores alone cannot tell who is right."])
+    return Finding("serious", "judges.split", text, "Judges", head="The judges fall apart")
+
+
+def one_maker(judges: Sequence[str], given: Mapping[str, str] | None) -> str:
+    """The maker of all judges; "" where there are several, or names do not tell."""
+    found = set(families(judges, given).values())
+    maker = found.pop() if len(found) == 1 else ""
+    return "" if maker in judges and not given else maker
+
+
+# --- frames ---
+
+
+def frame(
+    panel: Panel, values: Values, a: Agreement | None, slopes: pd.DataFrame | None, named: Sequence[tuple[str, str]]
+) -> pd.DataFrame:
+    """language, judge ("panel"), r, low, high, mean, slope, slope_low, slope_high, named."""
+    import pandas as pd
+
+    k, m = len(panel.languages), len(panel.judges)
+    mean = values.mean
+    per = dict(slopes.set_index("judge").T.items()) if slopes is not None and len(slopes) else {}
+    none = (np.nan, np.nan, np.nan)
+    rows: list[tuple[object, ...]] = []
+    every = float(np.nanmean(mean)) if np.isfinite(mean).any() else np.nan
+    whole = none if a is None else (a.r, a.r_low, a.r_high)
+    rows.append(("all", "panel", *whole, every, *none, False))
+    for b, judge in enumerate(panel.judges):
+        own = none if a is None else (a.own[b], a.own_low[b], a.own_high[b])
+        column = mean[:, b][np.isfinite(mean[:, b])]
+        s = per.get(judge)
+        slope = none if s is None else (s["slope"], s["low"], s["high"])
+        odd = a is not None and (b in a.odd or b in a.constant)
+        rows.append(("all", judge, *own, column.mean() if len(column) else np.nan, *slope, odd))
+    if k > 1:
+        for x, language in enumerate(panel.languages):
+            for b, judge in enumerate(panel.judges):
+                rows.append((language, judge, *none, mean[x, b], *none, (language, judge) in named))
+    columns = "language judge r low high mean slope slope_low slope_high named".split()
+    return pd.DataFrame(rows, columns=columns)
+
+
+def pairs(panel: Panel, a: Agreement | None, given: Mapping[str, str] | None) -> pd.DataFrame:
+    """row, column, value (r of two judges), low, high, group (maker of the row)."""
+    import pandas as pd
+
+    makers = families(panel.judges, given)
+    rows = []
+    if a is not None:
+        for i, x in enumerate(panel.judges):
+            for j, y in enumerate(panel.judges):
+                if i != j:
+                    rows.append((x, y, a.pairs[i, j], a.pairs_low[i, j], a.pairs_high[i, j], makers[x]))
+    return pd.DataFrame(rows, columns=["row", "column", "value", "low", "high", "group"])
+
+
+def reversals(panel: Panel, values: Values) -> pd.DataFrame:
+    """Pairs of judges that change places between two languages (Definition 1), with both p-values of METHODS 5."""
+    import pandas as pd
+
+    if min(len(panel.languages), len(panel.judges)) < 2 or not values.present.all() or values.units < 2:
+        return pd.DataFrame(columns=REVERSALS)
+    k, m = len(panel.languages), len(panel.judges)
+    if values.null.shape[1] and np.abs(_gaps(k, m) @ values.null).max() > 1e-6:
+        return pd.DataFrame(columns=REVERSALS)
+    found = cbc.reversals(values.v, cbc.tiny_of(panel.width))
+    here = np.flatnonzero(found.delta > 0)
+    here = here[np.lexsort((-found.delta[here].round(9), found.p[here].round(12)))]
+    judges, languages = np.array(panel.judges, dtype=object), np.array(panel.languages, dtype=object)
+    made = (
+        judges[found.i[here]], judges[found.j[here]], languages[found.language_a[here]], found.gap_a[here],
+        languages[found.language_b[here]], found.gap_b[here], found.delta[here], found.p_published[here], found.p[here],
+    )  # fmt: skip
+    return pd.DataFrame(dict(zip(REVERSALS, made, strict=True)))
+
+
+def _gaps(k: int, m: int) -> Array:
+    """Contrasts of every two judges inside each language, (k (m-1), k m)."""
+    out = np.zeros((k, m - 1, k, m))
+    for x in range(k):
+        for b in range(m - 1):
+            out[x, b, x, b], out[x, b, x, b + 1] = 1.0, -1.0
+    return out.reshape(k * (m - 1), k * m)
+
+
+def reversal_finding(frame: pd.DataFrame, panel: Panel, level: float) -> list[Finding]:
+    """How many pairs of judges surely change places."""
+    sure = frame[frame["p"] <= 1 - level]
+    if not len(sure):
+        return []
+    x, m = sure.iloc[0], len(panel.judges)
+    high, low = (x.judge_i, x.judge_j) if x.gap_a > 0 else (x.judge_j, x.judge_i)
+    text = (
+        f"{len(sure)} of {m * (m - 1) // 2} pairs of judges change places between {panel.nouns}: "
+        f"{name(high)} gives more than {name(low)} in {name(x.language_a)}, and less in {name(x.language_b)}."
+    )
+    return [Finding("notice", "judges.reversals", text)]
+
+
+def ranks(panel: Panel, values: Values) -> pd.DataFrame:
+    """panel ("Before", "After calibrating"), group (language), label (judge), rank: the highest mean is 1."""
+    import pandas as pd
+
+    columns = ["panel", "group", "label", "rank"]
+    k, m = len(panel.languages), len(panel.judges)
+    if min(k, m) < 2 or not values.present.all():
+        return pd.DataFrame(columns=columns)
+    tiny = cbc.tiny_of(panel.width)
+    mean = values.mean
+    rows = []
+    for title, cells in (("Before", mean), ("After calibrating", mean - cbc.double_centre(mean))):
+        order = np.argsort(np.argsort(-np.round(cells / tiny), axis=1, kind="stable"), axis=1, kind="stable") + 1
+        for x, language in enumerate(panel.languages):
+            rows += [(title, language, judge, int(order[x, b])) for b, judge in enumerate(panel.judges)]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,522 @@
+"""Which system wins, and does that hold for every judge and in every language? (METHODS 19)
+
+Systems are compared by paired differences inside (task, language, judge), all pairs at once. A system may be the best
+when no other is surely ahead of it. Whether judges favour systems of their own maker is asked here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base.numbers import ci, points
+from polyjudge.base.text import count, families, name, names
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding
+from polyjudge.stats.cells import Values, least_squares_cells
+from polyjudge.stats.interval import interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+LEAST = 6
+"""Units that an interval needs."""
+RARE = 0.05
+RELABELLINGS = 2000
+NUMBERS = "no one two three four five six seven eight nine ten".split()
+
+
+# --- words that the rooms of an audit share ---
+
+
+def spelled(number: int) -> str:
+    """A small number as a word.
+
+    >>> spelled(5), spelled(12)
+    ('five', '12')
+    """
+    return NUMBERS[number] if 0 <= number < len(NUMBERS) else f"{number:,}"
+
+
+def every(number: int, noun: str, lower: bool = False) -> str:
+    """All of so many.
+
+    >>> every(2, "judge"), every(5, "judge", lower=True)
+    ('Both judges', 'all five judges')
+    """
+    from polyjudge.base.text import plural
+
+    said = f"Both {plural(noun)}" if number == 2 else f"All {spelled(number)} {plural(noun)}"
+    return said[0].lower() + said[1:] if lower else said
+
+
+def amount(panel: Panel, value: float, low: float, high: float, unit: bool = True, sign: bool = False) -> str:
+    """A difference of scores with its interval, in points or percentage points."""
+    f = panel.factor
+    said = ci(f * value, f * low, f * high, panel.unit_name if unit else "", sign)
+    return said.replace("1 points ", "1 point ", 1) if said.startswith("1 points ") else said
+
+
+def size(panel: Panel, value: float) -> str:
+    """A difference of scores without interval: "1 point", "2.5 points"."""
+    said = f"{panel.factor * value:.3g}"
+    return f"{said} {panel.unit_name[:-1] if said == '1' else panel.unit_name}"
+
+
+# --- one board ---
+
+
+@dataclass(frozen=True)
+class Board:
+    """Systems and all their differences, row less column; NaN where two share nothing that joins them.
+
+    mean : as shown: the leader's mean plus the estimated difference
+    order : best first; ties in the order of the panel
+    """
+
+    systems: tuple[str, ...]
+    mean: Array
+    gap: Array
+    low: Array
+    high: Array
+    order: tuple[int, ...]
+    units: int
+    tiny: float
+    need: Array
+    """(S, S): q times standard deviation of a unit's difference, and q: what METHODS 23 plans with."""
+    q: Array
+
+    @property
+    def ahead(self) -> NDArray[np.bool_]:
+        """Row is surely ahead of column."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.low > self.tiny)
+
+    @property
+    def rank_low(self) -> NDArray[np.int64]:
+        """One more than the systems that are surely ahead."""
+        return self.ahead.sum(0) + 1
+
+    @property
+    def rank_high(self) -> NDArray[np.int64]:
+        """All but the systems that are surely behind."""
+        return len(self.systems) - self.ahead.sum(1)
+
+    @property
+    def may_be_best(self) -> NDArray[np.bool_]:
+        """Not surely behind any other."""
+        return np.asarray(~self.ahead.any(0))
+
+    @property
+    def leader(self) -> int:
+        """The first."""
+        return self.order[0]
+
+    @property
+    def joined(self) -> NDArray[np.bool_]:
+        """Systems that can be compared with the leader."""
+        return np.isfinite(self.gap[self.leader])
+
+
+def board(
+    values: Values, systems: Sequence[str], seen: Array, *, level: float, tiny: float, two_valued: bool = False,
+    low: float = 0.0, width: float = 1.0, languages: int = 1,
+) -> Board:  # fmt: skip
+    """All pairs of systems at once (and of so many languages). seen: each system's mean of what was scored."""
+    v, S = values.v, len(systems)
+    i, j = np.triu_indices(S, 1)
+    null = values.null
+    good = np.abs(null[i] - null[j]).max(1, initial=0.0) < 1e-6
+    good &= np.isfinite(v[:, i]).all(0) & np.isfinite(v[:, j]).all(0)
+    a, b = i[good], j[good]
+    gap, at_low, at_high, need, quantile = (np.full((S, S), np.nan) for _ in range(5))
+    np.fill_diagonal(gap, 0.0)
+    if len(a):
+        x = v[:, a] - v[:, b]
+        prior = None
+        if two_valued:
+            p = np.clip((seen - low) / width, 1 / (2 * len(v)), 1 - 1 / (2 * len(v)))
+            prior = (p * (1 - p))[a] + (p * (1 - p))[b]
+        made = interval(x, level=level, together=languages * len(i), prior=prior)
+        estimate = np.where(np.abs(made.estimate) <= tiny, 0.0, made.estimate)
+        for first, second, sign in ((a, b, 1.0), (b, a, -1.0)):
+            gap[first, second] = sign * estimate
+            ends = np.sort(np.stack([sign * made.low, sign * made.high]), axis=0)
+            at_low[first, second], at_high[first, second] = ends
+            need[first, second] = made.se * np.sqrt(made.units)
+            quantile[first, second] = made.q
+    whole = max(range(S), key=lambda s: int(np.isfinite(gap[s]).sum()))  # the largest part that is joined
+    level_of = np.where(np.isfinite(gap[whole]), -gap[whole], -np.inf)
+    order = np.argsort(-np.round(level_of / max(tiny, 1e-300)), kind="stable")
+    top = int(order[0])
+    mean = np.where(np.isfinite(gap[top]), seen[top] - gap[top], seen)
+    return Board(tuple(systems), mean, gap, at_low, at_high, tuple(map(int, order)), len(v), tiny, need, quantile)
+
+
+def seen_means(scores: Array, weight: Array) -> Array:
+    """Each system's mean of what was scored."""
+    o = np.isfinite(scores)
+    total = np.einsum("nslb,n->s", np.where(o, scores, 0.0), weight)
+    return np.asarray(total / np.maximum(np.einsum("nslb,n->s", o.astype(float), weight), 1e-300))
+
+
+def settle(spread: float, q: float, units: int, difference: float) -> float:
+    """Units by which a difference of this size would be told from 0 in 80% of studies (METHODS 23)."""
+    from scipy.special import chdtri
+
+    return float(((q + 0.84) * spread / difference) ** 2 * (units - 1) / chdtri(units - 1, 0.8))
+
+
+def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
+    """language ("all" and each), system, mean, behind_leader, low, high, rank_low, rank_high, may_be_best."""
+    import pandas as pd
+
+    rows = []
+    for language, b in boards.items():
+        top = b.leader
+        for s in b.order:
+            here = s == top
+            rows.append(
+                (
+                    language, b.systems[s], b.mean[s], b.gap[s, top], b.low[s, top] if not here else np.nan,
+                    b.high[s, top] if not here else np.nan, int(b.rank_low[s]), int(b.rank_high[s]),
+                    bool(b.may_be_best[s]),
+                )
+            )  # fmt: skip
+    columns = "language system mean behind_leader low high rank_low rank_high may_be_best".split()
+    return pd.DataFrame(rows, columns=columns)
+
+
+# --- who puts whom first: estimates only, from sums that can be added up ---
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Least squares of systems inside (task, language, judge): normal parts (k, m, S, S) and right sides (k, m, S)."""
+
+    a: Array
+    r: Array
+    tiny: float
+
+    def first(self, languages: Sequence[int] | None = None, judges: Sequence[int] | None = None) -> int | None:
+        """The system with the highest estimate by these; None where two are tied or not all are joined."""
+        a, r = self.a, self.r
+        if languages is not None:
+            a, r = a[list(languages)], r[list(languages)]
+        if judges is not None:
+            a, r = a[:, list(judges)], r[:, list(judges)]
+        w, q = np.linalg.eigh(a.sum((0, 1)))
+        if (w > 1e-9 * max(w[-1], 1e-300)).sum() < len(w) - 1:
+            return None
+        c = (q[:, 1:] / w[1:]) @ (q[:, 1:].T @ r.sum((0, 1)))
+        best, second = np.argsort(-c, kind="stable")[:2]
+        return int(best) if c[best] - c[second] > self.tiny else None
+
+
+def sums(panel: Panel) -> Sums:
+    """One pass over the scores."""
+    _, S, k, m = panel.shape
+    a, r = np.zeros((k, m, S, S)), np.zeros((k, m, S))
+    for language in range(k):
+        for judge in range(m):
+            y = panel.scores[:, :, language, judge]
+            o = np.isfinite(y).astype(float)
+            number = np.maximum(o.sum(1, keepdims=True), 1.0)
+            y = np.where(o > 0, y, 0.0)
+            ow = o * panel.weight[:, None]
+            a[language, judge] = np.diag(ow.sum(0)) - (ow / number).T @ o
+            r[language, judge] = (ow * (y - (o * y).sum(1, keepdims=True) / number)).sum(0)
+    return Sums(a, r, max(1e-9 * panel.width, 1e-300))
+
+
+# --- self-preference ---
+
+
+@dataclass(frozen=True)
+class OwnMaker:
+    """Judges' scores of systems of their own maker, less those of others, judge and system effects taken out.
+
+    why_not : why it cannot be tested; then there are no numbers
+    """
+
+    difference: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    p: float = float("nan")
+    makers: tuple[str, ...] = ()
+    why_not: str = ""
+
+    @property
+    def clear(self) -> bool:
+        """Surely above 0, and rare among relabelled makers."""
+        return bool(self.low > 0 and self.p <= RARE)
+
+
+def own_maker(panel: Panel, given: Mapping[str, str] | None, *, level: float, seed: int) -> OwnMaker:
+    """Self-preference: judge x system, doubly centred, own family less others (METHODS 19)."""
+    judges, systems = families(panel.judges, given), families(panel.systems, given)
+    by, of = [judges[x] for x in panel.judges], [systems[x] for x in panel.systems]
+    shared = sorted(set(by) & set(of))
+    if not shared:
+        return OwnMaker(why_not="No judge and system come from the same vendor, so self-preference cannot be tested.")
+    makers = sorted(set(by) | set(of))
+    kin = np.array([[x == y for y in by] for x in of])
+    if len(makers) <= 3 or kin.all() or len(panel.judges) < 2:
+        known = names(shared)
+        return OwnMaker(
+            makers=tuple(shared),
+            why_not=f"Self-preference ({known}) cannot be tested with {count(len(makers), 'maker')}: "
+            "it takes four among judges and systems.",
+        )
+    if panel.complete:
+        v = _per_unit(panel.scores.mean(2), panel.unit, panel.weight)
+    else:
+        made = least_squares_cells(panel.scores.transpose(0, 2, 1, 3), panel.unit, panel.weight)
+        if np.isnan(made.v).any() or np.abs(_centred(np.eye(kin.size).reshape(-1, *kin.shape)).reshape(kin.size, -1)
+                                            @ made.null).max(initial=0.0) > 1e-6:  # fmt: skip
+            return OwnMaker(makers=tuple(shared), why_not="Too few systems are scored by several judges to test "
+                            "self-preference.")  # fmt: skip
+        v = made.v
+    centred = _centred(v)
+    codes = {x: i for i, x in enumerate(makers)}
+    s_code, b_code = np.array([codes[x] for x in of]), np.array([codes[x] for x in by])
+    if len(makers) <= 6:
+        turned = np.array(list(permutations(range(len(makers)))))
+    else:
+        rng = np.random.default_rng(seed)
+        turned = np.array([np.arange(len(makers))] + [rng.permutation(len(makers)) for _ in range(RELABELLINGS)])
+    mean = centred.mean(0)
+    own = turned[:, b_code][:, None, :] == s_code[None, :, None]
+    number = own.sum((1, 2))
+    usable = (number > 0) & (number < kin.size)
+    inside = np.einsum("psb,sb->p", own, mean)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        made_up = inside / number - (mean.sum() - inside) / (kin.size - number)
+    made_up = made_up[usable]
+    x = centred[:, kin].mean(1) - centred[:, ~kin].mean(1)
+    found = interval(x[:, None], level=level)
+    p = float((made_up >= float(x.mean()) - 1e-9 * panel.width).mean())
+    return OwnMaker(float(x.mean()), float(found.low[0]), float(found.high[0]), p, tuple(shared))
+
+
+def _per_unit(y: Array, unit: NDArray[np.int64], weight: Array) -> Array:
+    from polyjudge.stats.cells import complete
+
+    return complete(y, unit, weight).v
+
+
+def _centred(v: Array) -> Array:
+    """Row and column means taken out of the last two axes."""
+    return np.asarray(v - v.mean(-1, keepdims=True) - v.mean(-2, keepdims=True) + v.mean((-2, -1), keepdims=True))
+
+
+# --- all of it ---
+
+
+@dataclass(frozen=True)
+class Systems:
+    """boards : "all" and each language; swaps : first is surely ahead of second in language_a, and behind in language_b"""
+
+    boards: Mapping[str, Board]
+    frame: pd.DataFrame
+    swaps: pd.DataFrame
+    by_judge: tuple[int | None, ...]
+    by_language: tuple[int | None, ...]
+    everywhere: bool
+    """Every judge puts the leader first in every language."""
+    without: tuple[tuple[str, int], ...]
+    """Judges and makers without whom another system leads."""
+    own: OwnMaker
+    findings: tuple[Finding, ...]
+
+    @property
+    def board(self) -> Board:
+        """Of all languages and judges."""
+        return self.boards["all"]
+
+
+def systems(
+    panel: Panel, *, matters: float, level: float, seed: int = 0, families_: Mapping[str, str] | None = None
+) -> Systems:
+    """Everything an audit says about systems, of a panel with at least two."""
+    tiny = 1e-9 * panel.width
+    k, m = len(panel.languages), len(panel.judges)
+    more = {"level": level, "tiny": tiny, "two_valued": panel.two_valued, "low": panel.scale[0], "width": panel.width}
+    seen = seen_means(panel.scores, panel.weight)
+    whole = board(panel.system_values(), panel.systems, seen, **more)
+    boards = {"all": whole}
+    if k > 1:
+        for at, language in enumerate(panel.languages):
+            rows = np.isfinite(panel.scores[:, :, at]).any((1, 2))
+            part = panel.select(languages=[language], rows=rows)
+            means = seen_means(part.scores, part.weight)
+            boards[language] = board(part.system_values(), panel.systems, means, languages=k, **more)
+    added = sums(panel)
+    by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
+    by_language = tuple(added.first(languages=[x]) for x in range(k)) if k > 1 else ()
+    top = whole.leader
+    everywhere = all(added.first([x], [b]) == top for x in range(k) for b in range(m))
+    swapped = swaps(boards, panel.languages) if k > 1 else swaps({}, ())
+    without = _without(panel, added, top, families_)
+    own = own_maker(panel, families_, level=level, seed=seed) if m > 1 else OwnMaker(
+        why_not="Self-preference cannot be tested with one judge.")  # fmt: skip
+    made = Systems(boards, frame_of(boards), swapped, by_judge, by_language, everywhere, without, own, ())
+    from dataclasses import replace
+
+    return replace(made, findings=tuple(findings(panel, made, matters)))
+
+
+def _without(
+    panel: Panel, added: Sums, top: int, given: Mapping[str, str] | None
+) -> tuple[tuple[str, int], ...]:
+    """Who else leads when a judge, or all judges of a maker, are left out."""
+    m = len(panel.judges)
+    makers = families(panel.judges, given)
+    groups = [(x, [b]) for b, x in enumerate(panel.judges)] if m > 2 else []
+    for maker in dict.fromkeys(makers.values()):
+        members = [b for b, x in enumerate(panel.judges) if makers[x] == maker]
+        if 1 < len(members) < m:
+            groups.append((f"the {spelled(len(members))} {maker} judges", members))
+    out = []
+    for who, gone in groups:
+        first = added.first(judges=[b for b in range(m) if b not in gone])
+        if first is not None and first != top:
+            out.append((who, first))
+    return tuple(out)
+
+
+def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame:
+    """Pairs that are surely one way round in a language and the other way in another, the largest first."""
+    import pandas as pd
+
+    rows = []
+    per = [boards[x] for x in languages if x in boards]
+    if per:
+        gap, low, high = (np.stack([getattr(b, key) for b in per]) for key in ("gap", "low", "high"))
+        tiny = per[0].tiny
+        with np.errstate(invalid="ignore"):
+            up, down = np.where(low > tiny, gap, -np.inf), np.where(high < -tiny, gap, np.inf)
+        most, least = up.max(0), down.min(0)
+        for i, j in np.argwhere(np.triu(np.isfinite(most) & np.isfinite(least), 1)):
+            a, b = int(up[:, i, j].argmax()), int(down[:, i, j].argmin())
+            rows.append(
+                (
+                    per[0].systems[i], per[0].systems[j],
+                    languages[a], gap[a, i, j], low[a, i, j], high[a, i, j],
+                    languages[b], gap[b, i, j], low[b, i, j], high[b, i, j],
+                )
+            )  # fmt: skip
+        rows.sort(key=lambda x: -round(min(x[3], -x[7]) / max(tiny, 1e-300)))
+    columns = "first second language_a gap_a low_a high_a language_b gap_b low_b high_b".split()
+    return pd.DataFrame(rows, columns=columns)
+
+
+# --- sentences ---
+
+
+def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
+    """Winner, swaps between languages, self-preference."""
+    out = [winner(panel, s, matters)]
+    if len(s.swaps):
+        x = s.swaps.iloc[0]
+        one = (
+            f"In {name(x.language_a)}, {name(x['first'])} is ahead of {name(x.second)} by "
+            f"{amount(panel, x.gap_a, x.low_a, x.high_a)}; in {name(x.language_b)}, it is behind by "
+            f"{amount(panel, -x.gap_b, -x.high_b, -x.low_b)}."
+        )
+        if len(s.swaps) > 1:
+            total = len(panel.systems) * (len(panel.systems) - 1) // 2
+            one = f"{len(s.swaps)} of {total} pairs of systems swap places between {panel.nouns}. {one}"
+        where = {"system": str(x["first"]), "language": str(x.language_b)}
+        out.append(Finding("warning", "systems.swap", one, "Winner", where))
+    if s.own.clear:
+        said = amount(panel, s.own.difference, s.own.low, s.own.high)
+        out.append(
+            Finding(
+                "warning",
+                "systems.own-maker",
+                f"Judges score systems of their own maker ({names(s.own.makers)}) {said} higher than the other "
+                "judges' scores of them predict.",
+                "Judges",
+            )
+        )
+    return out
+
+
+def winner(panel: Panel, s: Systems, matters: float) -> Finding:
+    """The sentence about who is first."""
+    b = s.board
+    top = b.leader
+    w = name(b.systems[top])
+    apart = [b.systems[x] for x in b.order if not b.joined[x]]
+    rest = [x for x in b.order[1:] if b.joined[x]]
+    tail = f" {names(apart)} cannot be compared: no task joins them with the others." if apart else ""
+    where = {"system": b.systems[top]}
+    if not rest:
+        return Finding("warning", "winner.apart", f"No two systems are scored on the same tasks.{tail}", "Winner", where)
+    x = rest[0]
+    second = name(b.systems[x])
+    gap, low, high = b.gap[top, x], b.low[top, x], b.high[top, x]
+    if not np.isfinite(low):
+        lead = "and" if gap <= b.tiny else "is ahead of"
+        said = f"{w} {lead} {second} " + (
+            "are level" if gap <= b.tiny else f"by {points(panel.factor * gap)} {panel.unit_name} in the mean")
+        units = count(b.units, "cluster" if panel.clustered else "task")
+        return Finding("notice", "winner.few", f"{said}; {units} are too few for an interval.{tail}", "Winner", where)
+    if low > b.tiny:
+        return Finding("info", "winner", f"{w} is ahead of {second} by {amount(panel, gap, low, high)}"
+                       f"{_held(panel, s)}{tail}", "Winner", where)  # fmt: skip
+    best = int(b.may_be_best.sum())
+    among = f" between {spelled(best)} systems" if best > 2 else ""
+    if gap <= b.tiny:
+        said = f"{w} and {second} are level ({amount(panel, 0.0, low, high)})"
+    else:
+        said = f"{w} is ahead of {second} by {amount(panel, gap, low, high)}"
+    if max(-low, high) < matters:
+        after = f" A difference of {size(panel, matters)} between the two is ruled out."
+    else:
+        half = matters / 2
+        units = settle(b.need[top, x], b.q[top, x], b.units, half)
+        tasks = units * float(panel.weight.sum()) / panel.units
+        after = f" About {float(f'{tasks:.1g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
+    return Finding("notice", "winner.close", f"Too close to call{among}: {said}.{after}{tail}", "Winner", where)
+
+
+def _held(panel: Panel, s: Systems) -> str:
+    """What follows a clear winner: the judges, the languages, and who decides."""
+    top, j, k = s.board.leader, len(s.by_judge), len(s.by_language)
+    other = [(x, f) for x, f in zip(panel.judges, s.by_judge, strict=False) if f is not None and f != top]
+    agree = sum(f == top for f in s.by_judge)
+    elsewhere = [(x, f) for x, f in zip(panel.languages, s.by_language, strict=False) if f is not None and f != top]
+    holds = sum(f == top for f in s.by_language)
+    noun = panel.noun
+    tail = "".join(f" Without {name(who) if who in panel.judges else who}, {name(s.board.systems[f])} leads."
+                   for who, f in s.without[:1])  # fmt: skip
+    if other:
+        said = ", but " + (
+            " and ".join(f"judge {name(x)} puts {name(s.board.systems[f])} first" for x, f in other)
+            if len(other) <= 2
+            else f"{len(other)} of {j} judges put another system first"
+        )
+    elif j and agree == j:
+        said = f". {every(j, 'judge')} put it first"
+    else:
+        said = f". It is first by {agree} of {j} judges" if j else ""
+    if k:
+        link = ";" if other else "," if said else "."
+        if holds == k and s.everywhere and not other and j:
+            said += f", in {every(k, noun, lower=True)}"
+        elif holds == k:
+            said += f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {every(k, noun, lower=True)}"
+        elif len(elsewhere) == 1 and holds == k - 1:
+            x, f = elsewhere[0]
+            said += f"{';' if said else '.'} {'in' if said else 'In'} {name(x)}, {name(s.board.systems[f])} has the higher mean"
+        else:
+            said += f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {holds} of {k} {panel.nouns}"
+    return f"{said}.{tail}"
