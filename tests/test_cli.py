@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import Run
 
+from conftest import Run
 from polyjudge.cli import COMMANDS, documented
 from polyjudge.cli import _function as function_of
 
