@@ -110,36 +110,39 @@ def agreement(
             full[i, j] = full[j, i] = values[p]
         return full
 
-    low, high = limits(r, max(int(told.sum()), 1))
-    mean = limits(_mean(r, told))
+    low, high = (wide(x) for x in limits(r, max(int(told.sum()), 1)))
+    mean = _mean(r, told)
+    mean_low, mean_high = (float(x[0]) for x in limits(mean))
     has = np.array([[b in pair for pair in pairs] for b in range(m)]).reshape(m, len(pairs)) & told
-    own = np.stack([_mean(r, h)[:, 0] for h in has], axis=1) if m else np.zeros((len(w), 0))
+    own = np.stack([_mean(r, h)[:, 0] for h in has], axis=1)
     own_low, own_high = limits(own)
-    apart: tuple[float, float, float] | None = None
+    across: tuple[float, float, float] | None = None
     if makers is not None and (other := told & np.array([makers[i] != makers[j] for i, j in pairs], dtype=bool)).any():
-        across = _mean(r, other)
-        ends = limits(across)
-        apart = (float(across[0, 0]), float(ends[0][0]), float(ends[1][0]))
-    alike = float(_mean(r, told)[0, 0])
-    up, down = wide(high), wide(low)
+        apart = _mean(r, other)
+        across = (float(apart[0, 0]), *(float(x[0]) for x in limits(apart)))  # type: ignore[assignment]
     constant = tuple(b for b in range(m) if not varies[b])
-    fall = _fall_apart(down, up, [b for b in range(m) if varies[b]], max(0.2, alike))
-    reliable = [_spearman_brown(x, m - len(constant)) for x in (alike, float(mean[0][0]), float(mean[1][0]))]
+    groups_, alone = _fall_apart(low, high, [b for b in range(m) if varies[b]], max(0.2, float(mean[0, 0])))
+    panel = [_spearman_brown(x, m - len(constant)) for x in (float(mean[0, 0]), mean_low, mean_high)]
     return Agreement(
-        *(alike, float(mean[0][0]), float(mean[1][0])),
-        *reliable,
-        wide(r[0]),
-        down,
-        up,
-        own[0],
-        own_low,
-        own_high,
-        constant,
-        () if fall[0] else _odd(r, has, told, limits),
-        *fall,
-        apart,
-        over,
-        rows,
+        r=float(mean[0, 0]),
+        r_low=mean_low,
+        r_high=mean_high,
+        reliability=panel[0],
+        reliability_low=panel[1],
+        reliability_high=panel[2],
+        pairs=wide(r[0]),
+        pairs_low=low,
+        pairs_high=high,
+        own=own[0],
+        own_low=own_low,
+        own_high=own_high,
+        constant=constant,
+        odd=() if groups_ else _odd(r, has, told, limits),
+        groups=groups_,
+        alone=alone,
+        makers=across,
+        over=over,
+        rows=rows,
     )
 
 

@@ -8,6 +8,7 @@ and cubic only in cells that rows join.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,14 +58,13 @@ class Values:
     @property
     def present(self) -> Mask:
         """Cells that were seen."""
-        return np.isfinite(self.v).all(0)
+        return np.all(np.isfinite(self.v), axis=0)
 
     def estimable(self, contrasts: Array) -> Mask:
         """Which contrasts (r, cells) the panel can tell: those of cells that were seen and are joined."""
-        unseen = ~self.present.ravel()
-        return (np.abs(contrasts @ self.null).max(1, initial=0.0) < 1e-6) & ~(np.abs(contrasts[:, unseen]) > TINY).any(
-            1
-        )
+        lost = np.abs(contrasts @ self.null).max(1, initial=0.0)
+        gone = np.abs(contrasts[:, ~self.present.ravel()]).max(1, initial=0.0)
+        return (lost < 1e-6) & (gone < TINY)
 
     def contrast(self, contrasts: Array) -> Array:
         """One number per unit and contrast (r, cells); NaN where it cannot be told."""
@@ -94,7 +94,7 @@ def least_squares_cells(scores: Array, unit: Index, weight: Array) -> Values:
     n, s, k, m = scores.shape
     units = int(unit.max()) + 1
     rows = _rows(scores.reshape(n * s, k * m), np.repeat(unit, s), np.repeat(weight, s))
-    present = rows.seen.any(0)
+    present = np.any(rows.seen, axis=0)
     additive = _additive(present.reshape(k, m))
     apart = np.eye(len(additive)) - additive
     there = np.abs(apart).max(1, initial=0.0) > 1e-8
@@ -125,7 +125,7 @@ def least_squares_systems(scores: Array, unit: Index, weight: Array) -> Values:
     units = int(unit.max()) + 1
     y = scores.transpose(0, 2, 3, 1).reshape(n * k * m, s)
     rows = _rows(y, np.repeat(unit, k * m), np.repeat(weight, k * m))
-    present = rows.seen.any(0)
+    present = np.any(rows.seen, axis=0)
     v = np.full((units, s), np.nan)
     v[:, present], inner = _levels(rows, units)
     null = np.zeros((s, inner.shape[1]))
@@ -148,7 +148,7 @@ class _Rows:
 
     def part(self, cells: Index) -> _Rows:
         """The part with these cells; patterns may then repeat."""
-        hit = self.seen[:, cells].any(1)
+        hit = np.any(self.seen[:, cells], axis=1)
         keep = hit[self.pattern]
         number = np.cumsum(hit) - 1
         return _Rows(
@@ -164,7 +164,7 @@ def _rows(y: Array, unit: Index, weight: Array) -> _Rows:
     """Rows joined by unit and pattern; rows without a score are left out."""
     require(4.0 * y.nbytes, "The fit of this panel with missing scores")
     seen = np.isfinite(y)
-    some = seen.any(1)
+    some = np.any(seen, axis=1)
     if not some.all():
         y, seen, unit, weight = y[some], seen[some], unit[some], weight[some]
     words = np.packbits(seen, axis=1)
@@ -180,7 +180,7 @@ def _rows(y: Array, unit: Index, weight: Array) -> _Rows:
     if len(both) == len(filled):
         order = np.argsort(joined, kind="stable")
         return _Rows(seen[first], filled[order], both % len(first), both // len(first), weight[order])
-    total = np.bincount(joined, weight, minlength=len(both))
+    total = np.bincount(joined, weight, minlength=len(both)).astype(np.float64)
     mean = _sum(filled * weight[:, None], joined, len(both)) / total[:, None]
     return _Rows(seen[first], mean, both % len(first), both // len(first), total)
 
@@ -204,7 +204,7 @@ Fit = tuple[Array, Array]
 def _levels(rows: _Rows, units: int) -> Fit:
     """One level per row is absorbed: no patterns are needed, and parts that no row joins are solved each alone. The
     mean of a part is that of the levels of its rows."""
-    present = rows.seen.any(0)
+    present = np.any(rows.seen, axis=0)
     part = _parts(rows.seen)
     numbers = np.unique(part[present])
     v = np.zeros((units, len(present)))
@@ -256,7 +256,7 @@ def _one_part(rows: _Rows, units: int) -> Array:
 
 def _by_language(rows: _Rows, units: int, k: int, m: int) -> Fit:
     """One level per row and language is absorbed: every language alone."""
-    present = rows.seen.any(0)
+    present = np.any(rows.seen, axis=0)
     v = np.zeros((units, k * m))
     null: list[Array] = []
     for language in range(k):
@@ -272,7 +272,7 @@ def _by_language(rows: _Rows, units: int, k: int, m: int) -> Fit:
 
 def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
     """A term per row and language and one per row and judge are absorbed, pattern by pattern on its seen cells."""
-    present = np.flatnonzero(rows.seen.any(0))
+    present = np.flatnonzero(np.any(rows.seen, axis=0))
     size = len(present)
     place = np.zeros(rows.seen.shape[1], dtype=int)
     place[present] = np.arange(size)
@@ -313,7 +313,7 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
     return v - v.mean(0) + c, null
 
 
-def _without(whole: Array, inverse: Array, residual: Array, each: object) -> Array:
+def _without(whole: Array, inverse: Array, residual: Array, each: Callable[[int, int], Array]) -> Array:
     """c less c without each unit (units, cells): one solve a unit, or influence where that is too much work or where
     leaving the unit out parts the cells."""
     units, size = residual.shape
@@ -324,7 +324,7 @@ def _without(whole: Array, inverse: Array, residual: Array, each: object) -> Arr
     step = max(1, int(2e7 / size**2))
     for first in range(0, units, step):
         last = min(first + step, units)
-        left = whole - each(first, last)  # type: ignore[operator]
+        left = whole - each(first, last)
         try:
             d[first:last] = np.linalg.solve(left, residual[first:last, :, None])[..., 0]
         except np.linalg.LinAlgError:
@@ -383,8 +383,8 @@ def _basis(columns: Array) -> Array:
 def _languages_apart(rows: _Rows, units: int, k: int, m: int) -> Index | None:
     """Groups of units that saw the same languages, where no task joins the languages to one whole."""
     saw = np.zeros((units, k), dtype=bool)
-    np.logical_or.at(saw, rows.unit, rows.seen.reshape(-1, k, m).any(2)[rows.pattern])
+    np.logical_or.at(saw, rows.unit, np.any(rows.seen.reshape(-1, k, m), axis=2)[rows.pattern])
     part = _parts(saw)
-    if len(np.unique(part[saw.any(0)])) < 2:
+    if len(np.unique(part[np.any(saw, axis=0)])) < 2:
         return None
     return np.unique(saw, axis=0, return_inverse=True)[1].ravel().astype(np.int64)

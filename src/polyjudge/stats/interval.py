@@ -79,9 +79,9 @@ def interval(
     df : degrees of freedom of each contrast, where they are not units - 1 (`group_df`)
     """
     units, columns = x.shape
-    good = np.isfinite(x).all(0)
-    out = [np.full(columns, np.nan) for _ in range(5)]
-    found = Interval(*out, units)
+    good = np.isfinite(x).all(axis=0)
+    nothing = np.full(columns, np.nan)
+    found = Interval(nothing, nothing.copy(), nothing.copy(), nothing.copy(), nothing.copy(), units)
     found.estimate[good] = x[:, good].mean(0) if units else np.nan
     if units < 2 or not good.any():
         return found
