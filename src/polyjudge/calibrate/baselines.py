@@ -1,14 +1,13 @@
 """The methods of the paper's Table 2, measured on tasks that they have not seen (METHODS 7).
 
-A method is a function of a `Block` of resamples: from what was drawn (`train`) it adjusts the cell means of what was
-left out (`left`). `METHODS` names them in the paper's order; `held_out` measures them.
+A method is a function of a `cbc.Split`: from what was drawn (`train`) it adjusts the cell means of what was left out
+(`left`). `METHODS` names them in the paper's order; `held_out` measures them.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -20,71 +19,62 @@ from polyjudge.base.errors import UsageError
 from polyjudge.base.limits import require
 from polyjudge.base.progress import track
 from polyjudge.base.text import name
-from polyjudge.cbc import double_centre, mean_tau
+from polyjudge.cbc import Method, Split, double_centre, gain, mean_tau, split
 from polyjudge.panel import Panel
 
 Array = NDArray[np.float64]
+Labels = tuple[Array, NDArray[np.int64]]
 SIZE = 64
 """Resamples of one block. A block has its own random numbers, so that none depends on how the work is cut up."""
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """R resamples of U units, k languages and m judges.
+class Block(Split):
+    """A Split that knows what two of the methods need: single scores (Dawid-Skene) and random numbers (the control).
 
-    values : (U, k, m), what `Panel.values` gives; labels : (items, k m) 1 where the score is the highest, NaN missing;
-        of_unit : (items,) unit of each item
-    drawn, held : (R, U) how often each unit was drawn; 1 where it was left out, else 0
-    train, left : (R, k, m) cell means of what was drawn (Tr) and of what was left out (E)
+    labels : (items, k m) 1 where a single score is the highest of the scale, 0 elsewhere, NaN where it is missing
+    of_unit : (items,) the unit of each item
     """
 
-    values: Array
-    labels: Array
-    of_unit: NDArray[np.int64]
-    drawn: Array
-    held: Array
-    train: Array
-    left: Array
-    tiny: float
-    key: tuple[int, int] = (0, 0)
-    """Seed and number of the block, for a method that draws at random."""
+    labels: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    of_unit: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    seed: tuple[int, int] = (0, 0)
 
 
 # --- methods that subtract a matrix ---
 
 
-def raw(b: Block) -> Array:
+def raw(s: Split) -> Array:
     """Nothing is done."""
-    return b.left
+    return s.left
 
 
-def judge_only(b: Block) -> Array:
+def judge_only(s: Split) -> Array:
     """Less each judge's mean over languages in the drawn tasks."""
-    return b.left - b.train.mean(-2, keepdims=True)
+    return s.left - s.train.mean(-2, keepdims=True)
 
 
-def cbc(b: Block) -> Array:
+def cbc(s: Split) -> Array:
     """Less the interaction of the drawn tasks (Eq. 3)."""
-    return b.left - double_centre(b.train)
+    return s.left - s.beta
 
 
-def cbc_weighted(b: Block) -> Array:
+def cbc_weighted(s: Split) -> Array:
     """The same against a language mean that weights judges by their steadiness over languages (METHODS 2)."""
-    return b.left - weighted_centre(b.train, b.tiny)
+    return s.left - weighted_centre(s.train, s.tiny)
 
 
-def cbc_shrunken(b: Block) -> Array:
+def cbc_shrunken(s: Split) -> Array:
     """Less the interaction of the drawn tasks without the share of it that is noise (empirical Bayes)."""
-    d = double_centre(b.values).reshape(len(b.values), -1)
-    beta = double_centre(b.train)
-    size = (beta**2).sum((-2, -1))
-    spread = b.drawn @ (d * d).sum(1) / b.drawn.sum(1) - size
-    return b.left - kept(size, np.maximum(spread, 0.0) / max(len(d) - 1, 1))[:, None, None] * beta
+    d = double_centre(s.values).reshape(len(s.values), -1)
+    size = (s.beta**2).sum((-2, -1))
+    spread = s.drawn @ (d * d).sum(1) / s.drawn.sum(1) - size
+    return s.left - kept(size, np.maximum(spread, 0.0) / max(len(d) - 1, 1))[:, None, None] * s.beta
 
 
-def oracle(b: Block) -> Array:
+def oracle(s: Split) -> Array:
     """Less the interaction of the left-out tasks themselves: an upper bound, not a method."""
-    return b.left - double_centre(b.left)
+    return s.left - double_centre(s.left)
 
 
 def weighted_centre(means: Array, tiny: float) -> Array:
@@ -103,23 +93,23 @@ def kept(size: Array, noise: Array) -> Array:
 # --- methods that do more ---
 
 
-def per_language(b: Block) -> Array:
+def per_language(s: Split) -> Array:
     """Each language to mean 0 and sd 1 over its judges."""
-    sd = b.left.std(-1, keepdims=True)
-    return (b.left - b.left.mean(-1, keepdims=True)) / np.where(sd <= b.tiny, 1.0, sd)
+    sd = s.left.std(-1, keepdims=True)
+    return (s.left - s.left.mean(-1, keepdims=True)) / np.where(sd <= s.tiny, 1.0, sd)
 
 
-def z_score(b: Block) -> Array:
+def z_score(s: Split) -> Array:
     """Each judge to mean 0 and sd 1 over languages, both from the drawn tasks."""
-    sd = b.train.std(-2, keepdims=True)
-    return judge_only(b) / np.where(sd <= b.tiny, 1.0, sd)
+    sd = s.train.std(-2, keepdims=True)
+    return judge_only(s) / np.where(sd <= s.tiny, 1.0, sd)
 
 
-def quantile(b: Block) -> Array:
+def quantile(s: Split) -> Array:
     """Each judge's values over languages take the panel's mean profile by their rank; ties share its mean."""
-    target = np.sort(b.train, axis=-2).mean(-1)
-    columns = b.left.swapaxes(-1, -2)
-    order, first, last = _runs(columns, b.tiny)
+    target = np.sort(s.train, axis=-2).mean(-1)
+    columns = s.left.swapaxes(-1, -2)
+    order, first, last = _runs(columns, s.tiny)
     total = np.concatenate([np.zeros((len(target), 1)), np.cumsum(target, axis=-1)], axis=-1)[:, None]
     total = np.broadcast_to(total, (*columns.shape[:-1], total.shape[-1]))
     run = np.take_along_axis(total, last + 1, -1) - np.take_along_axis(total, first, -1)
@@ -128,15 +118,15 @@ def quantile(b: Block) -> Array:
     return out.swapaxes(-1, -2)
 
 
-def ensemble(b: Block) -> Array:
+def ensemble(s: Split) -> Array:
     """Mean of the within-language percentile ranks of judge-only norm, z-score and quantile norm."""
-    total = np.zeros(b.left.shape)
-    for values, tiny in ((judge_only(b), b.tiny), (z_score(b), 1e-9), (quantile(b), b.tiny)):
+    total = np.zeros(s.left.shape)
+    for values, tiny in ((judge_only(s), s.tiny), (z_score(s), 1e-9), (quantile(s), s.tiny)):
         order, first, last = _runs(values, tiny)
         ranks = np.empty(values.shape)
         np.put_along_axis(ranks, order, (first + last) / 2 + 1, -1)
         total += ranks
-    return total / (3 * b.left.shape[-1])
+    return total / (3 * s.left.shape[-1])
 
 
 def _runs(values: Array, tiny: float) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -150,21 +140,21 @@ def _runs(values: Array, tiny: float) -> tuple[NDArray[np.int64], NDArray[np.int
     return order, first, np.flip(np.minimum.accumulate(np.flip(ends, -1), axis=-1), -1)
 
 
-def combat(b: Block) -> Array:
+def combat(s: Split) -> Array:
     """ComBat-EB, pooled: each language's shrunken location and scale of what grand mean and judge leave is removed."""
-    n, k, m = b.values.shape
-    centred = (b.values - b.values.mean(0)).reshape(n, k * m)
-    share = b.drawn / b.drawn.sum(1, keepdims=True)
+    n, k, m = s.values.shape
+    centred = (s.values - s.values.mean(0)).reshape(n, k * m)
+    share = s.drawn / s.drawn.sum(1, keepdims=True)
     variances = np.maximum(share @ centred**2 - (share @ centred) ** 2, 0.0).reshape(-1, k, m)
-    fixed = b.train.mean(-2, keepdims=True)  # G + a(b)
-    shift = (b.train - fixed).mean(-1)  # c(l)
-    rows = b.drawn.sum(1)[:, None] * m  # N(l)
-    spread = (variances + (b.train - fixed - shift[..., None]) ** 2).mean(-1)
+    fixed = s.train.mean(-2, keepdims=True)  # G + a(b)
+    shift = (s.train - fixed).mean(-1)  # c(l)
+    rows = s.drawn.sum(1)[:, None] * m  # N(l)
+    spread = (variances + (s.train - fixed - shift[..., None]) ** 2).mean(-1)
     pooled = spread.mean(-1, keepdims=True)  # V
     location = shift * _signal(shift.var(-1, keepdims=True), pooled / rows)
     scale = np.sqrt(np.where(pooled > 0, spread / np.where(pooled > 0, pooled, 1.0), 1.0))  # s(l)
     scale = np.maximum(1e-6, 1 + (scale - 1) * _signal(scale.var(-1, keepdims=True), 1 / rows))
-    return fixed + (b.left - fixed - location[..., None]) / scale[..., None]
+    return fixed + (s.left - fixed - location[..., None]) / scale[..., None]
 
 
 def _signal(signal: Array, noise: Array) -> Array:
@@ -172,15 +162,16 @@ def _signal(signal: Array, noise: Array) -> Array:
     return np.where(whole > 0, signal / np.where(whole > 0, whole, 1.0), 0.0)
 
 
-def dawid_skene(b: Block) -> Array:
+def dawid_skene(s: Split) -> Array:
     """Expected percent of left-out items on which a cell gives the hidden label "full score", by EM."""
-    there = np.isfinite(b.labels).astype(float)
-    labels = np.nan_to_num(b.labels)
-    train, held = ((x > 0).astype(float)[:, b.of_unit] for x in (b.drawn, b.held))
+    assert isinstance(s, Block)
+    there = np.isfinite(s.labels).astype(float)
+    labels = np.nan_to_num(s.labels)
+    train, held = ((x > 0).astype(float)[:, s.of_unit] for x in (s.drawn, s.held))
     posterior = _em(labels, there, train)
     agree, count = held * posterior, held @ there
     right = agree @ labels + (held - agree) @ (there - labels)
-    return np.where(count > 0, 100 * right / np.where(count > 0, count, 1.0), 50.0).reshape(b.left.shape)
+    return np.where(count > 0, 100 * right / np.where(count > 0, count, 1.0), 50.0).reshape(s.left.shape)
 
 
 def _em(labels: Array, there: Array, train: Array, rounds: int = 25, change: float = 1e-6) -> Array:
@@ -207,16 +198,12 @@ def _em(labels: Array, there: Array, train: Array, rounds: int = 25, change: flo
     return posterior
 
 
-def random_control(b: Block) -> Array:
+def random_control(s: Split) -> Array:
     """Each language's values shuffled over its judges."""
-    return _shuffled(b, "random control")
+    return np.random.default_rng([*getattr(s, "seed", (0, 0)), 1]).permuted(s.left, axis=-1)
 
 
-def _shuffled(b: Block, who: str) -> Array:
-    return np.random.default_rng([*b.key, 1 + zlib.crc32(who.encode())]).permuted(b.left, axis=-1)
-
-
-METHODS: dict[str, Callable[[Block], Array]] = {
+METHODS: dict[str, Method] = {
     "raw": raw,
     "per-language norm": per_language,
     "judge-only norm": judge_only,
@@ -282,54 +269,47 @@ def held_out(panel: Panel, methods: Sequence[str], replicates: int = 1000, seed:
     n, k, m = values.shape
     pairs = k * m * (m - 1) // 2 + k * k
     require(4.0 * min(SIZE * pairs, 8e6 + pairs) + 16.0 * SIZE * n, f"The order of {m} judges in {k} languages")
-    labels, of_unit = full_scores(panel) if "dawid-skene" in methods else (np.zeros((0, k * m)), np.zeros(0, int))
-    every, means = np.ones((1, n)), values.mean(0)[None]
-    whole = Block(values, labels, of_unit, every, every, means, means, 1e-9 * panel.width, (seed, 0))
+    own = full_scores(panel) if "dawid-skene" in methods else None
     tau: dict[str, list[Array]] = {x: [] for x in methods}
-    gain: dict[str, list[Array]] = {x: [] for x in methods if x in SUBTRACT}
-    left = 0
-    for block in _blocks(whole, replicates, seed):
-        left += len(block.left)
+    gains: dict[str, list[Array]] = {x: [] for x in methods if x in SUBTRACT}
+
+    def measure(s: Split) -> None:
         for x in methods:
-            adjusted = METHODS[x](block)
-            tau[x].append(_tau(x, adjusted, panel))
-            if x in gain:
-                gain[x].append(gain_of(block.left - adjusted, block.left, block.tiny))
+            adjusted = METHODS[x](s)
+            tau[x].append(np.asarray(mean_tau(adjusted, 1e-9 * WIDTH.get(x, panel.width))))
+            if x in SUBTRACT:
+                gains[x].append(gain(s, s.left - adjusted))
+
+    left = 0
+    for s in _splits(values, own, replicates, seed, 1e-9 * panel.width):
+        left += len(s.left)
+        measure(s)
     if not left:
         raise UsageError("Every resample drew all tasks, so nothing was left out to measure on. Score more tasks.")
-    fit, full = {}, {}
-    for x in methods:
-        adjusted = _shuffled(whole, f"full fit of {x}") if x == "random control" else METHODS[x](whole)
-        fit[x] = float(_tau(x, adjusted, panel)[0])
-        if x in gain:
-            full[x] = float(gain_of(whole.left - adjusted, whole.left, whole.tiny)[0])
-    return HeldOut(_joined(tau), _joined(gain), fit, full, replicates - left)
+    measure(_block(split(values, tiny=1e-9 * panel.width), own, (seed, replicates)))
+    joined, full = ({x: np.concatenate(p) for x, p in parts.items()} for parts in (tau, gains))
+    return HeldOut(
+        {x: v[:-1] for x, v in joined.items()},
+        {x: v[:-1] for x, v in full.items()},
+        {x: float(v[-1]) for x, v in joined.items()},
+        {x: float(v[-1]) for x, v in full.items()},
+        replicates - left,
+    )
 
 
-def _tau(method: str, adjusted: Array, panel: Panel) -> Array:
-    return np.asarray(mean_tau(adjusted, 1e-9 * WIDTH.get(method, panel.width)))
-
-
-def _joined(parts: dict[str, list[Array]]) -> dict[str, Array]:
-    return {x: np.concatenate(p) for x, p in parts.items()}
-
-
-def _blocks(whole: Block, replicates: int, seed: int) -> Iterator[Block]:
-    """Blocks of resamples that leave a unit out; one matrix product for both sides."""
-    n, k, m = whole.values.shape
-    flat = whole.values.reshape(n, k * m)
+def _splits(values: Array, own: Labels | None, replicates: int, seed: int, tiny: float) -> Iterator[Split]:
+    """Resamples that leave a unit out, in blocks."""
     count = -(-replicates // SIZE)
     for index in track(range(count), count, "comparing methods"):
-        drawn = draw(n, min(SIZE, replicates - index * SIZE), seed, index).astype(float)
-        held = (drawn == 0).astype(float)
-        some = held.any(1)
-        if not some.any():
-            continue
-        drawn, held = drawn[some], held[some]
-        both = np.concatenate([drawn, held])
-        means = (both @ flat / both.sum(1, keepdims=True)).reshape(-1, k, m)
-        left = len(drawn)
-        yield replace(whole, drawn=drawn, held=held, train=means[:left], left=means[left:], key=(seed, index))
+        drawn = draw(len(values), min(SIZE, replicates - index * SIZE), seed, index)
+        s = split(values, drawn, tiny=tiny)
+        if len(s.left):
+            yield _block(s, own, (seed, index))
+
+
+def _block(s: Split, own: Labels | None, seed: tuple[int, int]) -> Block:
+    labels, of_unit = own or (np.zeros((0, 0)), np.zeros(0, dtype=np.int64))
+    return Block(**{f.name: getattr(s, f.name) for f in fields(s)}, labels=labels, of_unit=of_unit, seed=seed)
 
 
 def draw(units: int, size: int, seed: int, block: int) -> NDArray[np.int64]:
@@ -339,15 +319,7 @@ def draw(units: int, size: int, seed: int, block: int) -> NDArray[np.int64]:
     return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units)
 
 
-def gain_of(removed: Array, left: Array, tiny: float) -> Array:
-    """Held-out gain (I7) of subtracting A: mean over cells of 2 b A - A^2, both centred over the judges: (R,)."""
-    a = removed - removed.mean(-1, keepdims=True)
-    a = np.where(np.abs(a) <= tiny, 0.0, a)  # rounding is neither gain nor loss
-    apart = left - left.mean(-1, keepdims=True)
-    return np.asarray((a * (2 * apart - a)).mean((-2, -1)))
-
-
-def full_scores(panel: Panel) -> tuple[Array, NDArray[np.int64]]:
+def full_scores(panel: Panel) -> Labels:
     """1 where a single score is the highest of the scale, 0 elsewhere, NaN where it is missing: (items, cells); and the
     unit of each item (row, system, replicate)."""
     y = panel.scores[..., None] if panel.replicates is None else panel.replicates

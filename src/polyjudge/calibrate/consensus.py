@@ -1,0 +1,609 @@
+"""Consensus-based calibration (CBC): take off what a language does to a judge, without labels (METHODS 2, 3, 8, 14).
+
+beta^ is the double centring of the cell means (Eq. 3); scores less beta^ are on one scale for all judges in every
+language. A panel with holes has its cells from least squares (`Panel.values`); there beta^ is what the additive fit of
+languages and judges leaves of each cell, the same on a complete panel.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base.errors import CalibratorError, PanelError, UsageError
+from polyjudge.base.numbers import ci, points
+from polyjudge.base.text import count, name, names, shell
+from polyjudge.calibrate.baselines import Gain, shrinkage, unbiased_gain, weighted_centre
+from polyjudge.calibrate.saved import load_consensus, numbers, one_of, plain, save_fields, texts
+from polyjudge.cbc import double_centre
+from polyjudge.panel import Panel
+from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
+from polyjudge.stats.interval import interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Method = Literal["cbc", "cbc-weighted"]
+KEPT = 20_000
+"""Numbers of the fit that a calibrator keeps, so that later scores can be compared with it (METHODS 21)."""
+
+
+class ConsensusCalibrator:
+    """Takes off every score what its language does to its judge: `fit` a panel, then `transform` scores.
+
+    method : "cbc"; "cbc-weighted" weights judges by their steadiness over languages (the order within a language stays)
+    shrink : keep only the share of the interaction that is not noise (empirical Bayes), for few tasks
+    clip : cut calibrated scores to the scale. Without it the panel's mean stays exactly what it was
+
+    Fitted: `beta_` (language x judge, what is subtracted; missing where it cannot be known), `se_`, `gain_` (I7, with
+    its interval), `language_effect_` and `judge_effect_` (what CBC leaves in), `kept_` (share kept by `shrink`),
+    `scale_`, `units_`, `fit_` (the values of the fit, or means of groups of them, as a panel).
+
+    >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]]])
+    >>> ConsensusCalibrator().fit(panel).transform(8, language="l2", judge="J2")
+    7.0
+    """
+
+    kind = "consensus"
+    beta_: pd.DataFrame
+    se_: pd.DataFrame
+    gain_: Gain
+    language_effect_: pd.Series[float]
+    judge_effect_: pd.Series[float]
+    kept_: float
+    scale_: tuple[float, float]
+    noun_: str
+    units_: int
+    fit_: Panel | None
+
+    def __init__(self, method: Method = "cbc", shrink: bool = False, clip: bool = False) -> None:
+        self.method: Method = method
+        self.shrink = shrink
+        self.clip = clip
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments it was made with, as scikit-learn asks for them."""
+        return {"method": self.method, "shrink": self.shrink, "clip": self.clip}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments by name."""
+        for key, value in params.items():
+            if key not in self.get_params():
+                raise UsageError(f"ConsensusCalibrator has no argument {name(key)!r}: method, shrink, clip.")
+            setattr(self, key, value)
+        return self
+
+    def fit(self, scores: Any, y: None = None, **columns: Any) -> Self:
+        """Learn what to subtract from a panel, or from what `read_panel` takes, with the names of its columns."""
+        import pandas as pd
+
+        if self.method not in ("cbc", "cbc-weighted"):
+            raise UsageError(f"The method is 'cbc' or 'cbc-weighted', not {self.method!r}.")
+        panel = _panel(scores, columns)
+        found = panel.values()
+        v, present = found.v, found.present
+        parts, known = interaction_parts(v, found.null)
+        beta, self.kept_ = np.where(known, parts.mean(0), np.nan), 1.0
+        if self.method == "cbc-weighted":
+            if not known.all():
+                raise PanelError("The weighted method needs every judge in every language. Use the method 'cbc'.")
+            beta = weighted_centre(v.mean(0), 1e-9 * panel.width)
+        part = np.where(known, parts, 0.0)
+        if self.shrink:
+            self.kept_ = shrinkage(part)
+            beta = beta * self.kept_
+        index = pd.Index(panel.languages, name=panel.noun), pd.Index(panel.judges, name="judge")
+        self.beta_ = pd.DataFrame(beta, *index)
+        self.se_ = pd.DataFrame(np.where(known, parts.std(0, ddof=1) if len(v) > 1 else np.nan, np.nan), *index)
+        self.se_ *= self.kept_ / np.sqrt(len(v))
+        self.gain_ = unbiased_gain(part, 1e-9 * panel.width, self.kept_)
+        mean = np.where(present, v.mean(0), np.nan)
+        self.language_effect_ = pd.Series(_mean(mean, 1) - _mean(mean), index[0])
+        self.judge_effect_ = pd.Series(_mean(mean, 0) - _mean(mean), index[1])
+        self.scale_, self.noun_, self.units_, self.fit_ = panel.scale, panel.noun, len(v), _kept(panel, v)
+        return self
+
+    def fit_transform(self, scores: Any, y: None = None, **columns: Any) -> Panel:
+        """`fit`, and `transform` of the same scores."""
+        panel = _panel(scores, columns)
+        made: Panel = self.fit(panel).transform(panel, unseen="keep")
+        return made
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages that it knows."""
+        return tuple(self._fitted().beta_.index)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Judges that it knows."""
+        return tuple(self._fitted().beta_.columns)
+
+    def transform(
+        self, scores: Any, *, language: Any = None, judge: Any = None, unseen: Literal["error", "keep"] = "error"
+    ) -> Any:
+        """Calibrated scores, in the shape in which scores are given.
+
+        A Panel gives a Panel, a frame (columns language, judge, score) the frame with one more column `calibrated`;
+        a score or an array needs its language and judge, one or one for each score. Scores of a language and judge that
+        were not fitted are an error, or stay as they are with unseen="keep".
+        """
+        if unseen not in ("error", "keep"):
+            raise UsageError(f"unseen is 'error' or 'keep', not {unseen!r}.")
+        if isinstance(scores, Panel):
+            return self._panel(scores, unseen)
+        if language is None and judge is None and hasattr(scores, "columns"):
+            lacking = [c for c in ("language", "judge", "score") if c not in scores.columns]
+            if lacking:
+                raise UsageError(f"The frame has no column {names(lacking)}. Rename it, or read it: read_panel(frame).")
+            out = self._scores(scores["score"], scores["language"], scores["judge"], unseen)
+            return scores.assign(calibrated=out)
+        if language is None or judge is None:
+            raise UsageError("A score needs its language and its judge: transform(71, language='de', judge='GPT-4o').")
+        made = self._scores(scores, language, judge, unseen)
+        return float(made) if isinstance(scores, Real) else made
+
+    def _scores(self, scores: Any, language: Any, judge: Any, unseen: str) -> Array:
+        import pandas as pd
+
+        try:
+            y = np.asarray(scores, dtype=float)
+        except (TypeError, ValueError):
+            raise PanelError(f"A score is a number, not {name(repr(scores))}.") from None
+        if np.isinf(y).any():
+            raise PanelError("A score is infinite.")
+        table = self._fitted().beta_
+        i, j = (
+            index.get_indexer(pd.Index(np.asarray(labels, dtype=object).astype(str).ravel()))
+            for index, labels in ((table.index, language), (table.columns, judge))
+        )
+        off = np.where((i < 0) | (j < 0), np.nan, table.to_numpy()[i, j])
+        lost = np.flatnonzero(np.isnan(off))
+        if len(lost) and unseen == "error":
+            at = lost[0] % max(len(i), 1), lost[0] % max(len(j), 1)
+            texts_ = [
+                np.asarray(x, dtype=object).astype(str).ravel()[p] for x, p in zip((language, judge), at, strict=True)
+            ]
+            raise self._unseen(*texts_)
+        out = y - np.where(np.isnan(off), 0.0, off).reshape(np.broadcast_shapes(np.shape(language), np.shape(judge)))
+        return np.clip(out, *self.scale_) if self.clip else out
+
+    def _unseen(self, language: str, judge: str) -> CalibratorError:
+        new = [x for x, known in ((language, self.languages), (judge, self.judges)) if x not in known]
+        said = f"has never seen {names(new)}" if new else f"knows nothing of {name(judge)} in {name(language)}"
+        return CalibratorError(
+            f"The calibrator {said}. It knows {names(self.judges, 8)} in {names(self.languages, 12)}. Fit it on scores "
+            "with them, extend it, or leave such scores as they are: unseen='keep' (--unseen keep)."
+        )
+
+    def _panel(self, panel: Panel, unseen: str) -> Panel:
+        off = self._fitted().beta_.reindex(index=panel.languages, columns=panel.judges).to_numpy(dtype=float)
+        seen = np.isfinite(panel.scores).any((0, 1))
+        lost = np.argwhere(seen & np.isnan(off))
+        if len(lost) and unseen == "error":
+            raise self._unseen(panel.languages[lost[0][0]], panel.judges[lost[0][1]])
+        off = np.where(np.isnan(off), 0.0, off)
+        made = panel.scores - off
+        again = None if panel.replicates is None else panel.replicates - off[..., None]
+        if self.clip:
+            made, again = np.clip(made, *self.scale_), None if again is None else np.clip(again, *self.scale_)
+        return replace(panel, scores=made, replicates=again, indicator=None, two_valued=False)
+
+    def table(self) -> pd.DataFrame:
+        """What is subtracted: language, judge, subtract; pairs that cannot be calibrated are left out."""
+        import pandas as pd
+
+        b = self._fitted().beta_
+        at = [(x, j) for x in b.index for j in b.columns]
+        frame = pd.DataFrame(at, columns=["language", "judge"]).assign(subtract=b.to_numpy().ravel())
+        return frame.dropna(ignore_index=True)
+
+    def extend(self, scores: Any, **columns: Any) -> ConsensusCalibrator:
+        """A calibrator that also knows new languages or judges, from a few tasks scored in old and new (METHODS 8).
+
+        What was fitted does not change. A new language takes the mean over its tasks of its scores less those of the
+        known languages, calibrated, centred over the judges, and shrunk by the share of it that is noise. A new judge
+        likewise, with languages and judges exchanged.
+        """
+        panel = _panel(scores, columns)
+        new = deepcopy(self._fitted())
+        if self.method != "cbc":
+            raise CalibratorError("Only a calibrator of the method 'cbc' can be extended. Fit it with method='cbc'.")
+        languages = [x for x in panel.languages if x not in self.beta_.index]
+        judges = [x for x in panel.judges if x not in self.beta_.columns]
+        if not languages and not judges:
+            raise CalibratorError("These scores have no language and no judge that the calibrator does not know.")
+        for x in languages:
+            _add(new, panel, x, by_judge=False)
+        for x in judges:
+            _add(new, panel, x, by_judge=True)
+        return new
+
+    def save(self, path: str | Path, overwrite: bool = True) -> None:
+        """Write it as JSON, whole or not at all; `load_calibrator` reads it."""
+        save_fields(path, self.kind, self.to_dict(), overwrite)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields as plain values."""
+        f = self._fitted().fit_
+        fit = None
+        if f is not None:
+            own: dict[str, Any] = {"tasks": list(f.tasks), "systems": list(f.systems), "languages": list(f.languages)}
+            own |= {"judges": list(f.judges), "scores": plain(f.scores, 12), "unit": f.unit.tolist()}
+            fit = own | {"grouped": f.source == GROUPED, "two_valued": f.two_valued}
+        return {
+            "method": self.method, "shrink": self.shrink, "clip": self.clip, "noun": self.noun_,
+            "languages": list(self.languages), "judges": list(self.judges), "scale": list(self.scale_),
+            "beta": plain(self.beta_.to_numpy()), "se": plain(self.se_.to_numpy()), "kept": self.kept_,
+            "gain": plain(np.array(self.gain_)), "units": self.units_,
+            "language_effect": plain(self.language_effect_.to_numpy(float)),
+            "judge_effect": plain(self.judge_effect_.to_numpy(float)), "fit": fit,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The calibrator of `to_dict`; ValueError, KeyError or TypeError where a field is not what it should be."""
+        import pandas as pd
+
+        bools = (True, False)
+        out = cls(
+            one_of(data, "method", ("cbc", "cbc-weighted")), one_of(data, "shrink", bools), one_of(data, "clip", bools)
+        )
+        languages, judges = texts(data, "languages"), texts(data, "judges")
+        out.noun_ = str(data["noun"])
+        index = pd.Index(languages, name=out.noun_), pd.Index(judges, name="judge")
+        shape = len(languages), len(judges)
+        out.beta_, out.se_ = (pd.DataFrame(numbers(data, x, shape, missing=True), *index) for x in ("beta", "se"))
+        if (out.se_.to_numpy() < 0).any() or min(shape) == 0:
+            raise ValueError("there is no cell, or a standard error is negative")
+        out.language_effect_ = pd.Series(numbers(data, "language_effect", shape[:1], missing=True), index[0])
+        out.judge_effect_ = pd.Series(numbers(data, "judge_effect", shape[1:], missing=True), index[1])
+        low, high = numbers(data, "scale", (2,)).tolist()
+        out.scale_, out.kept_ = (low, high), float(numbers(data, "kept", ()))
+        if not low <= high or not 0 <= out.kept_ <= 1 or not isinstance(data["units"], int) or data["units"] < 1:
+            raise ValueError("its scale, its share or its number of tasks is not one")
+        out.gain_, out.units_ = Gain(*numbers(data, "gain", (3,), missing=True).tolist()), data["units"]
+        out.fit_ = None if data["fit"] is None else _fit_of(data["fit"], (low, high), out.noun_)
+        return out
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "beta_"):
+            raise CalibratorError("This calibrator is not fitted yet: call fit(panel) first.")
+        return self
+
+    def __repr__(self) -> str:
+        own = ", ".join(f"{key}={value!r}" for key, value in self.get_params().items())
+        if not hasattr(self, "beta_"):
+            return f"ConsensusCalibrator({own}), not fitted"
+        most = float(np.nanmax(np.abs(self.beta_.to_numpy()), initial=0.0))
+        size = f"{count(len(self.languages), self.noun_)} and {count(len(self.judges), 'judge')}"
+        return f"ConsensusCalibrator({own}), fitted on {size}; subtracts up to {points(most)}"
+
+
+def _mean(cells: Array, axis: int | None = None) -> Any:
+    """Mean of what is there."""
+    there = np.isfinite(cells)
+    with np.errstate(invalid="ignore"):
+        return np.where(there, cells, 0.0).sum(axis) / there.sum(axis)
+
+
+def _panel(scores: Any, columns: dict[str, Any]) -> Panel:
+    from polyjudge.read import as_panel, read_panel
+
+    if columns and isinstance(scores, Panel):
+        raise UsageError(f"A Panel is read already: {names(columns)} goes with the file or frame it came from.")
+    return read_panel(scores, **columns) if columns else as_panel(scores)
+
+
+def interaction_parts(v: Array, null: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """What each unit adds to beta^, (U, k, m), and which cells of it are known (k, m).
+
+    Where cells were never seen, what the additive fit of languages and judges to the others leaves of each (Eq. 3 on
+    a whole grid). A cell is known where neither that fit nor the holes of the panel decide its value alone.
+    """
+    _, k, m = v.shape
+    present = np.isfinite(v).all(0)
+    if min(k, m) < 2:
+        return np.zeros_like(v), present
+    if present.all():
+        return double_centre(v), _free(double_centre(null.T.reshape(-1, k, m)), (k, m))
+    row, column = np.nonzero(present)
+    design = np.zeros((len(row), k + m))
+    at = np.arange(len(row))
+    design[at, row] = design[at, k + column] = 1.0
+    back = np.linalg.pinv(design)
+    flat = v[:, present]
+    parts = np.full(v.shape, np.nan)
+    parts[:, present] = flat - (flat @ back.T) @ design.T
+    lever = np.zeros((k, m))
+    lever[present] = (design * back.T).sum(1)
+    own = null.reshape(k, m, -1)[present]
+    left = np.zeros((null.shape[1], k, m))
+    left[:, present] = (own - design @ (back @ own)).T
+    return parts, np.asarray(present) & (lever < 1 - 1e-8) & _free(left, (k, m))
+
+
+def _free(left: Array, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    return np.ones(shape, bool) if not len(left) else np.abs(left).max(0) < 1e-6
+
+
+def _add(new: ConsensusCalibrator, panel: Panel, label: str, by_judge: bool) -> None:
+    """Put one new language, or judge, into a calibrator."""
+    noun, other = ("judge", panel.noun) if by_judge else (panel.noun, "judge")
+    beta, se, y = new.beta_, new.se_, panel.scores.mean(1)
+    mine, across = (panel.judges, panel.languages) if by_judge else (panel.languages, panel.judges)
+    if by_judge:
+        beta, se, y = beta.T, se.T, y.transpose(0, 2, 1)
+    peers = [x for x in mine if x in beta.index and x != label]
+    seen = np.isfinite(y[:, mine.index(label)]).any(0)
+    known = [x for j, x in enumerate(across) if seen[j] and x in beta.columns]
+    if not peers or len(known) < 2:
+        raise CalibratorError(
+            f"{name(label)} cannot be added. Give scores of some tasks in it and in a {noun} that the calibrator "
+            f"knows, by at least two {other}s that it knows."
+        )
+    cols = [across.index(x) for x in known]
+    own = y[:, mine.index(label)][:, cols]
+    others = y[:, [mine.index(x) for x in peers]][:, :, cols] - beta.loc[peers, known].to_numpy()
+    whole = np.isfinite(others).all(-1)
+    used = whole.any(1) & np.isfinite(own).all(-1)
+    q = int(used.sum())
+    if q < 2:
+        raise CalibratorError(
+            f"{name(label)} cannot be added: {count(q, 'task')} compare it with a known {noun}, and at least two are "
+            "needed. Score more tasks in both."
+        )
+    there = whole[used][..., None]
+    d = own[used] - np.where(there, others[used], 0.0).sum(1) / there.sum(1)
+    level = d.mean()
+    d = d - d.mean(1, keepdims=True)
+    keep = shrinkage(d)
+    beta.loc[label], se.loc[label] = np.nan, np.nan
+    beta.loc[label, known], se.loc[label, known] = keep * d.mean(0), d.std(0, ddof=1) / np.sqrt(q)
+    new.beta_, new.se_ = (beta.T, se.T) if by_judge else (beta, se)
+    effects = new.judge_effect_ if by_judge else new.language_effect_
+    effects.loc[label] = level + effects[peers].mean()
+
+
+GROUPED = "means of groups of tasks"
+
+
+def _kept(panel: Panel, v: Array) -> Panel | None:
+    """The panel of the fit without what is not needed to compare it: its scores, or means of groups of its units."""
+    if panel.scores.size <= KEPT and bool((panel.weight == 1).all()):
+        return replace(
+            panel,
+            texts=None,
+            human=None,
+            indicator=None,
+            order=None,
+            length=None,
+            replicates=None,
+            criteria={},
+            read=(),
+        )
+    units, k, m = v.shape
+    groups = min(units, KEPT // (k * m))
+    if groups < 6:
+        return None
+    at = np.arange(units) % groups
+    total = np.zeros((groups, k, m))
+    np.add.at(total, at, v)
+    # a group that holds more units has a mean as good as any: all count alike, their mean is kept where it was
+    mean = total / np.bincount(at).reshape(-1, 1, 1)
+    mean += v.mean(0) - mean.mean(0)
+    return Panel.from_array(
+        mean, languages=panel.languages, judges=panel.judges, scale=panel.scale, noun=panel.noun,
+        two_valued=False, source=GROUPED,
+    )  # fmt: skip
+
+
+def _fit_of(data: dict[str, Any], scale: tuple[float, float], noun: str) -> Panel:
+    axes = [texts(data, x) for x in ("tasks", "systems", "languages", "judges")]
+    scores = numbers(data, "scores", tuple(map(len, axes)), missing=True)
+    unit = np.asarray(data["unit"])
+    if unit.shape != (len(scores),) or unit.dtype.kind != "i":
+        raise ValueError("the units of the fit are not one for each task")
+    grouped, two = one_of(data, "grouped", (True, False)), one_of(data, "two_valued", (True, False))
+    return Panel(
+        scores, axes[0], axes[2], axes[3], axes[1], scale=scale, unit=unit, noun=noun, two_valued=two,
+        source=GROUPED if grouped else "",
+    )  # fmt: skip
+
+
+# --- the command ---
+
+
+@dataclass(frozen=True, repr=False)
+class Calibrated(Result):
+    """What `calibrate` did. cells: language, judge, beta (subtracted), low, high (all together)."""
+
+    cells: pd.DataFrame
+    gain: Gain
+    closer: tuple[float, float, float]
+    """How much closer a judge's mean in a language comes to the panel's, with its interval, in points."""
+    units: int
+    findings: tuple[Finding, ...]
+    calibrator_: ConsensusCalibrator = field(repr=False)
+    panel_: Panel = field(repr=False)
+    saved_: Path | None = None
+
+    def report(self) -> Report:
+        """The report."""
+        panel = self.panel_
+        shown = self.cells.assign(**{x: self.cells[x] * panel.factor for x in ("beta", "low", "high")})
+        unit = panel.unit_name
+        table = Table(
+            "cells",
+            "What is subtracted from each score",
+            shown,
+            {"language": "name", "judge": "name", "beta": "+points low high"},
+            {"language": panel.noun, "beta": f"subtracted, {unit}"},
+        )
+        heat = Chart(
+            "beta",
+            "heatmap",
+            "What is subtracted",
+            shown.rename(columns={"language": "row", "judge": "column", "beta": "value"}),
+            f"What is subtracted from the scores of each judge in each {panel.noun}, in {unit}.",
+            x="judge",
+            y=panel.noun,
+        )
+        after = []
+        if self.saved_ is not None:
+            saved = shell(str(self.saved_))
+            after = [
+                Step(f"polyjudge apply NEW.csv {saved} -o calibrated.csv", "calibrate other scores the same way"),
+                Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"),
+            ]
+        return Report(
+            "calibrate",
+            "Calibrated scores",
+            (panel.facts, *panel.notes),
+            self.findings,
+            next=tuple(after),
+            sections=(Section("cells", "What is subtracted", tables=(table,), charts=(heat,)),),
+        )
+
+
+def calibrate(
+    scores: Any,
+    *,
+    output: Path | None = None,
+    save: Path | None = None,
+    method: Method = "cbc",
+    shrink: bool = False,
+    clip: bool = False,
+    extend: Path | None = None,
+    column: str = "calibrated",
+    level: float = 0.95,
+    overwrite: bool = False,
+    **columns: Any,
+) -> Calibrated:
+    """Take off what language does to each judge, without labels (consensus-based calibration).
+
+    Afterwards every judge's gap to the others is the same in all languages. The mean of all judges stays what it was,
+    and so does every order inside one judge and language.
+
+    scores : file, table or panel of scores
+    output : write the scores with one more column to this file
+    save : write the calibrator to this file, for `polyjudge apply` and `polyjudge drift`
+    method : cbc, or cbc-weighted: judges count by their steadiness over languages
+    shrink : keep only the share that is not noise, for few tasks
+    clip : cut calibrated scores to the scale
+    extend : a saved calibrator: add to it the new languages and judges of these scores, from a few tasks
+    column : name of the new column
+    level : of the intervals
+    overwrite : replace files that exist
+
+    Examples:
+        polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
+        polyjudge calibrate swahili.csv --extend cal.json --save wider.json
+    """
+    from polyjudge.base.files import check_apart, check_new
+    from polyjudge.calibrate.saved import write_calibrated
+
+    check_apart({"--output": output, "--save": save}, [x for x in (scores, extend) if isinstance(x, (str, Path))])
+    for path in (output, save):
+        if path is not None:
+            check_new(path, overwrite)
+    panel = _panel(scores, columns)
+    if extend is None:
+        made = ConsensusCalibrator(method, shrink, clip).fit(panel)
+    else:
+        made = load_consensus(extend).extend(panel)
+    if save is not None:
+        made.save(save, overwrite)
+    if output is not None:
+        write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, columns=columns)
+    cells = _cells(made, panel, level, extended=extend is not None)
+    mean = panel.values().mean
+    closer = closeness(made.gain_, mean)
+    said = [*(gain_findings(made.gain_, closer, panel) if extend is None else ()), *_most(cells, panel)]
+    said += [_written(path, what) for path, what in ((output, "the scores"), (save, "the calibrator")) if path]
+    return Calibrated(cells, made.gain_, closer, made.units_, tuple(said), made, panel, save)
+
+
+def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool) -> pd.DataFrame:
+    """language, judge, beta, low, high: simultaneous by section 17; of what was added, by its standard errors."""
+    import pandas as pd
+    from scipy.special import stdtrit
+
+    b, se = made.beta_, made.se_
+    frame = pd.DataFrame([(x, j) for x in b.index for j in b.columns], columns=["language", "judge"])
+    beta = b.to_numpy().ravel()
+    half = np.full(beta.shape, np.nan)
+    if not extended and panel.units > 1:
+        found = panel.values()
+        x, known = interaction_parts(found.v, found.null)
+        every = interval(np.where(known, x, np.nan).reshape(len(x), -1), level=level, together=beta.size)
+        half = made.kept_ * every.q * every.se
+    elif extended and made.units_ > 5:
+        half = stdtrit(made.units_ - 1, 1 - (1 - level ** (1 / beta.size)) / 2) * se.to_numpy().ravel()
+    return frame.assign(beta=beta, low=beta - half, high=beta + half)
+
+
+def closeness(gain: Gain, means: Array) -> tuple[float, float, float]:
+    """A gain as points: fall of the root mean square distance of the judges' means in a language to the panel's."""
+    apart = float(_mean((means - np.reshape(_mean(means, 1), (-1, 1))) ** 2))
+    low, middle, high = (
+        float(np.sqrt(apart) - np.sqrt(max(apart - x, 0.0))) for x in (gain.low, gain.estimate, gain.high)
+    )
+    return middle, low, high
+
+
+def gain_findings(gain: Gain, closer: tuple[float, float, float], panel: Panel) -> tuple[Finding, ...]:
+    """Whether calibrating is worth it for who uses single judges (I7)."""
+    few = [axis for axis, size in ((panel.noun, panel.shape[2]), ("judge", panel.shape[3])) if size < 2]
+    if few:
+        return (
+            Finding("notice", "gain-none", f"Nothing is subtracted: there is one {few[0]}, and calibrating needs two."),
+        )
+    if not np.isfinite(gain.low):
+        text = f"{count(panel.units, 'task')} are too few to say what calibrating gains."
+        return (Finding("notice", "gain-few", text, "Gain"),)
+    size = ci(*(panel.factor * np.array(closer)).tolist(), panel.unit_name)
+    if gain.low > 0:
+        text = (
+            f"Calibrating brings a judge's mean in a {panel.noun} {size} closer to the panel's, on average. "
+            "If you average all judges, nothing changes."
+        )
+        return (Finding("info", "gain", text, "Gain"),)
+    what = "adds error" if gain.high < 0 else "may only add noise"
+    text = (
+        f"Calibrating {what}: on average it brings a judge's mean in a {panel.noun} {size} closer to the panel's. "
+        "Score more tasks, or keep less of it (--shrink)."
+    )
+    return (Finding("warning", "gain-open", text, "Gain"),)
+
+
+def _most(cells: pd.DataFrame, panel: Panel) -> list[Finding]:
+    """The largest correction, and what cannot be calibrated."""
+    out = []
+    lost = cells[cells["beta"].isna()]
+    if len(lost):
+        pairs = names([f"{j} in {x}" for x, j in zip(lost["language"], lost["judge"], strict=True)])
+        text = f"No other scores tell what to subtract from {pairs}: such scores stay as they are."
+        out.append(Finding("warning", "unknown", text, "Gain"))
+    size = cells["beta"].abs().round(9)
+    if size.max() > 1e-9 * panel.width:
+        top = cells.iloc[int(size.argmax())]
+        more = "lowered" if top["beta"] > 0 else "raised"
+        sign = panel.factor if top["beta"] > 0 else -panel.factor
+        low, high = sorted((sign * top["low"], sign * top["high"]))
+        shown = ci(sign * top["beta"], low, high, panel.unit_name)
+        where = {"language": top["language"], "judge": top["judge"]}
+        text = f"{name(top['judge'])}'s scores in {name(top['language'])} are {more} most: by {shown}."
+        out.append(Finding("info", "largest", text, "Gain", where))
+    return out
+
+
+def _written(path: Path, what: str) -> Finding:
+    return Finding("info", "written", f"{name(str(path), 200)} holds {what}.", "Written")
