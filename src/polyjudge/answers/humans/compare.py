@@ -1,0 +1,630 @@
+"""Can the judges be trusted, and what would people say? Judges beside labels of people (METHODS 13, 19, 22).
+
+The answer: how often (or how closely) each judge agrees with people, the rate or mean that people would give all
+answers, where both part, what correcting the panel would remove, how judges should be weighted, who may decide alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyjudge.answers.humans import words
+from polyjudge.answers.humans.weights import weights_by_labels
+from polyjudge.base.errors import UsageError
+from polyjudge.base.numbers import threshold as parse_threshold
+from polyjudge.base.text import name
+from polyjudge.calibrate.by_labels import LabelCalibrator
+from polyjudge.calibrate.labelled import Array, Codes, Labelled, labelled, panel_mean
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding, Report, Result
+from polyjudge.stats import labels as st
+from polyjudge.stats.labels import NONE, Bools, Limits, Powered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES = ("accuracy", "kappa", "sensitivity", "specificity", "r", "difference")
+RULES = {
+    "accuracy": ("accuracy", 1),
+    "kappa": ("kappa", 1),
+    "sensitivity": ("sensitivity", 1),
+    "specificity": ("specificity", 1),
+    "false-pass": ("specificity", -1),
+    "false-fail": ("sensitivity", -1),
+    "r": ("r", 1),
+}
+"""What --require knows: the measure, and whether it is that or one less it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Humans(Result):
+    """Judges beside people.
+
+    frame : language, system, judge, panel (mean or pass rate the judge gives), people (the same as people would give
+        it), difference, low, high; people_low, people_high; labels, labels_low, labels_high (labels alone); labelled
+    judges : language, judge, labelled, and with their limits accuracy, kappa, sensitivity, specificity, r, difference
+    pairs : system, other, panel, people (differences), low, high, labels, labels_low, labels_high
+    disagreements : kind, task, system, language, judge, score, people, gap, and texts where they are at hand
+    annotators : language, annotator, labels, harsher, low, high
+    weights : judge, weight; empty below 50 labelled answers
+    alone : who decides, part, share of the answers, labelled, agreement, low, high
+    requirements : rule, value, low, high, met
+    alpha : agreement of annotators (Krippendorff) and its limits; removes : share of the language error that a
+        `LabelCalibrator` removes, with limits, or None
+    """
+
+    frame: pd.DataFrame
+    judges: pd.DataFrame
+    pairs: pd.DataFrame
+    disagreements: pd.DataFrame
+    annotators: pd.DataFrame
+    weights: pd.DataFrame
+    alone: pd.DataFrame
+    requirements: pd.DataFrame
+    alpha: Limits
+    removes: Limits | None
+    two_valued: bool
+    not_random: float
+    findings: tuple[Finding, ...]
+    panel_: Panel
+    sides_: Sides
+    calibrator_: LabelCalibrator | None
+    options_: dict[str, Any]
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a requirement is not surely met."""
+        return bool(len(self.requirements)) and not bool(self.requirements["met"].all())
+
+    def report(self) -> Report:
+        """The answer as it is shown."""
+        return words.report(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sides:
+    """What is compared: labels and what judges say, answer by answer (rows, systems, languages).
+
+    y : labels; in verdicts 1 and 0, between them where annotators differ
+    judges : name -> scores or verdicts; the last one is the panel's where there are several
+    guide : what makes estimates from few labels precise: the mean of the judges' scores or verdicts
+    verdicts : both are pass or fail; same : both are on one scale
+    far : distance of what the panel says from the pass mark, where that makes sense
+    """
+
+    y: Array
+    judges: dict[str, Array]
+    guide: Array
+    verdicts: bool
+    same: bool
+    found: Labelled
+    label: Array
+    far: Array | None = None
+    mark: float = math.nan
+
+    @property
+    def lead(self) -> str:
+        """The judge whose trust is asked for: the one, or the panel."""
+        return list(self.judges)[-1]
+
+    @property
+    def people(self) -> Array:
+        """Verdicts of people: NaN where annotators split evenly. Else the labels."""
+        if not self.verdicts:
+            return self.y
+        return np.where(np.abs(self.y - 0.5) < 1e-9, np.nan, np.where(self.y > 0.5, 1.0, 0.0)) + 0 * self.y
+
+
+def humans(
+    panel: Panel | Any,
+    labels: Any = None,
+    *,
+    threshold: str | None = None,
+    require: tuple[str, ...] = (),
+    allow: float | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Humans:
+    """Compare judges with people's labels: agreement, the rate people would give, and where they part.
+
+    Labels are a column of the scores (human, human_label, gold, expert), a table of their own, or a folder of
+    `label make`. A label is a number or pass or fail; an answer may have labels of several annotators.
+
+    labels : table of labels (task, label and, where there are several, system, language, annotator), or a folder of
+        `label make`; without it the column of labels in the scores
+    threshold : pass mark of the scores: '4' passes above 4, '>=4' from 4 on
+    require : what must surely hold, or the command ends with 1: 'kappa>=0.6', 'accuracy>=0.8', 'false-pass<=0.1',
+        'false-fail<=0.1', 'sensitivity>=0.9', 'specificity>=0.9', 'r>=0.5'; the limit of the interval decides
+    allow : share of errors that is allowed where the judge decides alone, such as 0.05
+    level : level of all intervals
+    seed : of resampling
+
+    Examples:
+        polyjudge humans scores.csv
+        polyjudge humans scores.csv labels.csv --threshold '>=4' --require 'kappa>=0.6'
+        polyjudge humans scores.csv labels/ --allow 0.05
+    """
+    from polyjudge.read import as_panel
+
+    panel = as_panel(panel)
+    if not 0.5 <= level < 1:
+        raise UsageError(f"level is from 0.5 to below 1, such as 0.95, not {level:g}.")
+    if allow is not None and not 0 < allow < 0.5:
+        raise UsageError(f"allow is a share of errors above 0 and below 0.5, such as 0.05, not {allow:g}.")
+    rules = [_rule(text) for text in require or ()]
+    found = labelled(panel, labels)
+    sides = sides_of(panel, found, threshold)
+    for text, (measure, _), _, _ in rules:
+        if measure != "r" and not sides.verdicts:
+            raise UsageError(f"{name(text)} is about pass and fail. Add the pass mark of the scores: --threshold 4.")
+    if allow is not None and not sides.verdicts:
+        raise UsageError("allow is about pass and fail. Add the pass mark of the scores: --threshold 4.")
+    judges = _judges(panel, sides, level)
+    extra = _annotator_variance(panel, sides)
+    cells = list(_cells(panel, sides, level, seed, extra))
+    calibrator = _calibrator(panel, found, level, seed)
+    annotators = _harsher(panel, sides, level)
+    parts: dict[str, Any] = {
+        "frame": _frame(panel, sides, cells),
+        "judges": judges,
+        "pairs": _pairs(panel, sides, level, seed),
+        "disagreements": _disagreements(panel, sides),
+        "annotators": annotators,
+        "weights": _weights(panel, found, seed),
+        "alone": _alone(panel, sides, allow, level),
+        "requirements": _requirements(rules, judges, sides),
+        "alpha": st.alpha(_annotator_table(sides), level, seed) if len(found.annotators) > 1 else NONE,
+        "removes": None if calibrator is None else calibrator.removes_,
+        "two_valued": sides.verdicts or found.two_valued,
+        "not_random": _not_random(panel, sides),
+        "panel_": panel,
+        "sides_": sides,
+        "calibrator_": calibrator,
+        "options_": {"threshold": threshold, "allow": allow, "level": level, "seed": seed, "given": labels},
+    }
+    made = Humans(findings=(), **parts)
+    return Humans(findings=words.findings(made), **parts)
+
+
+# --- what is compared ---
+
+
+def sides_of(panel: Panel, found: Labelled, threshold: str | None = None) -> Sides:
+    """Labels and judges as they can be compared: verdicts where both are pass or fail or a threshold makes them so."""
+    mean = panel_mean(panel)
+    one = panel.shape[3] == 1
+    each = {x: panel.scores[..., i] for i, x in enumerate(panel.judges)}
+    lead = panel.judges[0] if one else "panel" if "panel" not in panel.judges else "all judges"
+    if threshold is None and not (found.two_valued and panel.two_valued):
+        judges = each if one else {**each, lead: mean}
+        return Sides(found.y, judges, mean, False, found.same, found, found.label)
+    mark, how = (sum(panel.scale) / 2, ">") if threshold is None else parse_threshold(threshold)
+    y, label = found.y, found.label
+    if not found.two_valued:
+        if not found.same:
+            raise UsageError(
+                f"Labels go from {found.scale[0]:g} to {found.scale[1]:g} and scores from {panel.scale[0]:g} to "
+                f"{panel.scale[1]:g}, so one pass mark does not fit both. Give the labels as pass and fail."
+            )
+        label = _verdict(found.label, mark, how, panel.width)
+        y = _by_answer(found, label)
+    tiny = 1e-9 * panel.width
+    if ((panel.scores > mark + tiny) | (panel.scores < mark - tiny)).sum() == 0:
+        raise UsageError(f"Every score is {mark:g}: nothing passes or fails by it.")
+    verdicts = {x: _verdict(s, mark, how, panel.width) for x, s in each.items()}
+    if not one and panel.two_valued:
+        share = _nanmean(np.stack(list(verdicts.values()), axis=3))
+        verdicts[lead] = _verdict(share, 0.5, ">", 1.0)
+        return Sides(y, verdicts, share, True, True, found, label, np.abs(share - 0.5), 0.5)
+    guide = _nanmean(np.stack(list(verdicts.values()), axis=3))
+    if not one:
+        verdicts[lead] = _verdict(mean, mark, how, panel.width)
+    return Sides(y, verdicts, guide, True, True, found, label, np.abs(mean - mark), mark)
+
+
+def _verdict(x: Array, mark: float, how: str, width: float) -> Array:
+    tiny = 1e-9 * width
+    return np.where(np.isfinite(x), (x > mark + tiny) if how == ">" else (x >= mark - tiny), np.nan)
+
+
+def _nanmean(x: Array) -> Array:
+    ok = np.isfinite(x)
+    n = ok.sum(-1)
+    return np.where(n > 0, np.where(ok, x, 0).sum(-1) / np.maximum(n, 1), np.nan)
+
+
+def _by_answer(found: Labelled, label: Array) -> Array:
+    """Mean label of each answer, where labels are changed."""
+    flat = np.ravel_multi_index((found.row, found.system, found.language), found.y.shape)
+    size = found.y.size
+    n = np.bincount(flat, minlength=size)
+    return np.where(n > 0, np.bincount(flat, label, minlength=size) / np.maximum(n, 1), np.nan).reshape(found.y.shape)
+
+
+def _units(panel: Panel, at: Bools) -> Codes:
+    return np.asarray(np.broadcast_to(panel.unit[:, None, None], at.shape)[at], dtype=np.int64)
+
+
+# --- each judge ---
+
+
+def _judges(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    people = sides.people
+    k = len(panel.languages)
+    for i in (None, *range(k)) if k > 1 else (None,):
+        for judge, f in sides.judges.items():
+            at = np.isfinite(people) & np.isfinite(f)
+            at = at if i is None else at & (np.arange(k) == i)
+            found = measures(people[at], f[at], _units(panel, at), sides, panel.factor, level)
+            row: dict[str, Any] = {"language": "all" if i is None else panel.languages[i], "judge": judge}
+            row["labelled"] = int(at.sum())
+            for measure in MEASURES:
+                row[measure], row[measure + "_low"], row[measure + "_high"] = found[measure]
+            rows.append(row)
+    frame = pd.DataFrame(rows)
+    return frame.assign(language=panel.languages[0]) if k == 1 else frame
+
+
+def measures(y: Array, f: Array, unit: Codes, sides: Sides, factor: float, level: float) -> dict[str, Limits]:
+    """How a judge agrees with people on the labelled answers."""
+    out = dict.fromkeys(MEASURES, NONE)
+    out["r"] = st.correlation(y, f, unit, level)
+    if sides.verdicts:
+        hit = (y == f).astype(float)
+        out["accuracy"] = st.share(hit, unit, level)
+        out["kappa"] = st.kappa(y, f, unit, level)
+        out["sensitivity"] = st.share(f[y == 1], unit[y == 1], level)
+        out["specificity"] = st.share(1 - f[y == 0], unit[y == 0], level)
+    if sides.verdicts or sides.same:
+        scale = 100.0 if sides.verdicts else factor
+        a, b, c = st.mean(f - y, unit, level)
+        out["difference"] = (scale * a, scale * b, scale * c)
+    return out
+
+
+# --- what people would say (METHODS 13) ---
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One language and system (or all): what each judge says and what people would."""
+
+    language: str
+    system: str
+    judge: str
+    panel: Limits
+    people: Powered
+    difference: Limits
+    answers: int
+
+
+def _cells(panel: Panel, sides: Sides, level: float, seed: int, extra: Any) -> Iterator[Cell]:
+    _, s, k = sides.y.shape
+    for i in (None, *range(k)) if k > 1 else (0,):
+        for j in (None, *range(s)) if s > 1 else (0,):
+            where = np.ones(sides.y.shape, dtype=bool)
+            if i is not None:
+                where &= np.arange(k) == i
+            if j is not None:
+                where &= (np.arange(s) == j)[:, None]
+            language, system = "all" if i is None else panel.languages[i], "all" if j is None else panel.systems[j]
+            made: dict[bytes, Powered] = {}
+            for judge, f in sides.judges.items():
+                at = where & np.isfinite(f) & np.isfinite(sides.guide)
+                if not at.any():
+                    continue
+                key = at.tobytes()
+                if key not in made:
+                    made[key] = would_give(panel, sides, at, level, seed, extra)
+                people = made[key]
+                unit = _units(panel, at)
+                said = st.share(f[at], unit, level) if sides.verdicts else st.mean(f[at], unit, level)
+                own = np.bincount(unit, (f[at] - f[at].mean()) / at.sum(), minlength=len(people.influence))
+                if sides.verdicts or sides.same:
+                    d = st.difference(said, people.limits, st.correlated(own, people.influence))
+                else:
+                    d = NONE
+                yield Cell(language, system, judge, said, people, d, int(at.sum()))
+
+
+def would_give(panel: Panel, sides: Sides, at: Bools, level: float, seed: int, extra: Any = None) -> Powered:
+    """The mean or rate that people would give the answers of a part."""
+    two = sides.verdicts or sides.found.two_valued
+    got = st.powered(sides.y[at], sides.guide[at], _units(panel, at), two_valued=two, level=level, seed=seed)
+    if extra is None or got.n == 0:
+        return got
+    variance, df = extra
+    language = np.broadcast_to(np.arange(at.shape[2]), at.shape)[at]
+    weight = np.bincount(language, minlength=at.shape[2]) / at.sum()
+    more = float((weight**2 * variance).sum())
+    return st.widened(got, more, df, two_valued=two, level=level) if more > 0 else got
+
+
+def _annotator_variance(panel: Panel, sides: Sides) -> tuple[Array, float] | None:
+    """What annotators add to the variance of each language's mean, and degrees of freedom; None where languages do not
+    have two annotators or more."""
+    found = sides.found
+    k = len(panel.languages)
+    if len(found.annotators) < 2:
+        return None
+    guide = sides.guide[found.row, found.system, found.language]
+    ok = np.isfinite(guide)
+    slope, own = np.zeros(k), np.zeros(k)
+    for i in range(k):
+        at = np.isfinite(sides.guide) & np.isfinite(sides.y) & (np.arange(k) == i)
+        if at.sum() < 2:
+            continue
+        every = np.isfinite(sides.guide) & (np.arange(k) == i)
+        got = st.powered(
+            sides.y[every], sides.guide[every], _units(panel, every), two_valued=sides.verdicts or sides.found.two_valued
+        )
+        slope[i], own[i] = got.slope, float((got.influence**2).sum())
+    e = sides.label - slope[found.language] * np.where(ok, guide, 0.0)
+    people = st.severity(e[ok], found.language[ok], found.who[ok], panel.unit[found.row[ok]], k)
+    if people.df == 0:
+        return None
+    more = np.where(np.isfinite(people.estimate), np.maximum(people.variance - own, 0.0), 0.0)
+    return more, float(max(people.df, 2))
+
+
+def _frame(panel: Panel, sides: Sides, cells: list[Cell]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    for c in cells:
+        row: dict[str, Any] = {"language": c.language, "system": c.system, "judge": c.judge, "panel": c.panel[0]}
+        row |= dict(zip(("people", "people_low", "people_high"), c.people.limits, strict=True))
+        row |= dict(zip(("difference", "low", "high"), c.difference, strict=True))
+        row |= dict(zip(("labels", "labels_low", "labels_high"), c.people.alone, strict=True))
+        rows.append(row | {"labelled": c.people.n, "answers": c.answers})
+    first = ["language", "system", "judge", "panel", "people", "difference", "low", "high"]
+    frame = pd.DataFrame(rows)
+    return frame[[*first, *(c for c in frame.columns if c not in first)]]
+
+
+def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
+    """Every difference of two systems as people would give it, all together (Newcombe)."""
+    import pandas as pd
+
+    columns = ["system", "other", "panel", "people", "low", "high", "labels", "labels_low", "labels_high"]
+    s = panel.shape[1]
+    if s == 1:
+        return pd.DataFrame(columns=columns)
+    together = level ** (1 / (s * (s - 1) / 2))
+    f = sides.judges[sides.lead]
+    made, said = [], []
+    for j in range(s):
+        at = np.isfinite(sides.guide) & np.isfinite(f) & (np.arange(s) == j)[:, None]
+        made.append(would_give(panel, sides, at, together, seed) if at.any() else None)
+        said.append(float(f[at].mean()) if at.any() else math.nan)
+    rows = []
+    for i, j in combinations(range(s), 2):
+        a, b = made[i], made[j]
+        if a is None or b is None or not a.n or not b.n:
+            continue
+        r = st.correlated(a.influence, b.influence)
+        both = st.difference(a.limits, b.limits, r)
+        plain = st.difference(a.alone, b.alone, max(0.0, min(r, 1.0)))
+        rows.append((panel.systems[i], panel.systems[j], said[i] - said[j], *both, *plain))
+    return pd.DataFrame(rows, columns=columns)
+
+
+# --- annotators ---
+
+
+def _annotator_table(sides: Sides) -> Array:
+    from dataclasses import replace
+
+    return replace(sides.found, label=sides.label).table
+
+
+def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
+    """How much lower each annotator's labels are than those of the others of the language, at the same panel's score."""
+    import pandas as pd
+
+    found = sides.found
+    columns = ["language", "annotator", "labels", "harsher", "low", "high"]
+    guide = sides.guide[found.row, found.system, found.language]
+    rows: list[tuple[Any, ...]] = []
+    for i, language in enumerate(panel.languages):
+        at = (found.language == i) & np.isfinite(guide)
+        people = np.unique(found.who[at])
+        x, g = sides.label[at], guide[at]
+        var = float(g.var()) if len(g) else 0.0
+        slope = float(((g - g.mean()) * (x - x.mean())).mean()) / var if var > 1e-12 else 0.0
+        x = x - slope * g
+        flat = np.ravel_multi_index((found.row[at], found.system[at]), sides.y.shape[:2])
+        for a in people:
+            mine = found.who[at] == a
+            if mine.all() or mine.sum() < 2 or (~mine).sum() < 2 or found.annotators[a] == "":
+                rows.append((language, found.annotators[a], int(mine.sum()), *NONE))
+                continue
+            d = float(x[~mine].mean() - x[mine].mean())
+            each = np.where(mine, -(x - x[mine].mean()) / mine.sum(), (x - x[~mine].mean()) / (~mine).sum())
+            unit = np.unique(flat, return_inverse=True)[1]
+            parts = np.bincount(unit, each)
+            n = len(parts)
+            q = st.stdtrit(max(n - 1, 1), (1 + level ** (1 / max(len(people), 1))) / 2)
+            half = q * math.sqrt(float((parts**2).sum()) * n / max(n - 1, 1)) if n >= st.FEWEST else math.nan
+            rows.append((language, found.annotators[a], int(mine.sum()), d, d - half, d + half))
+    return pd.DataFrame(rows, columns=columns)
+
+
+# --- the panel ---
+
+
+def _calibrator(panel: Panel, found: Labelled, level: float, seed: int) -> LabelCalibrator | None:
+    if len(panel.languages) < 2 or found.answers < 10:
+        return None
+    return LabelCalibrator(level=level, seed=seed).fit(panel, found)
+
+
+def _weights(panel: Panel, found: Labelled, seed: int) -> pd.DataFrame:
+    import pandas as pd
+
+    made = weights_by_labels(panel, found, seed)
+    return pd.DataFrame(columns=["judge", "weight"]) if made is None else made
+
+
+def _not_random(panel: Panel, sides: Sides) -> float:
+    """z of the panel's mean of labelled against other answers; 0 where all or nearly all are labelled."""
+    at = np.isfinite(sides.guide)
+    lab = np.isfinite(sides.y[at])
+    if lab.sum() < 2 or (~lab).sum() < 2:
+        return 0.0
+    language = np.broadcast_to(np.arange(at.shape[2]), at.shape)[at]
+    return st.not_random(sides.guide[at], lab, language, _units(panel, at))
+
+
+# --- where they part ---
+
+
+def _disagreements(panel: Panel, sides: Sides) -> pd.DataFrame:
+    """Answers on which the judge (or the panel) and people part: false passes first; scores by distance."""
+    import pandas as pd
+
+    columns = ["kind", "task", "system", "language", "judge", "score", "people", "gap"]
+    f, y = sides.judges[sides.lead], sides.people
+    if not (sides.verdicts or sides.same):
+        return pd.DataFrame(columns=columns)
+    gap = f - y
+    at = np.argwhere(np.isfinite(gap) & (np.abs(np.where(np.isfinite(gap), gap, 0)) > 1e-9 * panel.width))
+    mean = panel_mean(panel)
+    rows = []
+    for r, s, i in at:
+        g = float(gap[r, s, i])
+        kind = ("false pass" if g > 0 else "false fail") if sides.verdicts else "higher" if g > 0 else "lower"
+        rows.append(
+            (kind, panel.tasks[r], panel.systems[s], panel.languages[i], sides.lead, float(mean[r, s, i]),
+             float(sides.y[r, s, i]), g, float(sides.guide[r, s, i]))
+        )  # fmt: skip
+    frame = pd.DataFrame(rows, columns=[*columns, "_guide"])
+    if sides.verdicts:  # worst first: the farther on the wrong side, the worse
+        order = np.where(frame["kind"] == "false pass", -1.0, 1.0)
+        worse = np.round(frame["score"].to_numpy(dtype=float) / panel.width, 9)
+        frame = frame.assign(_a=order, _b=order * worse).sort_values(["_a", "_b"], kind="stable")
+    else:
+        frame = frame.assign(_a=-np.round(np.abs(frame["gap"].to_numpy(dtype=float)) / panel.width, 9))
+        frame = frame.sort_values("_a", kind="stable")
+    frame = frame[columns].reset_index(drop=True)
+    return _with_texts(panel, frame)
+
+
+def _with_texts(panel: Panel, frame: pd.DataFrame, most: int = 200) -> pd.DataFrame:
+    """Prompt, response and the judge's reason beside the first disagreements, where the scores came with them."""
+    if panel.texts is None or not len(frame):
+        return frame
+    texts = panel.texts(list(dict.fromkeys(frame["task"].head(most))))
+    keys = [c for c in ("task", "system", "language") if c in texts.columns]
+    told = [c for c in ("prompt", "response", "reason") if c in texts.columns]
+    if not told or "task" not in keys:
+        return frame
+    texts = texts.assign(**{c: texts[c].astype(str) for c in keys})
+    texts = texts[[*keys, *told]].groupby(keys, sort=False).first().reset_index()
+    return frame.merge(texts, on=keys, how="left", sort=False)
+
+
+# --- who may decide alone (METHODS 22) ---
+
+
+def _alone(panel: Panel, sides: Sides, allow: float | None, level: float) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ["decides", "part", "share", "labelled", "agreement", "low", "high", "fails_below", "passes_above"]
+    rows: list[tuple[Any, ...]] = []
+    people, f = sides.people, sides.judges[sides.lead]
+    if sides.verdicts:
+        if len(panel.judges) > 1:
+            rows += _unanimous(panel, sides, level)
+        if allow is not None and sides.far is not None:
+            at = np.isfinite(people) & np.isfinite(f)
+            far = sides.far
+            cut = st.decide_alone(far[at], (f != people)[at], allow, level)
+            if cut is not None:
+                tiny = 1e-9 * panel.width
+                beyond = far >= cut - tiny
+                for part, where in (("beyond the cuts", beyond), ("between the cuts", ~beyond)):
+                    seen, every = where & at, where & np.isfinite(f)
+                    limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
+                    rows.append(
+                        ("the judge" if part[0] == "b" and part[2] == "y" else "people", part,
+                         float(every.sum() / np.isfinite(f).sum()), int(seen.sum()), *limits,
+                         sides.mark - cut, sides.mark + cut)
+                    )  # fmt: skip
+    for who, won, near, annotators in _stand_ins(panel, sides):
+        rows.append((who, f"instead of one of {annotators} annotators", math.nan, 0, won, math.nan, near, *NONE[:2]))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _unanimous(panel: Panel, sides: Sides, level: float) -> list[tuple[Any, ...]]:
+    """Agreement with people where all judges say the same, and elsewhere."""
+    people, f = sides.people, sides.judges[sides.lead]
+    votes = np.stack([x for judge, x in sides.judges.items() if judge != sides.lead], axis=3)
+    whole = np.isfinite(votes).all(3)
+    same = whole & (votes == votes[..., :1]).all(3)
+    rows = []
+    for part, where in (("all judges agree", same), ("judges differ", whole & ~same)):
+        seen = where & np.isfinite(people)
+        limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
+        rows.append(("the panel", part, float(where.sum() / max(whole.sum(), 1)), int(seen.sum()), *limits, *NONE[:2]))
+    return rows
+
+
+def _stand_ins(panel: Panel, sides: Sides, epsilon: float = 0.15) -> list[tuple[str, float, float, int]]:
+    """Alternative annotator test of each judge: share of annotators it wins against, chance to be as near."""
+    found = sides.found
+    if len(found.annotators) < 3 or not (sides.verdicts or sides.same):
+        return []
+    table = _annotator_table(sides)
+    flat = np.unique(np.ravel_multi_index((found.row, found.system, found.language), sides.y.shape))
+    out = []
+    for judge, f in sides.judges.items():
+        won, near, p = st.alternative_annotator(f.reshape(-1)[flat], table, epsilon)
+        tested = int(np.isfinite(p).sum())
+        if tested >= 3:
+            out.append((judge, won, near, tested))
+    return out
+
+
+# --- requirements ---
+
+
+def _rule(text: str) -> tuple[str, tuple[str, int], str, float]:
+    """'kappa>=0.6' as its measure, direction and limit."""
+    got = re.fullmatch(r"\s*([a-z-]+)\s*(>=|<=|>|<)\s*(-?[\d.]+)\s*(%?)\s*", text.lower().replace("_", "-"))
+    if got is None or got[1] not in RULES:
+        raise UsageError(
+            f"A requirement is a measure and its limit, such as 'kappa>=0.6', not {name(text)!r}. Measures: "
+            f"{', '.join(RULES)}."
+        )
+    try:
+        limit = float(got[3]) / (100 if got[4] else 1)
+    except ValueError:
+        raise UsageError(f"The limit of {name(text)!r} is not a number.") from None
+    return text.strip(), RULES[got[1]], got[2][0], limit
+
+
+def _requirements(rules: list[Any], judges: pd.DataFrame, sides: Sides) -> pd.DataFrame:
+    """Each rule with what was measured; met where the limit of the interval says so."""
+    import pandas as pd
+
+    row = judges[judges["judge"] == sides.lead].iloc[0]
+    out = []
+    for text, (measure, sign), how, limit in rules:
+        value, low, high = (float(row[measure + end]) for end in ("", "_low", "_high"))
+        if sign < 0:
+            value, low, high = 1 - value, 1 - high, 1 - low
+        met = low >= limit - 1e-12 if how == ">" else high <= limit + 1e-12
+        surely_not = high < limit if how == ">" else low > limit
+        out.append((text, value, low, high, bool(met), bool(surely_not)))
+    return pd.DataFrame(out, columns=["rule", "value", "low", "high", "met", "surely_not"])

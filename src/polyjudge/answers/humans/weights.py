@@ -1,0 +1,61 @@
+"""The panel that agrees best with people: weights of the judges, from 50 labelled answers on (METHODS 19)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyjudge.calibrate.labelled import Array, Labelled, panel_mean
+from polyjudge.panel import Panel
+from polyjudge.stats.labels import PENALTIES, judge_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 50
+"""Labelled answers below which nothing is weighted."""
+
+
+def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFrame | None:
+    """judge, weight; None where there is one judge, or too few answers that have a label and all scores.
+
+    Where systems are compared, scores are centred inside task and language and labels are cleared of what the panel's
+    mean there explains (no mean of the labels of a task: that would leak); else both are centred inside languages.
+    """
+    import pandas as pd
+
+    x, y, unit = _centred(panel, found)
+    if panel.shape[3] < 2 or len(y) < FEWEST:
+        return None
+    weights, penalty = judge_weights(x, y, unit, seed=seed)
+    if penalty == PENALTIES[-1]:  # labels say nothing of the judges: not a little, nothing
+        weights = np.full(len(weights), 1 / len(weights))
+    return pd.DataFrame({"judge": panel.judges, "weight": weights})
+
+
+def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Array]:
+    """Judges' scores (answers, judges) and labels of the answers that have them all, centred alike; their units."""
+    s, y = panel.scores, found.y
+    at = np.isfinite(y) & np.isfinite(s).all(3)
+    language = np.broadcast_to(np.arange(s.shape[2]), y.shape)[at]
+    unit = np.broadcast_to(panel.unit[:, None, None], y.shape)[at]
+    if panel.has_systems:
+        ok = np.isfinite(s)
+        n = np.maximum(ok.sum(1, keepdims=True), 1)
+        own = np.where(ok, s, 0).sum(1, keepdims=True) / n
+        mean = np.where(np.isfinite(panel_mean(panel)), panel_mean(panel), 0).sum(1) / np.maximum(ok.any(3).sum(1), 1)
+        x = (s - own)[at]
+        level = np.broadcast_to(mean[:, None], y.shape)[at]
+        y = _within(y[at], language)
+        level = _within(level, language)
+        size = float(level @ level)
+        return x, y - level * (float(level @ y) / size if size > 1e-12 else 0.0), unit
+    x = np.stack([_within(s[..., j][at], language) for j in range(s.shape[3])], axis=1)
+    return x, _within(y[at], language), unit
+
+
+def _within(x: Array, group: Array) -> Array:
+    """x less its mean in each group."""
+    n = np.bincount(group)
+    return x - (np.bincount(group, x) / np.maximum(n, 1))[group]

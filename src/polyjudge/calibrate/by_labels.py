@@ -1,0 +1,228 @@
+"""LabelCalibrator: correct a panel by labels of people, by a map of all languages and a shift of each (METHODS 22).
+
+An isotonic map takes the panel's mean to the labels; what is then left on average in a language is its shift, shrunk to
+the shifts of the other languages as far as they do not surely differ. How much of the language error that removes is
+stated with an interval, or cannot be told.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base.errors import CalibratorError, UsageError
+from polyjudge.base.text import name
+from polyjudge.calibrate.labelled import Array, Labelled, labelled, panel_mean
+from polyjudge.panel import Panel
+from polyjudge.stats.interval import moderate
+from polyjudge.stats.labels import Limits, isotonic, severity
+
+DRAWS = 4000
+
+
+class LabelCalibrator:
+    """Corrects the mean of a panel by labels of people on some of its answers.
+
+    `fit` takes a panel with labels (its own column, or a table); `transform` gives what people would say of every
+    answer, on the scale of the labels; `removes_` is the share of the language error that this removes on the answers
+    without labels, with its interval.
+
+    >>> import numpy as np
+    >>> from polyjudge.panel import Panel
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(50, 10, (60, 1, 3, 1))
+    >>> panel = Panel.from_array(truth + np.array([0, 8, -6])[:, None], scale=(0, 100))
+    >>> labels = [(t, l, truth[i, 0, j, 0]) for j, l in enumerate(panel.languages) for i, t in enumerate(panel.tasks[:20])]
+    >>> import pandas as pd
+    >>> made = LabelCalibrator().fit(panel, pd.DataFrame(labels, columns=["task", "language", "label"]))
+    >>> bool(abs(made.transform(panel) - truth[..., 0]).mean() < abs(panel.scores - truth).mean() / 2)
+    True
+    """
+
+    kind = "labels"
+
+    def __init__(self, shrink: bool = True, clip: bool = True, level: float = 0.95, seed: int = 0) -> None:
+        self.shrink = shrink
+        self.clip = clip
+        self.level = level
+        self.seed = seed
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, as scikit-learn asks for them."""
+        return {"shrink": self.shrink, "clip": self.clip, "level": self.level, "seed": self.seed}
+
+    def set_params(self, **params: Any) -> LabelCalibrator:
+        """Set parameters by name."""
+        for key, value in params.items():
+            if key not in self.get_params():
+                raise UsageError(f"LabelCalibrator has no parameter {name(key)!r}.")
+            setattr(self, key, value)
+        return self
+
+    def fit(self, panel: Panel, labels: Any = None) -> LabelCalibrator:
+        """Learn the map and the shifts from the labels of a panel (None: its own column; else a table, or a file)."""
+        found = labels if isinstance(labels, Labelled) else labelled(panel, labels)
+        f = panel_mean(panel)
+        at = np.isfinite(f) & np.isfinite(found.y)
+        self.languages_ = panel.languages
+        self.noun_ = panel.noun
+        self.scale_ = found.scale
+        self.two_valued_ = found.two_valued
+        # labels on another scale: what the panel says is first laid on theirs by a straight line
+        if found.two_valued and panel.two_valued:
+            self.line_ = (-panel.scale[0] / panel.width, 1 / panel.width)
+        else:
+            self.line_ = (0.0, 1.0) if found.same else _line(f[at], found.y[at])
+        f = self.line_[0] + self.line_[1] * f
+        language = np.broadcast_to(np.arange(len(panel.languages)), f.shape)
+        self.x_, self.g_ = isotonic(f[at], found.y[at])
+        rest = self._map(f[at]) - found.y[at]
+        self._shifts(rest, language[at])
+        self._annotators(self._map(f[found.row, found.system, found.language]) - found.label, found)
+        seen = np.isfinite(f)
+        k = len(self.languages_)
+        n = np.bincount(language[seen], minlength=k)
+        mapped = self._map(f[seen])
+        self.changed_ = np.bincount(language[seen], f[seen] - mapped, k) / np.maximum(n, 1)
+        self.unlabelled_ = np.maximum(n - self.n_, 1)
+        self.removes_: Limits | None = self._removes()
+        own = self.removes_ is not None and (len(self.known_) > 2 or self.removes_[1] > 0)
+        self.b_ = self.b_ if own else 0.0
+        self.shift_ = self.centre_ + self.b_ * (self.m_ - self.centre_)
+        return self
+
+    def _map(self, f: Array) -> Array:
+        out: Array = np.interp(f, self.x_, self.g_)
+        return out
+
+    def _shifts(self, rest: Array, language: NDArray[Any]) -> None:
+        """Mean residual of each language, its error variance, and how far the shifts are shrunk to their mean."""
+        k = len(self.languages_)
+        self.n_ = np.bincount(language, minlength=k)
+        self.known_ = np.flatnonzero(self.n_ > 0)
+        m = np.bincount(language, rest, k) / np.maximum(self.n_, 1)
+        self.centre_ = float(m[self.known_].mean())
+        self.m_ = np.where(self.n_ > 0, m, self.centre_)
+        squares = np.bincount(language, (rest - m[language]) ** 2, k)
+        many = self.n_ > 1
+        s2 = np.zeros(k)
+        if many.any():
+            df = (self.n_[many] - 1).astype(float)
+            s2[many] = moderate(squares[many] / df, df)[0]
+            s2[~many] = s2[many].mean()
+        self.s2_ = s2
+        self.v_ = s2 / np.maximum(self.n_, 1)
+        self.df_ = float(max(len(rest) - k, 1))
+
+    def _annotators(self, d: Array, found: Labelled) -> None:
+        """Where annotators differ more than answers, their variance is added; then the shrinkage of the shifts."""
+        k, on = len(self.languages_), self.known_
+        if len(found.annotators) > 1 and np.isfinite(d).all():
+            people = severity(d, found.language, found.who, found.row, k)
+            more = float(np.nanmean(people.variance[on]) - self.v_[on].mean())
+            if people.df > 0 and more > 0:
+                self.v_, self.df_ = self.v_ + more, float(max(people.df, 2))
+        self.spread_ = float(((self.m_[on] - self.centre_) ** 2).sum())
+        v = float(self.v_[on].mean())
+        kept = max(0.0, 1 - max(len(on) - 3, 1) * v / max(self.spread_, 1e-300)) if self.shrink else 1.0
+        self.b_ = kept if len(on) > 2 else 1.0
+
+    def _removes(self) -> Limits | None:
+        """Share of the squared language error that goes on the answers without labels: median, and its interval."""
+        on, k = self.known_, len(self.known_)
+        if k < 2 or self.n_[on].min() < 2 or self.spread_ <= 1e-18:
+            return None
+        rng = np.random.default_rng(self.seed)
+        v = self.v_[on] * self.df_ / rng.chisquare(self.df_, DRAWS)[:, None]
+        left = 1 - v.mean(1, keepdims=True) * rng.chisquare(k - 1, DRAWS)[:, None] / self.spread_ if k > 2 else 1.0
+        share = np.clip(left, 0.0, 1.0)
+        d = self.m_[on] - self.centre_
+        e = share * d + np.sqrt(share * v) * rng.normal(size=(DRAWS, k))
+        e = e + np.sqrt(self.s2_[on] / self.unlabelled_[on]) * rng.normal(size=(DRAWS, k))
+        gone = 1 - (e - self.b_ * d).var(1) / np.maximum((e + self.changed_[on]).var(1), 1e-300)
+        low, high = np.quantile(gone, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return float(np.median(gone)), float(low), float(high)
+
+    def transform(self, x: Any, *, language: Any = None) -> Array:
+        """What people would say. x : a panel, for (rows, systems, languages); or means of its judges, with `language`
+        naming the language of each (not needed where there is one)."""
+        if not hasattr(self, "x_"):
+            raise CalibratorError("This LabelCalibrator has not been fitted: call fit(panel, labels) first.")
+        if isinstance(x, Panel):
+            return self._correct(panel_mean(x), self._places(x.languages))
+        f = np.asarray(x, dtype=float)
+        if language is None:
+            if len(self.languages_) > 1:
+                raise UsageError(f"Name the {self.noun_} of each value: language=[...].")
+            language = self.languages_[0]
+        place = self._places([language] if isinstance(language, str) else list(language))
+        return self._correct(f, place[0] if isinstance(language, str) else place.reshape(f.shape))
+
+    def _places(self, languages: Any) -> NDArray[np.int64]:
+        unknown = [x for x in languages if x not in self.languages_]
+        if unknown:
+            raise CalibratorError(f"This calibrator has not seen the {self.noun_} {name(unknown[0])!r}.")
+        return np.array([self.languages_.index(x) for x in languages], dtype=np.int64)
+
+    def _correct(self, f: Array, place: Any) -> Array:
+        out = np.interp(self.line_[0] + self.line_[1] * f, self.x_, self.g_) - self.shift_[place]
+        out = np.where(np.isfinite(f), out, np.nan)
+        return np.clip(out, *self.scale_) if self.clip else out
+
+
+    # --- on disk ---
+
+    def save(self, path: str | Path, overwrite: bool = True) -> None:
+        """Write the calibrator to a JSON file that `load_calibrator` reads."""
+        from polyjudge.calibrate.saved import save_fields
+
+        save_fields(path, self.kind, self.to_dict(), overwrite)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that `transform` needs, as plain values."""
+        if not hasattr(self, "x_"):
+            raise CalibratorError("This LabelCalibrator has not been fitted: call fit(panel, labels) first.")
+        return {
+            **self.get_params(),
+            "languages": list(self.languages_),
+            "noun": self.noun_,
+            "scale": list(self.scale_),
+            "line": list(self.line_),
+            "scores": self.x_.tolist(),
+            "mapped": self.g_.tolist(),
+            "shift": self.shift_.tolist(),
+            "labelled": self.n_.tolist(),
+            "removes": None if self.removes_ is None else list(self.removes_),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> LabelCalibrator:
+        """The calibrator of these fields, each checked."""
+        from polyjudge.calibrate.saved import numbers, one_of, texts
+
+        made = cls(
+            one_of(data, "shrink", (True, False)), one_of(data, "clip", (True, False)), float(data["level"]),
+            int(data["seed"]),
+        )  # fmt: skip
+        made.languages_, made.noun_ = texts(data, "languages"), str(data["noun"])
+        k, knots = len(made.languages_), len(data["scores"])
+        made.scale_, made.line_ = tuple(numbers(data, "scale", (2,))), tuple(numbers(data, "line", (2,)))
+        made.x_, made.g_ = numbers(data, "scores", (knots,)), numbers(data, "mapped", (knots,))
+        made.shift_, made.n_ = numbers(data, "shift", (k,)), numbers(data, "labelled", (k,)).astype(int)
+        made.removes_ = None if data["removes"] is None else tuple(numbers(data, "removes", (3,)).tolist())
+        if not knots or (np.diff(made.x_) <= 0).any() or (np.diff(made.g_) < 0).any():
+            raise ValueError("its map does not rise")
+        return made
+
+
+def _line(f: Array, y: Array) -> tuple[float, float]:
+    """The straight line from scores to labels; where it would not rise, labels' spread over that of the scores."""
+    spread = float(f.var())
+    if spread <= 1e-12:
+        return float(y.mean() - f.mean()), 1.0
+    b = float(((f - f.mean()) * (y - y.mean())).mean()) / spread
+    b = b if b > 0 else max(float(y.std()), 1e-9) / spread**0.5
+    return float(y.mean()) - b * float(f.mean()), b

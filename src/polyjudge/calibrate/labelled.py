@@ -1,0 +1,222 @@
+"""People's labels on the answers of a panel: one number an answer, and every single label (METHODS 22, "One table").
+
+Labels come as a column of the scores (`Panel.human`), as a table of their own, or from a folder of `label make`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.text import count, name, names
+from polyjudge.panel import Panel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+COLUMNS = {
+    "task": ("task", "task_id", "case", "case_id", "item", "item_id", "id", "segment"),
+    "system": ("system", "model", "framework"),
+    "language": ("language", "lang"),
+    "annotator": ("annotator", "annotator_id", "labeller", "labeler", "rater"),
+    "label": ("label", "human_label", "human", "human_score", "gold", "expert", "rating", "score"),
+}
+"""Columns of a table of labels, by role: the first that is there."""
+WORDS = {
+    **dict.fromkeys(("pass", "passed", "yes", "true", "good", "correct"), 1.0),
+    **dict.fromkeys(("fail", "failed", "no", "false", "bad", "incorrect", "wrong"), 0.0),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelled:
+    """Labels on the answers of a panel.
+
+    y : (rows, systems, languages) mean label of each answer, NaN where it has none; pass or fail are 1 and 0
+    row, system, language, who : of every single label: the answer, and the number of its annotator
+    label : the labels themselves
+    annotators : their names; one of them "" where the table names none
+    two_valued : labels are pass or fail; same : labels and scores share a scale; scale : lowest and highest label
+    lost : labels of answers that the panel does not have
+    """
+
+    y: Array
+    row: Codes
+    system: Codes
+    language: Codes
+    who: Codes
+    label: Array
+    annotators: tuple[str, ...]
+    two_valued: bool
+    same: bool
+    scale: tuple[float, float]
+    lost: int = 0
+
+    @property
+    def answers(self) -> int:
+        """Answers with a label."""
+        return int(np.isfinite(self.y).sum())
+
+    @property
+    def table(self) -> Array:
+        """Labels by answer and annotator, (labelled answers, annotators); an annotator's second look is averaged."""
+        flat = np.ravel_multi_index((self.row, self.system, self.language), self.y.shape)
+        answer = np.unique(flat, return_inverse=True)[1]
+        shape = (int(answer.max()) + 1, len(self.annotators))
+        at = answer * shape[1] + self.who
+        n = np.bincount(at, minlength=shape[0] * shape[1])
+        total = np.bincount(at, self.label, minlength=shape[0] * shape[1])
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan).reshape(shape)
+
+
+def labelled(panel: Panel, labels: Any = None) -> Labelled:
+    """The labels of a panel (its own column, or a table or file of labels), aligned with its answers."""
+    if labels is not None and not (hasattr(labels, "columns") and hasattr(labels, "iloc")):
+        if not hasattr(labels, "labels"):
+            from polyjudge.read import read_table
+
+            labels = read_table(labels)
+        else:  # what read_labels returned
+            labels = labels.labels
+    frame = panel.human if labels is None else labels
+    if frame is None or not len(frame):
+        raise UsageError(
+            "There are no labels by people. Add a column of them to the scores (human), or name a file of labels "
+            "(labels=, columns task, label and, where there are several, system, language, annotator)."
+        )
+    roles = _roles(frame, panel)
+    values = to_numbers(frame[roles["label"]])
+    known = np.isfinite(values)
+    where = [_codes(frame, roles.get("task"), panel.tasks)]
+    where += [_codes(frame, roles.get(a), getattr(panel, a + "s")) for a in ("system", "language")]
+    found = known & np.logical_and.reduce([x >= 0 for x in where])
+    if not found.any():
+        raise PanelError(
+            f"None of the {count(int(known.sum()), 'label')} belongs to an answer of these scores. Their tasks are "
+            f"{names(frame[roles['task']].astype(str).unique()[:3])}; those of the scores are {names(panel.tasks[:3])}."
+        )
+    row, system, language = (x[found] for x in where)
+    label = values[found]
+    who = frame[roles["annotator"]].astype(str).to_numpy()[found] if "annotator" in roles else np.full(len(label), "")
+    annotators, codes = np.unique(who, return_inverse=True)
+    label, two_valued = _pass_or_fail(label, panel)
+    shape = panel.scores.shape[:3]
+    flat = np.ravel_multi_index((row, system, language), shape)
+    # an answer counts once: the mean of its annotators, each the mean of the looks they took
+    pair, back = np.unique(flat * len(annotators) + codes, return_inverse=True)
+    mean = np.bincount(back, label) / np.bincount(back)
+    answer = pair // len(annotators)
+    size = int(np.prod(shape))
+    n = np.bincount(answer, minlength=size)
+    y = np.where(n > 0, np.bincount(answer, mean, minlength=size) / np.maximum(n, 1), np.nan).reshape(shape)
+    scored = np.isfinite(panel.scores).any(3)
+    y = np.where(scored, y, np.nan)
+    if not np.isfinite(y).any():
+        raise PanelError("No answer with a label has a score.")
+    on = scored[row, system, language]
+    scale, same = _scale(panel, label[on], two_valued)
+    return Labelled(
+        y=y,
+        row=row[on],
+        system=system[on],
+        language=language[on],
+        who=codes[on],
+        label=label[on],
+        annotators=tuple(map(str, annotators)),
+        two_valued=two_valued,
+        same=same,
+        scale=scale,
+        lost=int(known.sum() - on.sum()),
+    )
+
+
+def _roles(frame: pd.DataFrame, panel: Panel) -> dict[str, str]:
+    low = {str(c).strip().lower(): c for c in frame.columns}
+    roles = {role: low[found[0]] for role, names_ in COLUMNS.items() if (found := [n for n in names_ if n in low])}
+    have = ", ".join(name(c, 30) for c in list(frame.columns)[:8])
+    for role, known in (("task", panel.tasks), ("label", ())):
+        if role not in roles:
+            raise UsageError(f"The labels need a column {role} ({', '.join(COLUMNS[role][:4])}); they have {have}.")
+    for role, known in (("system", panel.systems), ("language", panel.languages)):
+        if role not in roles and len(known) > 1:
+            noun = panel.noun if role == "language" else role
+            raise UsageError(
+                f"The scores have {count(len(known), noun)}, and the labels have no column {role}; they have {have}."
+            )
+        if known == ("",):
+            roles.pop(role, None)  # the scores are of one, whatever the labels call it
+    return roles
+
+
+def _codes(frame: pd.DataFrame, column: str | None, known: Sequence[str]) -> Codes:
+    """The place of each value among the known names, -1 where it is none of them."""
+    if column is None:
+        return np.zeros(len(frame), dtype=np.int64)
+    import pandas as pd
+
+    at = pd.Index(list(known)).get_indexer(frame[column].astype(str).to_numpy())
+    return np.asarray(at, dtype=np.int64)
+
+
+def to_numbers(column: pd.Series) -> Array:
+    """Labels as numbers: pass and fail (yes and no, true and false, ...) are 1 and 0; what is neither is named."""
+    import pandas as pd
+
+    if column.dtype.kind in "bif":
+        return column.to_numpy(dtype=float)
+    text = column.astype("string").str.strip().str.lower()
+    x = pd.to_numeric(text, errors="coerce").astype("Float64").fillna(text.map(WORDS).astype("Float64"))
+    wrong = text[x.isna() & text.notna() & ~text.isin(["", "nan", "none", "null", "n/a"])]
+    if len(wrong):
+        raise PanelError(
+            f"The label {name(wrong.iloc[0])!r} (column {name(column.name)}) is neither a number nor pass or fail. "
+            "Labels are numbers, or pass and fail, yes and no, true and false."
+        )
+    return x.to_numpy(dtype=float, na_value=np.nan)
+
+
+def _pass_or_fail(label: Array, panel: Panel) -> tuple[Array, bool]:
+    """Labels of two values as 1 and 0, where they are pass or fail."""
+    seen = np.unique(label)
+    if np.isin(seen, (0.0, 1.0)).all() and (panel.two_valued or 0.0 in seen or panel.scale == (0.0, 1.0)):
+        return label, len(seen) > 1 or panel.two_valued
+    if panel.two_valued and np.isin(seen, panel.scale).all():
+        return (label - panel.scale[0]) / panel.width, True
+    return label, False
+
+
+def _scale(panel: Panel, label: Array, two_valued: bool) -> tuple[tuple[float, float], bool]:
+    """The scale of the labels, and whether it is that of the scores: inside it, and not four times narrower."""
+    if two_valued:
+        return (0.0, 1.0), panel.two_valued
+    low, high = float(label.min()), float(label.max())
+    inside = low >= panel.scale[0] - 0.02 * panel.width and high <= panel.scale[1] + 0.02 * panel.width
+    seen = panel.scores[np.isfinite(panel.scores)]
+    alike = 4 * (high - low) >= min(panel.width, 4 * float(seen.std()))
+    return (panel.scale, True) if inside and alike else ((low, high), False)
+
+
+def panel_mean(panel: Panel) -> Array:
+    """What the panel says of each answer (rows, systems, languages): the mean of its judges, NaN where none scored.
+
+    Where scores are missing each judge is first brought to the mean of the judges in its language, so that an answer
+    that a strict judge missed is not the better for it.
+    """
+    s = panel.scores
+    if panel.complete:
+        return s.mean(3)
+    ok = np.isfinite(s)
+    n = ok.sum((0, 1))
+    cell = np.where(ok, s, 0).sum((0, 1)) / np.maximum(n, 1)
+    mid = np.where(n > 0, cell, 0).sum(1, keepdims=True) / np.maximum((n > 0).sum(1, keepdims=True), 1)
+    if panel.shape[3] > 1 and not panel.two_valued:
+        s = s - (cell - mid)
+    seen = ok.sum(3)
+    return np.where(seen > 0, np.where(ok, s, 0).sum(3) / np.maximum(seen, 1), np.nan)

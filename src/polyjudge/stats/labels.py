@@ -1,0 +1,438 @@
+"""People's labels beside scores, as plain functions of arrays (METHODS 13, 19 weights, 22).
+
+y : labels, NaN where an answer has none; f : what the judge or the panel says of every answer. Intervals are tuples
+(estimate, low, high), NaN where there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, ndtri, stdtrit
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Limits = tuple[float, float, float]
+NONE: Limits = (math.nan, math.nan, math.nan)
+FEWEST = 6
+"""Labels below which scores have no interval."""
+
+
+# --- agreement ---
+
+
+def wilson(hits: float, n: float, level: float = 0.95) -> Limits:
+    """A share and Wilson's interval; `n` may be an effective number.
+
+    >>> [round(x, 3) for x in wilson(43, 50)]
+    [0.86, 0.738, 0.93]
+    """
+    if n <= 0:
+        return NONE
+    z, p = float(ndtri((1 + level) / 2)), hits / n
+    middle = (p + z * z / 2 / n) / (1 + z * z / n)
+    half = z * math.sqrt(max(p * (1 - p), 0.0) / n + z * z / 4 / n / n) / (1 + z * z / n)
+    return p, max(0.0, middle - half), min(1.0, middle + half)
+
+
+def wider(each: Array, unit: NDArray[Any] | None) -> float:
+    """How much answers of one unit (task) that move together widen a variance: at least 1."""
+    if unit is None or not len(each):
+        return 1.0
+    parts = np.bincount(_codes(unit, len(each)), each)
+    return max(1.0, float((parts**2).sum()) / max(float((each**2).sum()), 1e-300))
+
+
+def share(hit: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
+    """A share of answers with Wilson's interval, units (tasks) drawn as wholes."""
+    if not len(hit):
+        return NONE
+    n = len(hit) / wider(hit - hit.mean(), unit)
+    return wilson(float(hit.mean()) * n, n, level)
+
+
+def kappa(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
+    """Cohen's kappa of two raters; limits: Wilson's of the accuracy, chance agreement held."""
+    n = len(y)
+    chance = sum(float((y == x).mean() * (f == x).mean()) for x in np.unique(np.r_[y, f])) if n else 1.0
+    if chance >= 1 - 1e-12:
+        return NONE
+    a, low, high = ((x - chance) / (1 - chance) for x in share((y == f).astype(float), unit, level))
+    return a, low, high
+
+
+def correlation(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
+    """Pearson's r with Fisher's interval, units (tasks) drawn as wholes."""
+    n = len(y)
+    if n < 3 or np.ptp(y) <= 1e-12 or np.ptp(f) <= 1e-12:
+        return NONE
+    r = float(np.corrcoef(y, f)[0, 1])
+    if n < FEWEST or abs(r) > 1 - 1e-12:
+        return r, math.nan, math.nan
+    a, b = (y - y.mean()) / y.std(), (f - f.mean()) / f.std()
+    more = wider(a * b - r / 2 * (a * a + b * b), unit)
+    half = float(ndtri((1 + level) / 2)) * math.sqrt(more / (n - 3))
+    return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+def mean(x: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
+    """A mean with Student's interval, units (tasks) drawn as wholes."""
+    n = len(x)
+    if n == 0:
+        return NONE
+    m = float(x.mean())
+    parts = np.bincount(_codes(unit, n), (x - m) / n)
+    units = len(parts)
+    if units < FEWEST:
+        return m, math.nan, math.nan
+    half = stdtrit(units - 1, (1 + level) / 2) * math.sqrt(float((parts**2).sum()) * units / (units - 1))
+    return m, m - half, m + half
+
+
+def _codes(unit: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
+    return np.arange(n) if unit is None else np.unique(unit, return_inverse=True)[1].astype(np.int64)
+
+
+# --- the rate or mean that people would give (METHODS 13) ---
+
+
+@dataclass(frozen=True)
+class Powered:
+    """A mean by few labels and many scores: value, low, high; the labels alone; influence of each unit, in order."""
+
+    value: float
+    low: float
+    high: float
+    alone: Limits
+    influence: Array
+    n: int
+    slope: float = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        return self.value, self.low, self.high
+
+
+def powered(
+    y: Array, f: Array, unit: NDArray[Any] | None = None, *, two_valued: bool, level: float = 0.95, seed: int = 0
+) -> Powered:
+    """Prediction-powered mean of y, which is known for some answers, by f, which is known for all (METHODS 13).
+
+    unit : number of the unit of each answer (0, 1, ...); answers of one unit are not independent
+    two_valued : y is 0 or 1, or a share of labels that are
+    """
+    lab = ~np.isnan(y)
+    n, total = int(lab.sum()), len(f)
+    codes = np.arange(total) if unit is None else np.asarray(unit, dtype=np.int64)
+    units = int(codes.max(initial=-1)) + 1
+    if n == 0:
+        return Powered(*NONE, NONE, np.zeros(units), 0)
+    yl, fl = y[lab], f[lab]
+    var = float(fl.var())
+    b = float(((fl - fl.mean()) * (yl - yl.mean())).mean()) / var if var > 1e-12 and total > n else 0.0
+    if two_valued:
+        rare = min(float(yl.sum()), n - float(yl.sum()))
+        b *= rare / (rare + 3)
+    rest = yl - yl.mean() - b * (fl - fl.mean())
+    each = b * (f - f.mean()) / total
+    each[lab] += rest / n
+    influence = np.bincount(codes, each, minlength=units)
+    more = wider(each, unit)
+    value = float(yl.mean() + b * (f.mean() - fl.mean()))
+    if two_valued:
+        value = min(max(value, 0.0), 1.0)
+        p = float(yl.mean())
+        before = p * (1 - p) / n
+        gain = min(max(before / max(float((each**2).sum()), 1e-300), 1.0), 10.0) if before > 0 else 1.0
+        effective = n * gain / more
+        low, high = wilson(value * effective, effective, level)[1:]
+        return Powered(value, low, high, wilson(float(yl.sum()), n, level), influence, n, b)
+    alone = mean(yl, codes[lab], level)
+    if n < FEWEST:
+        return Powered(value, math.nan, math.nan, alone, influence, n, b)
+    spread = float(f.var(ddof=1)) / total
+    se = math.sqrt(float((rest**2).mean()) * n / (n * max(n - 2, 1)) + b * b * spread)
+    below, above = _bootstrap_t(yl, fl, float(f.mean()), value, spread, se, total > n, level, seed)
+    se *= math.sqrt(more)
+    return Powered(value, value - above * se, value - below * se, alone, influence, n, b)
+
+
+def widened(got: Powered, more: float, df: float, *, two_valued: bool, level: float = 0.95) -> Powered:
+    """An estimate whose variance is larger by `more`, known from so many degrees of freedom (annotators)."""
+    own = float((got.influence**2).sum())
+    total = own + more
+    if math.isnan(got.low) or total <= 0:
+        return got
+    freedom = total**2 / (more**2 / df + own**2 / max(got.n - 1, 1))
+    q, usual = float(stdtrit(freedom, (1 + level) / 2)), float(stdtrit(max(got.n - 2, 1), (1 + level) / 2))
+    if two_valued:
+        usual = float(ndtri((1 + level) / 2))
+        p = min(max(got.value, 0.5 / got.n), 1 - 0.5 / got.n)
+        n = p * (1 - p) / total * (usual / q) ** 2
+        return replace(got, low=min(got.low, wilson(got.value * n, n, level)[1]), high=max(got.high, wilson(got.value * n, n, level)[2]))
+    grow = math.sqrt(total / own) * q / usual if own > 0 else 1.0
+    half = q * math.sqrt(total)
+    low = got.value - max((got.value - got.low) * grow, half)
+    return replace(got, low=low, high=got.value + max((got.high - got.value) * grow, half))
+
+
+def _bootstrap_t(
+    y: Array, f: Array, everywhere: float, value: float, spread: float, se: float, use: bool, level: float, seed: int
+) -> tuple[float, float]:
+    """Quantiles of (estimate - truth) / se, by resampled labels; Student's beyond 1,000 labels."""
+    n = len(y)
+    q = float(stdtrit(max(n - 2, 1), (1 + level) / 2))
+    if n > 1000 or se <= 0:
+        return -q, q
+    rng = np.random.default_rng(seed)
+    i = rng.integers(n, size=(1000, n))
+    ys, fs = y[i], f[i]
+    my, mf, var = ys.mean(1), fs.mean(1), fs.var(1)
+    ok = (var > 1e-12) & use
+    b = np.where(ok, ((fs - mf[:, None]) * (ys - my[:, None])).mean(1) / np.where(ok, var, 1.0), 0.0)
+    estimate = my + b * (everywhere + rng.normal(0, math.sqrt(spread), 1000) - mf)
+    rest = ys - my[:, None] - b[:, None] * (fs - mf[:, None])
+    each = np.sqrt((rest**2).mean(1) / max(n - 2, 1) + b**2 * spread)
+    t = (estimate - value) / np.maximum(each, 0.25 * se)
+    low, high = np.quantile(t, [(1 - level) / 2, (1 + level) / 2])
+    if level > 0.99:  # a thousand draws do not reach so far
+        near = float(stdtrit(max(n - 2, 1), 0.975))
+        low, high = min(low, np.quantile(t, 0.025) * q / near), max(high, np.quantile(t, 0.975) * q / near)
+    return min(float(low), -0.8 * q), max(float(high), 0.8 * q)
+
+
+def difference(a: Limits, b: Limits, r: float) -> Limits:
+    """The difference of two estimates with intervals, correlated by r (Newcombe).
+
+    >>> difference((0.8, 0.7, 0.88), (0.6, 0.5, 0.7), 0.0) == (0.8 - 0.6, *difference((0.8, 0.7, 0.88), (0.6, 0.5, 0.7), 0)[1:])
+    True
+    """
+    (x, xl, xh), (y, yl, yh) = a, b
+    down = math.sqrt(max((x - xl) ** 2 + (yh - y) ** 2 - 2 * r * (x - xl) * (yh - y), 0.0))
+    up = math.sqrt(max((xh - x) ** 2 + (y - yl) ** 2 - 2 * r * (xh - x) * (y - yl), 0.0))
+    return x - y, x - y - down, x - y + up
+
+
+def correlated(a: Array, b: Array) -> float:
+    """Correlation of two estimates by the influence of each unit on them."""
+    size = math.sqrt(float((a**2).sum() * (b**2).sum()))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+# --- annotators (METHODS 22) ---
+
+
+@dataclass(frozen=True)
+class Severity:
+    """Mean difference by language, annotators as a sample: estimate, variance (annotators, labels alone), df."""
+
+    estimate: Array
+    variance: Array
+    labels: Array
+    df: int
+    means: dict[tuple[int, int], float]
+    """(language, annotator) -> mean difference of that annotator."""
+
+
+def severity(
+    d: Array, language: NDArray[np.int64], who: NDArray[np.int64], task: NDArray[np.int64], k: int
+) -> Severity:
+    """Annotators as units: SE^2 = MS/A + max(0, V_task - V_label), from one difference a label (METHODS 22).
+
+    d : panel less label; language, who, task : numbers of each label's language, annotator and task; k : languages
+    """
+    estimate, shared, alone, count = np.full(k, np.nan), np.zeros(k), np.full(k, np.nan), np.ones(k)
+    squares, df = 0.0, 0
+    means: dict[tuple[int, int], float] = {}
+    for i in range(k):
+        at = language == i
+        if not at.any():
+            continue
+        names, a = np.unique(who[at], return_inverse=True)
+        n = np.bincount(a)
+        m = np.bincount(a, d[at]) / n
+        means |= {(i, int(x)): float(y) for x, y in zip(names, m, strict=True)}
+        weighted = (d[at] - m[a]) / (len(n) * n[a])
+        t = np.unique(task[at], return_inverse=True)[1]
+        tasks = int(t.max()) + 1
+        by_task = float((np.bincount(t, weighted) ** 2).sum()) * tasks / max(tasks - 1, 1)
+        alone[i] = float((weighted**2).sum()) * len(weighted) / max(len(weighted) - len(n), 1)
+        estimate[i], count[i] = m.mean(), len(n)
+        shared[i] = max(0.0, by_task - alone[i])
+        squares += float(((m - m.mean()) ** 2).sum())
+        df += len(n) - 1
+    spread = squares / df if df else np.nan
+    variance = (spread / count if df else alone) + shared
+    return Severity(estimate, variance, alone + shared, df, means)
+
+
+def alpha(table: Array, level: float = 0.95, seed: int = 0) -> Limits:
+    """Krippendorff's alpha (interval scale) of labels (items, annotators; NaN), with a bootstrap of items."""
+    n = (~np.isnan(table)).sum(1)
+    table, n = table[n > 1], n[n > 1]
+    if len(n) < 2:
+        return NONE
+    first, second = np.nansum(table, 1), np.nansum(table**2, 1)
+    inside = (second - first**2 / n) * n / (n - 1)  # n^2 / (n - 1) times the variance of the item
+    parts = np.stack([n, first, second, inside], axis=1).astype(float)
+
+    def of(x: Array) -> Array:
+        size, total, squares, within = x.T
+        var = (squares - total**2 / size) / (size - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(var > 1e-12, 1 - within / (size * var), np.nan)
+
+    rng = np.random.default_rng(seed)
+    drawn = np.stack([parts.T @ np.bincount(rng.integers(len(n), size=len(n)), minlength=len(n)) for _ in range(500)])
+    value = float(of(parts.sum(0)[None])[0])
+    again = of(drawn)
+    if np.isnan(value) or len(n) < FEWEST or np.isnan(again).all():
+        return value, math.nan, math.nan
+    low, high = np.nanquantile(again, [(1 - level) / 2, (1 + level) / 2])
+    return value, float(low), float(high)
+
+
+def not_random(f: Array, labelled: Bools, language: NDArray[np.int64], unit: NDArray[np.int64]) -> float:
+    """z of the panel's mean of labelled against other answers, pooled inside languages, units as a sample."""
+    x, d = np.zeros(len(f)), 0.0
+    for i in np.unique(language):
+        a, b = (language == i) & labelled, (language == i) & ~labelled
+        if a.any() and b.any():
+            d += float(f[a].mean() - f[b].mean())
+            x[a], x[b] = (f[a] - f[a].mean()) / a.sum(), -(f[b] - f[b].mean()) / b.sum()
+    se = math.sqrt(float((np.bincount(_codes(unit, len(f)), x) ** 2).sum()))
+    return d / se if se > 0 else 0.0
+
+
+# --- a map and shifts of languages (METHODS 22, "Correcting a panel") ---
+
+
+def isotonic(f: Array, y: Array) -> tuple[Array, Array]:
+    """The non-decreasing map from f to y by least squares: its knots, to be joined by straight lines."""
+    from scipy.optimize import isotonic_regression
+
+    x, at, n = np.unique(f, return_inverse=True, return_counts=True)
+    return x, np.asarray(isotonic_regression(np.bincount(at, y) / n, weights=n).x, dtype=float)
+
+
+# --- weights of judges by people (METHODS 19) ---
+
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+
+
+def judge_weights(x: Array, y: Array, unit: NDArray[Any], *, folds: int = 5, seed: int = 0) -> tuple[Array, float]:
+    """Non-negative weights (sum 1) by which the judges' centred scores x (labels, judges) fit people's y, centred alike.
+
+    Ridge towards equal weights; the penalty by cross-validation over units, the largest within one standard error of
+    the best. Also the penalty: the last of `PENALTIES` is as good as equal weights.
+    """
+    n, m = x.shape
+    equal = np.full(m, 1 / m)
+    size = float(y.std())
+    if size <= 1e-12 or float(x.std()) <= 1e-12:
+        return equal, PENALTIES[-1]
+    y = y / size
+    x = x / float(x.std())
+    code = _codes(unit, n)
+    units = int(code.max()) + 1
+    part = np.random.default_rng(seed).permutation(units)[code] % min(folds, units)
+    parts = np.unique(part)
+    error = np.zeros((len(PENALTIES), len(parts)))
+    for j, h in enumerate(parts):
+        seen = part != h
+        for i, penalty in enumerate(PENALTIES):
+            guess = x[~seen] @ _ridge(x[seen], y[seen], penalty * float(seen.sum()))
+            error[i, j] = float(((y[~seen] - guess) ** 2).sum())
+    best = int(error.sum(1).argmin())
+    worse = error - error[best]
+    se = worse.std(1, ddof=1) * math.sqrt(len(parts)) if len(parts) > 1 else np.full(len(PENALTIES), np.inf)
+    chosen = max(i for i in range(len(PENALTIES)) if float(worse[i].sum()) <= float(se[i]) + 1e-12)
+    w = _ridge(x, y, PENALTIES[chosen] * n)
+    return (w / w.sum() if w.sum() > 0 else equal), PENALTIES[chosen]
+
+
+def _ridge(x: Array, y: Array, penalty: float) -> Array:
+    from scipy.optimize import nnls
+
+    m = x.shape[1]
+    p = x.mean(1)
+    towards = max(float(p @ y) / max(float(p @ p), 1e-9), 1e-3) / m
+    full = np.vstack([x, math.sqrt(penalty) * np.eye(m)])
+    q, r = np.linalg.qr(full)  # the same least squares in m rows
+    w: Array = nnls(r, q.T @ np.r_[y, np.full(m, math.sqrt(penalty) * towards)])[0]
+    return w
+
+
+# --- who may decide alone (METHODS 22) ---
+
+
+def fewest_to_decide(allow: float, level: float = 0.95) -> int:
+    """Labelled cases without an error that show an error rate below `allow`.
+
+    >>> fewest_to_decide(0.05)
+    59
+    """
+    return math.ceil(math.log(1 - level) / math.log(1 - allow) - 1e-9)
+
+
+def decide_alone(far: Array, wrong: Bools, allow: float, level: float = 0.95) -> float | None:
+    """The smallest distance from the pass mark beyond which the error is surely at most `allow`; None where there is
+    none. Tested from the farthest labelled cases inwards, to the first failure."""
+    need, cut = fewest_to_decide(allow, level), None
+    values, n = np.unique(-far, return_counts=True)
+    errors = np.bincount(np.searchsorted(values, -far), wrong, minlength=len(values))
+    for value, count, mistakes in zip(values, n.cumsum(), errors.cumsum(), strict=True):
+        if count < need:
+            continue
+        if bdtr(mistakes, count, allow) > 1 - level:
+            break
+        cut = float(-value)
+    return cut
+
+
+def alternative_annotator(
+    judge: Array, labels: Array, epsilon: float = 0.15, q: float = 0.05
+) -> tuple[float, float, Array]:
+    """Alternative annotator test: share of annotators that the judge wins against (passes from one half on), mean
+    chance that it is at least as near to the others, and p-values (NaN for annotators with fewer than ten items)."""
+    exact = len(np.unique(labels[~np.isnan(labels)])) <= 2
+    p, near = np.full(labels.shape[1], np.nan), np.full(labels.shape[1], np.nan)
+    for j in range(labels.shape[1]):
+        others = np.delete(labels, j, 1)
+        at = ~np.isnan(labels[:, j]) & ~np.isnan(judge) & (~np.isnan(others)).any(1)
+        if at.sum() < 10:
+            continue
+        o = others[at]
+
+        def likeness(x: Array, o: Array = o) -> Array:
+            gap = o - x[:, None]
+            out: Array = np.nanmean(np.where(np.isnan(o), np.nan, gap == 0), 1) if exact else -np.nanmean(gap**2, 1)
+            return out
+
+        human, machine = likeness(labels[at, j]), likeness(judge[at])
+        d = (human >= machine).astype(float) - (machine >= human)
+        near[j] = float((machine >= human).mean())
+        p[j] = _below(d, epsilon)
+    known = np.sort(p[~np.isnan(p)])
+    k = len(known)
+    limits = np.arange(1, k + 1) / max(k, 1) * q / max(float((1 / np.arange(1, k + 1)).sum()), 1e-300)
+    won = np.flatnonzero(known <= limits)
+    return (won[-1] + 1 if len(won) else 0) / k if k else math.nan, float(np.nanmean(near)) if k else math.nan, p
+
+
+def _below(d: Array, epsilon: float) -> float:
+    """p-value that the mean of d is below epsilon: t, Wilcoxon below 30 items."""
+    n, sd = len(d), float(d.std(ddof=1))
+    if sd == 0:
+        return float(d.mean() >= epsilon)
+    if n >= 30:
+        from scipy.special import stdtr
+
+        return float(stdtr(n - 1, (float(d.mean()) - epsilon) / (sd / math.sqrt(n))))
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(d - epsilon, alternative="less").pvalue)
