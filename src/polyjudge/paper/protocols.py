@@ -1,0 +1,339 @@
+"""The paper's analyses beside the calibrator: its draws, ablations, information, pairwise model, gates, links (METHODS
+6, 9 to 11). Arrays in, arrays or frames out; scores are (n tasks, k languages, m judges), as in `polyjudge.cbc`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations
+from math import comb, factorial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, expit, logit, stdtrit
+
+from polyjudge import cbc
+from polyjudge.base.errors import PanelError
+from polyjudge.base.text import name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# --- the draws of the authors' code: with their seeds the published numbers come out to the last digit ---
+
+
+def draws(n: int, replicates: int, rng: np.random.Generator | int) -> Counts:
+    """How often each task is drawn, one replicate after the other: (replicates, n)."""
+    rng = np.random.default_rng(rng)
+    return np.array([np.bincount(rng.choice(n, n, replace=True), minlength=n) for _ in range(replicates)])
+
+
+def held_out_draws(n: int, k: int, m: int, replicates: int, seed: int) -> tuple[Counts, Counts]:
+    """Table 2: its draws; between two of them the same generator shuffles the judges for the random control."""
+    rng = np.random.default_rng(seed)
+    drawn, orders = [], []
+    for _ in range(replicates):
+        drawn.append(np.bincount(rng.choice(n, n, replace=True), minlength=n))
+        orders.append([rng.permutation(m) for _ in range(k)])
+    return np.array(drawn), np.array(orders)
+
+
+def subset_draws(n: int, size: int, repeats: int, rng: np.random.Generator) -> tuple[Counts, Counts]:
+    """Table 7: bootstrap draws inside random subsets of the tasks, and the tasks of the subset that they left out."""
+    drawn, held = [], []
+    for _ in range(repeats):
+        subset = rng.choice(n, size, replace=False)
+        drawn.append(np.bincount(subset[rng.choice(size, size, replace=True)], minlength=n))
+        held.append(np.isin(np.arange(n), subset) & (drawn[-1] == 0))
+    return np.array(drawn), np.array(held)
+
+
+# --- Tables 6 and 7, and slices ---
+
+
+def ablate_judges(
+    scores: Array, sizes: Sequence[int], drawn: Sequence[Counts], tiny: float = 0.0, most: int = 1000
+) -> pd.DataFrame:
+    """Table 6: CBC on every subset of the judges, of each size on its own draws: judges, subsets, tau, sd over subsets.
+
+    Without ties the mean over all subsets of a size is that of all judges by arithmetic; only sd says something.
+    """
+    import pandas as pd
+
+    rows = []
+    for size, counts in zip(sizes, drawn, strict=True):
+        s, m = cbc.split(scores, counts, tiny=tiny), scores.shape[2]
+        rng = np.random.default_rng(size)
+        every = comb(m, size) <= most
+        subsets = combinations(range(m), size) if every else {tuple(_some(rng, m, size)) for _ in range(most)}
+        taus = []
+        for subset in sorted(subsets):
+            train, left = s.train[..., list(subset)], s.left[..., list(subset)]
+            taus.append(cbc.mean_tau(left - cbc.double_centre(train), tiny).mean())
+        rows.append((size, len(taus), float(np.mean(taus)), float(np.std(taus))))
+    return pd.DataFrame(rows, columns=["judges", "subsets", "tau", "sd"])
+
+
+def _some(rng: np.random.Generator, m: int, size: int) -> list[int]:
+    return sorted(rng.choice(m, size, replace=False).tolist())
+
+
+def ablate_tasks(
+    scores: Array, sizes: Sequence[int], drawn: Sequence[tuple[Counts, Counts]], tiny: float = 0.0
+) -> pd.DataFrame:
+    """Table 7, Figure 4: CBC on subsets of the tasks: tasks, tau, sd, error (mean |beta^ - beta^ of all tasks|), and
+    the radius of Prop. 2 with the noise's sigma and with that of all scores."""
+    import pandas as pd
+
+    _, k, m = scores.shape
+    whole, sigmas = cbc.interaction(scores), (cbc.noise_sigma(scores), cbc.score_sigma(scores))
+    rows = []
+    for size, (counts, held) in zip(sizes, drawn, strict=True):
+        s = cbc.split(scores, counts, held, tiny)
+        tau = cbc.held_out(s)["cbc"]
+        radii = [cbc.radius(sigma, size, k, m) for sigma in sigmas]
+        rows.append((size, tau.mean(), tau.std(), np.abs(s.beta - whole).mean(), *radii))
+    return pd.DataFrame(rows, columns=["tasks", "tau", "sd", "error", "radius", "radius_of_all_scores"])
+
+
+def slice_tau(scores: Array, drawn: Counts, tiny: float = 0.0) -> dict[str, float]:
+    """A slice (tasks, or the mean over some requirements of each) calibrated and evaluated on its own: raw, cbc."""
+    taus = cbc.held_out(cbc.split(scores, drawn, tiny=tiny))
+    return {x: float(taus[x].mean()) for x in ("raw", "cbc")}
+
+
+def without_each_judge(scores: Array, tiny: float = 0.0) -> Iterator[tuple[float, int]]:
+    """Largest |beta^| and number of reversing pairs without each judge in turn."""
+    means = cbc.cell_means(scores)
+    for judge in range(scores.shape[2]):
+        rest = np.delete(means, judge, axis=1)
+        yield float(np.abs(cbc.double_centre(rest)).max()), int(cbc.reversing(rest, tiny))
+
+
+# --- Section 6: information that language carries about the score, given judge and task ---
+
+MOST = 60_000_000
+"""Look-ups over all permutations; of larger panels tasks are drawn."""
+
+
+def information(runs: Array, rng: np.random.Generator | int = 0, q: int = 2, times: int = 500) -> dict[str, float]:
+    """I(score; language | judge, task) in nats from runs (n, k, m, f), less what permuted labels give (Section 6).
+
+    Each (task, judge) is a slice of k f points; distances are compared exactly, as the authors' code does. Slices with
+    missing runs are left out.
+    """
+    rng = np.random.default_rng(rng)
+    n, k, m, f = runs.shape
+    if f < 2:
+        raise PanelError("Information needs several runs of the same task, language and judge (--replicate COLUMN).")
+    rows = runs.transpose(0, 2, 1, 3).reshape(n * m, k * f)
+    rows = rows[np.isfinite(rows).all(1)]
+    most = max(1, MOST // (k * f * f * times))
+    rows = rows if len(rows) <= most else rows[np.sort(rng.choice(len(rows), most, replace=False))]
+    slices, size = rows.shape
+    if not slices:
+        raise PanelError("No task and judge has all its runs, so information cannot be told.")
+    near = np.empty((slices, size, size))  # of i, j: digamma of the number of points at most as far from i as j is
+    for at, v in enumerate(rows):
+        far = np.abs(v[:, None] - v)
+        near[at] = (far[:, None] <= far[..., None]).sum(2) - 1
+    near = digamma(np.maximum(near, 1))
+    label = np.repeat(np.arange(k), f)
+    mates = np.array([np.flatnonzero((label == label[i]) & (np.arange(size) != i)) for i in range(size)])
+    reach = min(q, f - 1)
+    constant = digamma(size) - digamma(f) + digamma(reach)
+
+    def value(order: Counts) -> float:
+        """order : (slices, size) the point that has each label."""
+        other = order[:, mates]
+        terms = near[np.arange(slices)[:, None, None], order[..., None], other]
+        return float(constant - np.partition(terms, reach - 1, axis=-1)[..., reach - 1].mean())
+
+    straight = np.broadcast_to(np.arange(size), (slices, size))
+    observed = value(straight)
+    slots = rng.permuted(np.broadcast_to(straight, (times, slices, size)), axis=2)
+    null = np.array([value(np.argsort(s, axis=1)) for s in slots])
+    low, high = np.percentile(observed - null, [2.5, 97.5])
+    return {
+        "slices": slices, "slice_size": size, "observed": observed, "null_mean": float(null.mean()),
+        "debiased": float(observed - null.mean()), "low": float(low), "high": float(high),
+        "p": float((1 + (null >= observed).sum()) / (1 + times)),
+    }  # fmt: skip
+
+
+# --- Appendix C: judge-aware Bradley-Terry-Luce, the discrimination belonging to the stratum of an item ---
+
+
+def wins(scores: Array, weights: Array, strata: Counts | None = None, tiny: float = 0.0) -> tuple[Array, Array]:
+    """Every item compares every two judges: wins of the first (ties a half) and comparisons, (R, k, strata, pairs).
+
+    weights : (R, n) of the items; a pair with a missing score is left out
+    """
+    i, j = np.triu_indices(scores.shape[2], 1)
+    group = np.zeros(len(scores), int) if strata is None else strata
+    d = scores[..., i] - scores[..., j]
+    won, seen = 0.5 * (d >= -tiny) + 0.5 * (d > tiny), np.isfinite(d).astype(float)
+    parts = [group == s for s in range(group.max() + 1)]
+    both = [np.stack([np.einsum("rn,nkp->rkp", weights[:, at], x[at]) for at in parts], 2) for x in (won, seen)]
+    return both[0], both[1]
+
+
+def btl(won: Array, total: Array) -> Array:
+    """Appendix C: strengths th (..., m) of P(i beats j | stratum s) = logistic(exp(a_s) (th_i - th_j)), both summing to
+    0, by maximum likelihood (Fisher scoring, all fits at once). The rows are Table 4's adjusted matrix.
+
+    Where strata contradict each other there are several peaks: each stratum leads one start, and the highest is kept.
+    """
+    s, p = won.shape[-2:]
+    m = round((1 + (1 + 8 * p) ** 0.5) / 2)
+    w, t = won.reshape(-1, s, p), total.reshape(-1, s, p)
+    best, value = _climb(w, t, np.zeros((len(w), m)), np.zeros((len(w), s)))
+    for leader in range(s) if s > 1 else ():
+        own, _ = _climb(w[:, [leader]], t[:, [leader]], np.zeros((len(w), m)), np.zeros((len(w), 1)))
+        lean = np.full((len(w), s), -1 / (s - 1))
+        lean[:, leader] = 1
+        other, got = _climb(w, t, own * np.exp(-1), lean)
+        better = got > value + 1e-9 * np.abs(value)
+        best[better], value[better] = other[better], got[better]
+    return best.reshape(*won.shape[:-2], m)
+
+
+def _climb(w: Array, t: Array, th: Array, a: Array, rounds: int = 100) -> tuple[Array, Array]:
+    """Fisher scoring with both sums at 0, steps halved where they do not gain: th, log likelihood."""
+    m, s = th.shape[1], a.shape[1]
+    i, j = np.triu_indices(m, 1)
+    pairs = np.eye(m)[i] - np.eye(m)[j]
+    free_th, free_a = np.linalg.qr(np.eye(m) - 1 / m)[0][:, : m - 1], np.linalg.qr(np.eye(s) - 1 / s)[0][:, : s - 1]
+
+    def likelihood(th: Array, a: Array, at: Any) -> Array:
+        eta = np.exp(a)[..., None] * (th @ pairs.T)[:, None]
+        return np.asarray((w[at] * eta - t[at] * np.logaddexp(0, eta)).sum((1, 2)))
+
+    th, a = th.copy(), a.copy()
+    value, moving = likelihood(th, a, slice(None)), np.arange(len(th))
+    for _ in range(rounds):
+        scale, eta = np.exp(a[moving])[..., None], np.exp(a[moving])[..., None] * (th[moving] @ pairs.T)[:, None]
+        chance = expit(eta)
+        jacobian = np.concatenate([scale[..., None] * (pairs @ free_th), eta[..., None] * free_a[:, None]], -1)
+        jacobian = jacobian.reshape(len(moving), s * len(i), -1)
+        slope = np.einsum("qef,qe->qf", jacobian, (w[moving] - t[moving] * chance).reshape(len(moving), -1))
+        curve = jacobian.swapaxes(1, 2) @ (jacobian * (t[moving] * chance * (1 - chance)).reshape(len(moving), -1, 1))
+        diagonal = np.arange(curve.shape[1])
+        curve[:, diagonal, diagonal] += 1e-12 * curve[:, diagonal, diagonal].max(1, keepdims=True) + 1e-300
+        step = np.linalg.solve(curve, slope[..., None])[..., 0]
+        step_th, step_a = step[:, : m - 1] @ free_th.T, step[:, m - 1 :] @ free_a.T
+        longest = np.maximum(np.abs(step_th).max(1), np.abs(step_a).max(1))
+        size, settled = np.minimum(1.0, 1 / np.maximum(longest, 1e-300)), np.zeros(len(moving), bool)
+        for _ in range(30):
+            todo = np.flatnonzero(~settled)
+            at = moving[todo]
+            new_th = np.clip(th[at] + size[todo, None] * step_th[todo], -20, 20)
+            new_a = np.clip(a[at] + size[todo, None] * step_a[todo], -4, 4)
+            got = likelihood(new_th, new_a, at)
+            good = got >= value[at] - 1e-12 * np.abs(value[at])
+            th[at[good]], a[at[good]], value[at[good]] = new_th[good], new_a[good], got[good]
+            settled[todo[good]] = True
+            size[todo[~good]] /= 2
+            if settled.all():
+                break
+        ends = np.abs(th[moving]).max(1) < 20  # a judge that wins everything has no finite strength
+        moving = moving[settled & (size * longest > 1e-11) & ends & (np.abs(a[moving]).max(1) < 4)]
+        if not len(moving):
+            break
+    return th, value
+
+
+# --- METHODS 9 and 10: gates at many thresholds, and the interaction on other scales ---
+
+
+def sweep(scores: Array, marks: Sequence[float], drawn: Counts | None = None, tiny: float = 0.0) -> pd.DataFrame:
+    """Gates: threshold, share that passes and its spread over languages (mean over judges of largest less smallest, in
+    percentage points), raw and calibrated; with draws also the held-out fall of the spread, low and high."""
+    import pandas as pd
+
+    rows = []
+    for mark in marks:
+        passes = [100.0 * (x > mark + tiny).mean(0) for x in (scores, cbc.calibrate(scores))]
+        row = [mark, *(p.mean() for p in passes), *(np.ptp(p, axis=0).mean() for p in passes)]
+        if drawn is not None:
+            s = cbc.split(scores, drawn, tiny=tiny)
+            falls = []
+            for weight, beta in zip(s.held, s.beta, strict=True):
+                held = scores[weight > 0]
+                raw, calibrated = ((x > mark + tiny).mean(0) for x in (held, held - beta))
+                falls.append(100 * (np.ptp(raw, axis=0) - np.ptp(calibrated, axis=0)).mean())
+            row += [np.mean(falls), *np.percentile(falls, [2.5, 97.5])]
+        rows.append(row)
+    held = ["held_out_fall", "low", "high"] if drawn is not None else []
+    names = ["threshold", "pass_raw", "pass_calibrated", "spread_raw", "spread_calibrated", *held]
+    return pd.DataFrame(rows, columns=names)
+
+
+def links(scores: Array, low: float, high: float) -> pd.DataFrame:
+    """beta^ on bent scales beside beta^: link, spearman (over cells), sign_changes (of cells of at least 1% of the
+    range), largest (the cell that is largest there, as language and judge positions)."""
+    import pandas as pd
+
+    n, width = len(scores), high - low
+    share = (scores - low) / width
+    linear = cbc.interaction(scores)
+    bent = {
+        "arcsine": np.arcsin(np.sqrt(np.clip(share, 0, 1))),
+        "percentile ranks": pd.Series(scores.ravel()).rank(pct=True).to_numpy().reshape(scores.shape),
+        "logit, clipped at 1e-4": logit(np.clip(share, 1e-4, 1 - 1e-4)),
+        "logit, squeezed by half a task": logit((np.clip(share, 0, 1) * (n - 1) + 0.5) / n),
+    }
+    rows = []
+    for link, values in bent.items():
+        other = cbc.interaction(values)
+        ranks = [pd.Series(np.round(x.ravel(), 12)).rank() for x in (linear, other)]
+        turned = (np.sign(linear) != np.sign(other)) & (np.abs(linear) >= 0.01 * width)
+        rows.append((link, float(ranks[0].corr(ranks[1])), int(turned.sum())))
+    return pd.DataFrame(rows, columns=["link", "spearman", "sign_changes"])
+
+
+# --- the paper's outlook: does beta^ go with what is known of the languages? ---
+
+
+def regress(beta: Array, languages: Sequence[str], known: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """beta^ regressed on each column of a table with one row for each `language`: variable, explained (share of the
+    squares of beta^), smallest (what p = 5% would take), p (languages permuted), p_holm, and slope, low, high of the
+    judge with the steepest slope (points per sd of the variable, t over languages).
+
+    Languages are the units: with as few as panels have only a very strong relation can show.
+    """
+    import pandas as pd
+
+    k = len(languages)
+    have = list(map(str, known["language"])) if "language" in known else []
+    if k < 5 or any(have.count(x) != 1 for x in languages):
+        raise PanelError("The table of languages needs one row for each of at least five languages, in `language`.")
+    known = known.assign(language=have).set_index("language").loc[list(languages)]
+    rng = np.random.default_rng(seed)
+    few = factorial(k) <= 5040
+    orders = np.array([*permutations(range(k))]) if few else rng.permuted(np.tile(np.arange(k), (5000, 1)), axis=1)
+    rows = []
+    for variable, column in known.items():
+        x = pd.to_numeric(column, errors="coerce")
+        if x.isna().all() and column.nunique() == 2:
+            x = (column == sorted(column.unique())[1]).astype(float)
+        values = x.to_numpy(float)
+        if not np.isfinite(values).all() or values.std() == 0:
+            raise PanelError(
+                f"The column {name(variable)} must be numbers, or two words, and differ between languages."
+            )
+        z = (values - values.mean()) / values.std()
+        slope = z @ beta / k
+        null = ((z[orders] @ beta) ** 2).sum(1) / k / (beta**2).sum()
+        explained = k * (slope**2).sum() / (beta**2).sum()
+        b = int(cbc.first_max(np.abs(slope), 1e-9))
+        reach = stdtrit(k - 2, 0.975) * np.sqrt(((beta[:, b] - z * slope[b]) ** 2).sum() / (k - 2) / k)
+        p = (1 + (null >= explained - 1e-12).sum()) / (1 + len(null))
+        rows.append((variable, explained, np.quantile(null, 0.95), p, b, slope[b], slope[b] - reach, slope[b] + reach))
+    names = ["variable", "explained", "smallest", "p", "judge", "slope", "low", "high"]
+    out = pd.DataFrame(rows, columns=names).sort_values("p", kind="stable")
+    out["p_holm"] = np.minimum(1, np.maximum.accumulate(out["p"] * np.arange(len(out), 0, -1)))
+    return out.reset_index(drop=True)
