@@ -291,7 +291,8 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
         r = order[cut[p] : cut[p + 1]]
         score[np.ix_(r, i)] = rows.y[np.ix_(r, at)] @ maker
     value, vector = np.linalg.eigh(whole)
-    top = value > TINY * max(value[-1], TINY)
+    most = float((times @ rows.seen).max())  # rows of one cell: the size of what is not null
+    top = value > TINY * most
     null = vector[:, ~top]
     inverse = (vector[:, top] / value[top]) @ vector[:, top].T
     c = inverse @ (rows.weight[:, None] * score).sum(0)
@@ -308,7 +309,7 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
             found[rows.unit[r] - first][np.ix_(i, i)] += rows.weight[r] * maker
         return found
 
-    d = _without(whole + null @ null.T * max(value[-1], TINY), inverse, residual, each)
+    d = _without(whole + null @ null.T * most, inverse, residual, each)
     v = c + (units - 1) * d
     return v - v.mean(0) + c, null
 
