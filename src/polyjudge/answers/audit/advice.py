@@ -24,31 +24,30 @@ def cell_command(panel: Panel, language: str, judge: str) -> str:
     return command(panel, "audit", "--cell", f"{language},{judge}")
 
 
-def steps(panel: Panel, findings: Iterable[Finding], kind: str, named: list[tuple[str, str]], people: bool) -> list[Step]:
-    """Most useful first, at most four; each follows from a finding."""
+def steps(
+    panel: Panel, findings: Iterable[Finding], kind: str, cells: Iterable[tuple[str, str]], people: bool
+) -> list[Step]:
+    """Most useful first, at most four; each follows from a finding.
+
+    cells : language and judge whose answers should be read
+    """
     keys = {f.key for f in findings}
-    out = []
-    label = Step(
-        command(panel, "label make", "-n", str(PER_LANGUAGE)),
-        f"draw {PER_LANGUAGE} answers per {panel.noun} for people to label"
-        if len(panel.languages) > 1
-        else f"draw {PER_LANGUAGE} answers for people to label",
-    )
-    blind = bool(keys & {"judges.blind", "judges.hardly"})
-    for language, judge in named[:2]:
-        out.append(Step(cell_command(panel, language, judge), f"read {name(judge, 30)}'s {name(language, 30)} answers"))
-    if blind or "judges.split" in keys:
-        if not people:
-            out.insert(0, label)
-        return out[:4]
+    out = [
+        Step(cell_command(panel, language, judge), f"read {name(judge, 30)}'s {name(language, 30)} answers".replace(" (empty)", ""))
+        for language, judge in list(cells)[:2]
+    ]
+    where = f" per {panel.noun}" if len(panel.languages) > 1 else ""
+    items = () if panel.texts is not None else ("--items", "ITEMS")
+    label = Step(command(panel, "label make", *items, "-n", str(PER_LANGUAGE)), f"label {PER_LANGUAGE} answers{where}")
+    if keys & {"judges.blind", "judges.hardly", "judges.split", "judges.constant"}:
+        return out if people else [label, *out]
+    calibrate = command(panel, "calibrate", "-o", "calibrated.csv")
     if kind == "many":
-        out.append(Step(command(panel, "calibrate", "-o", "calibrated.csv"), "remove what language does to the judges"))
-    elif kind in ("judge gaps", "language gaps", "two by two", "split", "scale") or len(named) > 2:
-        out.append(
-            Step(command(panel, "calibrate", "-o", "calibrated.csv"), "if you use one judge at a time")
-        )
+        out.insert(0, Step(calibrate, f"remove what {panel.noun} does to the judges"))
     if not people:
         out.append(label)
-    if keys & {"winner.close"} and not panel.weight.sum() > 5000:
+    if kind in ("judge gaps", "language gaps", "two by two", "split", "scale"):
+        out.append(Step(calibrate, "if you use one judge at a time"))
+    if "winner.close" in keys:
         out.append(Step(command(panel, "plan"), "how many tasks would tell"))
     return out[:4]

@@ -81,10 +81,11 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
         else f"{percent(float(seen.min()), 0)[:-1]} to {percent(float(seen.max()), 0)} of answers pass{who.rstrip()}."
     )
     if k > 1 and spread[0] > 0:
+        whose = "A judge's" if m > 1 else "The judge's"
         said += (
-            f" {'One judge’s' if m > 1 else 'The judge’s'} pass rates differ between {panel.nouns} by "
-            f"{number(100 * spread[0], 0)} percentage points{' on average' if m > 1 else ''}"
-            + (f" (after calibrating {number(100 * spread[1], 0)})." if np.isfinite(spread[1]) else ".")
+            f" {whose} highest and lowest rate by {panel.noun} are {number(100 * spread[0], 0)} percentage points apart"
+            f"{' on average' if m > 1 else ''}"
+            + (f" ({number(100 * spread[1], 0)} after calibrating)." if np.isfinite(spread[1]) else ".")
         )
     return Gates(frame, spread, (Finding("info", "gates", said, "Gates"),))
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge import cbc
-from polyjudge.answers.audit.systems import Board, size, spelled
+from polyjudge.answers.audit.systems import Board, spelled
+from polyjudge.base.numbers import points
 from polyjudge.base.text import families, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
@@ -28,7 +29,7 @@ REVERSALS = "judge_i judge_j language_a gap_a language_b gap_b delta p_published
 
 def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapping[str, str] | None) -> list[Finding]:
     """Whether the judges agree; what no panel can tell is said in the same breath."""
-    m, noun = len(panel.judges), "people can tell"
+    m = len(panel.judges)
     if m < 2 or a is None:
         text = "There is one judge. Whether it is right only people can tell."
         return [Finding("info", "judges.one", text, "Judges", head="One judge")]
@@ -51,7 +52,7 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
         both = len(varied) == 2
         text = (
             f"They agree on {what} (r = {a.r:.2f} between {'the two' if both else 'two judges'}, {a.reliability:.2f} for "
-            f"{'their mean' if both else 'the panel'}). Whether they are right only {noun}"
+            f"{'their mean' if both else 'the panel'}). Whether they are right only people can tell"
         )
         maker = one_maker(panel.judges, given)
         if maker:
@@ -83,7 +84,9 @@ def _hardly(panel: Panel, b: Board, r: str) -> Finding:
     first, second = b.order[0], next((s for s in b.order[1:] if b.joined[s]), b.order[0])
     if b.ahead[first, second]:
         who = name(b.systems[first])
-        said = f"{who}{'’' if who.endswith('s') else '’s'} lead of {size(panel, b.gap[first, second])} shows"
+        f, half = panel.factor, (b.high - b.low)[first, second] / 2
+        lead = f"{points(f * b.gap[first, second], f * half)} {panel.unit_name}"
+        said = f"{who}{chr(39) if who.endswith('s') else chr(39) + 's'} lead of {lead} shows"
     else:
         said = "what differs between systems shows"
     text = f"They hardly agree on single answers ({r}); {said} only in the mean over tasks."
@@ -144,7 +147,7 @@ def frame(
 
 
 def pairs(panel: Panel, a: Agreement | None, given: Mapping[str, str] | None) -> pd.DataFrame:
-    """row, column, value (r of two judges), low, high, group (maker of the row)."""
+    """row, column, value (r of two judges, none with itself), low, high, group (maker of the row)."""
     import pandas as pd
 
     makers = families(panel.judges, given)
@@ -152,8 +155,7 @@ def pairs(panel: Panel, a: Agreement | None, given: Mapping[str, str] | None) ->
     if a is not None:
         for i, x in enumerate(panel.judges):
             for j, y in enumerate(panel.judges):
-                if i != j:
-                    rows.append((x, y, a.pairs[i, j], a.pairs_low[i, j], a.pairs_high[i, j], makers[x]))
+                rows.append((x, y, a.pairs[i, j], a.pairs_low[i, j], a.pairs_high[i, j], makers[x]))
     return pd.DataFrame(rows, columns=["row", "column", "value", "low", "high", "group"])
 
 
@@ -166,7 +168,7 @@ def reversals(panel: Panel, values: Values) -> pd.DataFrame:
     k, m = len(panel.languages), len(panel.judges)
     if values.null.shape[1] and np.abs(_gaps(k, m) @ values.null).max() > 1e-6:
         return pd.DataFrame(columns=REVERSALS)
-    found = cbc.reversals(values.v, cbc.tiny_of(panel.width))
+    found = cbc.reversals(values.v, 1e-9 * panel.width)
     here = np.flatnonzero(found.delta > 0)
     here = here[np.lexsort((-found.delta[here].round(9), found.p[here].round(12)))]
     judges, languages = np.array(panel.judges, dtype=object), np.array(panel.languages, dtype=object)
@@ -208,7 +210,7 @@ def ranks(panel: Panel, values: Values) -> pd.DataFrame:
     k, m = len(panel.languages), len(panel.judges)
     if min(k, m) < 2 or not values.present.all():
         return pd.DataFrame(columns=columns)
-    tiny = cbc.tiny_of(panel.width)
+    tiny = 1e-9 * panel.width
     mean = values.mean
     rows = []
     for title, cells in (("Before", mean), ("After calibrating", mean - cbc.double_centre(mean))):

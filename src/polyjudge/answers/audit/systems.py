@@ -166,6 +166,20 @@ def seen_means(scores: Array, weight: Array) -> Array:
     return np.asarray(total / np.maximum(np.einsum("nslb,n->s", o.astype(float), weight), 1e-300))
 
 
+def _seen(panel: Panel, weights: Array | None) -> Array:
+    if weights is None:
+        return seen_means(panel.scores, panel.weight)
+    return np.asarray(sum(w * seen_means(panel.scores[..., [b]], panel.weight) for b, w in enumerate(weights) if w > 0))
+
+
+def _values(panel: Panel, weights: Array | None) -> Values:
+    """One number per unit and system; with weights, of each judge's own values."""
+    if weights is None:
+        return panel.system_values()
+    parts = [(w, panel.system_values(judges=[panel.judges[b]])) for b, w in enumerate(weights) if w > 0]
+    return Values(np.asarray(sum(w * x.v for w, x in parts)), np.hstack([x.null for _, x in parts]), "weighted")
+
+
 def settle(spread: float, q: float, units: int, difference: float) -> float:
     """Units by which a difference of this size would be told from 0 in 80% of studies (METHODS 23)."""
     from scipy.special import chdtri
@@ -219,9 +233,10 @@ class Sums:
         return int(best) if c[best] - c[second] > self.tiny else None
 
 
-def sums(panel: Panel) -> Sums:
+def sums(panel: Panel, weights: Array | None = None) -> Sums:
     """One pass over the scores."""
     _, S, k, m = panel.shape
+    by = np.ones(m) if weights is None else weights * m
     a, r = np.zeros((k, m, S, S)), np.zeros((k, m, S))
     for language in range(k):
         for judge in range(m):
@@ -229,7 +244,7 @@ def sums(panel: Panel) -> Sums:
             o = np.isfinite(y).astype(float)
             number = np.maximum(o.sum(1, keepdims=True), 1.0)
             y = np.where(o > 0, y, 0.0)
-            ow = o * panel.weight[:, None]
+            ow = o * panel.weight[:, None] * by[judge]
             a[language, judge] = np.diag(ow.sum(0)) - (ow / number).T @ o
             r[language, judge] = (ow * (y - (o * y).sum(1, keepdims=True) / number)).sum(0)
     return Sums(a, r, max(1e-9 * panel.width, 1e-300))
@@ -342,22 +357,21 @@ class Systems:
 
 
 def systems(
-    panel: Panel, *, matters: float, level: float, seed: int = 0, families_: Mapping[str, str] | None = None
-) -> Systems:
-    """Everything an audit says about systems, of a panel with at least two."""
+    panel: Panel, *, matters: float, level: float, seed: int = 0, families_: Mapping[str, str] | None = None,
+    weights: Array | None = None,
+) -> Systems:  # fmt: skip
+    """Everything an audit says about systems, of a panel with at least two. weights: of the judges, if not equal."""
     tiny = 1e-9 * panel.width
     k, m = len(panel.languages), len(panel.judges)
     more = {"level": level, "tiny": tiny, "two_valued": panel.two_valued, "low": panel.scale[0], "width": panel.width}
-    seen = seen_means(panel.scores, panel.weight)
-    whole = board(panel.system_values(), panel.systems, seen, **more)
+    whole = board(_values(panel, weights), panel.systems, _seen(panel, weights), **more)
     boards = {"all": whole}
     if k > 1:
         for at, language in enumerate(panel.languages):
             rows = np.isfinite(panel.scores[:, :, at]).any((1, 2))
             part = panel.select(languages=[language], rows=rows)
-            means = seen_means(part.scores, part.weight)
-            boards[language] = board(part.system_values(), panel.systems, means, languages=k, **more)
-    added = sums(panel)
+            boards[language] = board(_values(part, weights), panel.systems, _seen(part, weights), languages=k, **more)
+    added = sums(panel, weights)
     by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
     by_language = tuple(added.first(languages=[x]) for x in range(k)) if k > 1 else ()
     top = whole.leader
@@ -424,7 +438,9 @@ def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
     """Winner, swaps between languages, self-preference."""
     out = [winner(panel, s, matters)]
     if len(s.swaps):
-        x = s.swaps.iloc[0]
+        best = [b for b, may in zip(s.board.systems, s.board.may_be_best, strict=True) if may]
+        top = s.swaps["first"].isin(best) | s.swaps["second"].isin(best)
+        x = s.swaps[top].iloc[0] if top.any() else s.swaps.iloc[0]  # what concerns the winner is on the first screen
         one = (
             f"In {name(x.language_a)}, {name(x['first'])} is ahead of {name(x.second)} by "
             f"{amount(panel, x.gap_a, x.low_a, x.high_a)}; in {name(x.language_b)}, it is behind by "
@@ -434,7 +450,8 @@ def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
             total = len(panel.systems) * (len(panel.systems) - 1) // 2
             one = f"{len(s.swaps)} of {total} pairs of systems swap places between {panel.nouns}. {one}"
         where = {"system": str(x["first"]), "language": str(x.language_b)}
-        out.append(Finding("warning", "systems.swap", one, "Winner", where))
+        sure = bool(top.any())
+        out.append(Finding("warning" if sure else "notice", "systems.swap", one, "Winner" if sure else "", where))
     if s.own.clear:
         said = amount(panel, s.own.difference, s.own.low, s.own.high)
         out.append(
@@ -470,8 +487,8 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
         units = count(b.units, "cluster" if panel.clustered else "task")
         return Finding("notice", "winner.few", f"{said}; {units} are too few for an interval.{tail}", "Winner", where)
     if low > b.tiny:
-        return Finding("info", "winner", f"{w} is ahead of {second} by {amount(panel, gap, low, high)}"
-                       f"{_held(panel, s)}{tail}", "Winner", where)  # fmt: skip
+        said = f"{w} is ahead of {second} by {amount(panel, gap, low, high)}{_held(panel, s)}{tail}"
+        return Finding("info", "winner", said, "Winner", where, head=f"{w} is first")
     best = int(b.may_be_best.sum())
     among = f" between {spelled(best)} systems" if best > 2 else ""
     if gap <= b.tiny:
@@ -485,7 +502,8 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
         units = settle(b.need[top, x], b.q[top, x], b.units, half)
         tasks = units * float(panel.weight.sum()) / panel.units
         after = f" About {float(f'{tasks:.1g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
-    return Finding("notice", "winner.close", f"Too close to call{among}: {said}.{after}{tail}", "Winner", where)
+    said = f"Too close to call{among}: {said}.{after}{tail}"
+    return Finding("notice", "winner.close", said, "Winner", where, head="Too close to call")
 
 
 def _held(panel: Panel, s: Systems) -> str:

@@ -1,0 +1,408 @@
+"""Who wins, do the judges agree, what is off, what to do: everything about a panel on one screen and one page.
+
+METHODS 5, 9, 12, 18, 19, 20, 25. Each room answers its own question (systems, judges, off, gates); here they are put
+together, and a panel of several criteria is looked at criterion by criterion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from polyjudge._version import __version__
+from polyjudge.answers.audit import gates as gate_room
+from polyjudge.answers.audit import judges as judge_room
+from polyjudge.answers.audit.advice import steps
+from polyjudge.answers.audit.off import Off, off
+from polyjudge.answers.audit.pages import build
+from polyjudge.answers.audit.systems import Systems, frame_of, systems
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.text import families as makers_of
+from polyjudge.base.text import name, names
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding, Report, Result, Step
+from polyjudge.stats.agreement import Agreement, agreement
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is found of one criterion."""
+
+    panel: Panel
+    systems: Systems | None
+    agreement: Agreement | None
+    off: Off
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Result):
+    """Everything that an audit found. Frames:
+
+    off : language, judge, off, low, high, all_low, all_high, clear, named, excess, excess_low, excess_high, beta, radius
+    systems : language ("all" and each), system, mean, behind_leader, low, high, rank_low, rank_high, may_be_best
+    swaps : first, second, language_a, gap_a, low_a, high_a, language_b, gap_b, low_b, high_b
+    reversals : judge_i, judge_j, language_a, gap_a, language_b, gap_b, delta, p_published, p
+    judges : language, judge ("panel"), r, low, high, mean, slope, slope_low, slope_high, named
+    pairs : row, column, value (correlation of two judges), low, high, group
+    gates : language, judge, pass_raw, raw_low, raw_high, pass_calibrated, calibrated_low, calibrated_high
+    position, length, criteria : as in their sections; empty where not asked
+    """
+
+    off: pd.DataFrame
+    systems: pd.DataFrame
+    swaps: pd.DataFrame
+    reversals: pd.DataFrame
+    judges: pd.DataFrame
+    pairs: pd.DataFrame
+    gates: pd.DataFrame
+    position: pd.DataFrame
+    length: pd.DataFrame
+    criteria: pd.DataFrame
+    kind: str
+    """Of what is off: calm, named, judge gaps, language gaps, two by two, split, many, scale, too few, none."""
+    matters: float
+    level: float
+    seed: int
+    threshold: str | None
+    findings: tuple[Finding, ...]
+    next: tuple[Step, ...]
+    part_: Part
+    parts_: Mapping[str, Part] = field(default_factory=dict)
+    rooms_: Mapping[str, Any] = field(default_factory=dict)
+    cell_: tuple[str, str] | None = None
+
+    @property
+    def panel(self) -> Panel:
+        """What was audited."""
+        return self.part_.panel
+
+    def report(self) -> Report:
+        """The first screen and the page."""
+        return build(self)
+
+
+def audit(
+    panel: Panel | Any,
+    *,
+    matters: float | None = None,
+    level: float = 0.95,
+    threshold: str | None = None,
+    cell: str | None = None,
+    families: tuple[str, ...] | None = None,
+    labels: Path | None = None,
+    weights: Path | None = None,
+    drop: tuple[str, ...] | None = None,
+    seed: int = 0,
+) -> Audit:
+    """Who wins, do the judges agree, what is off.
+
+    The first screen says which system wins and whether that is sure, whether the judges agree with each other, which
+    judge is off in which language, and what to do next. The page (-o DIR) has everything.
+
+    panel : scores
+    matters : smallest difference that matters, in points; 2% of the scale unless said
+    level : of all intervals
+    threshold : pass mark: '4' passes above 4, '>=4' from 4 on
+    cell : LANGUAGE,JUDGE: show its answers that differ most from the other judges'
+    families : NAME=MAKER of judges and systems whose maker their names do not tell
+    labels : human labels in a file of their own
+    weights : weights of the judges, as JSON or CSV (judge, weight): systems are compared by the weighted mean
+    drop : LANGUAGE,JUDGE whose scores are left out
+    seed : of everything random
+
+    Examples:
+        polyjudge audit scores.csv
+        polyjudge audit scores.csv --threshold 70 -o audit/
+        polyjudge audit scores.csv --cell th,mistral
+    """
+    panel = _checked(panel, matters, level)
+    given = _makers(families)
+    chosen = _cell(panel, cell) if cell else None
+    for place in _places(panel, drop):
+        panel = _left_out(panel, *place)
+    weighted = _weights(panel, weights)
+    what = panel.matters if matters is None else matters
+    parts: dict[str, Part] = {}
+    if panel.criteria:
+        parts = _criteria(panel, matters, level, seed, given, weighted)
+    part = _part(panel, what, level, seed, given, weighted)
+    board = part.systems
+    values = part.off.values if part.off.values is not None else panel.values()
+    named = [(str(a), str(b)) for a, b in part.off.frame.loc[part.off.frame["named"].astype(bool), ["language", "judge"]].to_numpy()]
+    reversed_ = judge_room.reversals(panel, values)
+    passed = gate_room.gates(panel, threshold, level=level)
+    placed = gate_room.position(panel, level=level)
+    longer = gate_room.length(panel, level=level)
+    found = [*part.findings, *judge_room.reversal_finding(reversed_, panel, level), *passed.findings]
+    found += [*(placed.findings if placed else ()), *(longer.findings if longer else ())]
+    people = _people(panel, labels, level, seed)
+    found += people
+    import pandas as pd
+
+    table = pd.DataFrame()
+    if parts:
+        table, found = _by_criterion(panel, parts, found)
+    rooms = {
+        "ranks": judge_room.ranks(panel, values),
+        "gates": passed,
+        "position": placed,
+        "length": longer,
+    }
+    advised = steps(panel, found, part.off.kind, named, bool(people))
+    return Audit(
+        off=part.off.frame,
+        systems=frame_of({}) if board is None else board.frame,
+        swaps=pd.DataFrame() if board is None else board.swaps,
+        reversals=reversed_,
+        judges=judge_room.frame(panel, values, part.agreement, part.off.slopes, named),
+        pairs=judge_room.pairs(panel, part.agreement, given),
+        gates=passed.frame,
+        position=pd.DataFrame() if placed is None else placed.frame,
+        length=pd.DataFrame() if longer is None else longer.frame,
+        criteria=table,
+        kind=part.off.kind,
+        matters=what,
+        level=level,
+        seed=seed,
+        threshold=threshold,
+        findings=tuple(found),
+        next=tuple(advised),
+        part_=part,
+        parts_=parts,
+        rooms_=rooms,
+        cell_=chosen,
+    )
+
+
+# --- arguments ---
+
+
+def _checked(panel: Any, matters: float | None, level: float) -> Panel:
+    if not isinstance(panel, Panel):
+        from polyjudge.read import as_panel
+
+        panel = as_panel(panel)
+    if not 0.5 <= level < 1:
+        raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
+    if matters is not None and not (np.isfinite(matters) and matters >= 0):
+        raise UsageError(f"What matters is a number of points from 0 on, not {matters:g}.")
+    return panel  # type: ignore[no-any-return]
+
+
+def _makers(given: tuple[str, ...] | None) -> dict[str, str]:
+    """NAME=MAKER pairs."""
+    made = {}
+    for pair in given or ():
+        one, sign, maker = pair.rpartition("=")
+        if not sign or not one.strip() or not maker.strip():
+            raise UsageError(f"Families are NAME=MAKER pairs, such as Online-W=DeepL, not {name(pair)!r}.")
+        made[one.strip()] = maker.strip()
+    return made
+
+
+def _cell(panel: Panel, text: str) -> tuple[str, str]:
+    """A language and a judge; names may have commas of their own."""
+    words = text.split(",")
+    for i in range(len(words) + 1):
+        language, judge = ",".join(words[:i]).strip(), ",".join(words[i:]).strip()
+        if judge in panel.judges and (language in panel.languages or (not language and len(panel.languages) == 1)):
+            return language or panel.languages[0], judge
+    what = f"{panel.noun.upper()},JUDGE" if len(panel.languages) > 1 else "JUDGE"
+    raise UsageError(
+        f"A cell is {what}, not {name(text)!r}. "
+        + (f"{panel.nouns.capitalize()}: {names(panel.languages, 8)}. " if len(panel.languages) > 1 else "")
+        + f"Judges: {names(panel.judges, 8)}."
+    )
+
+
+def _places(panel: Panel, drop: tuple[str, ...] | None) -> list[tuple[str, str]]:
+    """Cells to leave out: LANGUAGE,JUDGE, also where commas have parted them."""
+    words = ",".join(drop or ()).split(",") if drop else []
+    out, at = [], 0
+    while at < len(words):
+        for size in range(2, len(words) - at + 1):
+            try:
+                out.append(_cell(panel, ",".join(words[at : at + size])))
+                at += size
+                break
+            except UsageError:
+                continue
+        else:
+            _cell(panel, ",".join(words[at:]))  # says what is wrong
+            out, at = [_cell(panel, ",".join(words[at:])), *out], len(words)
+    return out
+
+
+def _left_out(panel: Panel, language: str, judge: str) -> Panel:
+    scores = panel.scores.copy()
+    scores[:, :, panel.languages.index(language), panel.judges.index(judge)] = np.nan
+    if not np.isfinite(scores).any():
+        raise UsageError("Nothing is left: every score was dropped.")
+    note = f"Left out: {name(judge)} in {name(language)}." if language else f"Left out: {name(judge)}."
+    return replace(panel, scores=scores, notes=(*panel.notes, note))
+
+
+def _weights(panel: Panel, path: Path | None) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """Weights of the judges, adding up to 1."""
+    if path is None:
+        return None
+    from polyjudge.base.files import read_json, read_text
+
+    if str(path).endswith(".json"):
+        found = read_json(path)
+        found = found.get("weights", found) if isinstance(found, dict) else {}
+        pairs = found.items() if isinstance(found, dict) else [(x.get("judge"), x.get("weight")) for x in found]
+    else:
+        import csv
+
+        rows = list(csv.DictReader(read_text(path).splitlines()))
+        pairs = [(row.get("judge"), row.get("weight")) for row in rows]
+    given: dict[str, float] = {}
+    for judge, weight in pairs:
+        try:
+            given[str(judge)] = float(weight)
+        except (TypeError, ValueError):
+            raise UsageError(f"{path}: the weight of judge {name(judge)} is no number.") from None
+    missing = [x for x in panel.judges if x not in given]
+    if missing:
+        raise UsageError(f"{path} has no weight for {names(missing)}. It needs the columns judge and weight.")
+    w = np.array([given[x] for x in panel.judges])
+    if not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
+        raise UsageError(f"{path}: weights are numbers from 0 on, and not all 0.")
+    return np.asarray(w / w.sum())
+
+
+# --- parts ---
+
+
+def _part(
+    panel: Panel, matters: float, level: float, seed: int, given: Mapping[str, str], weights: Any, *,
+    ready: tuple[Systems | None, Off] | None = None,
+) -> Part:  # fmt: skip
+    """Systems, agreement and off of one criterion."""
+    if ready is None:
+        ready = _systems(panel, matters, level, seed, given, weights), off(panel, matters=matters, level=level)
+    board, found = ready
+    agreed = None
+    if len(panel.judges) > 1:
+        makers = list(makers_of(panel.judges, given).values())
+        agreed = agreement(panel.scores, panel.unit, panel.weight, makers=makers, level=level, seed=seed)
+    said = [*(board.findings if board else ())]
+    judged = judge_room.findings(panel, agreed, board.board if board else None, given)
+    if any(f.key == "judges.blind" for f in judged):  # a ranking would be noise: what more is said of it would be too
+        said = [f for f in said if f.key.startswith("winner")]
+    return Part(panel, board, agreed, found, (*said, *judged, *found.sentences))
+
+
+def _systems(
+    panel: Panel, matters: float, level: float, seed: int, given: Mapping[str, str], weights: Any
+) -> Systems | None:
+    if not panel.has_systems:
+        return None
+    return systems(panel, matters=matters, level=level, seed=seed, families_=given, weights=weights)
+
+
+def holm(items: Sequence[str], run: Callable[[str, float], T], hit: Callable[[T], bool], level: float) -> dict[str, T]:
+    """Families of findings that share a level, step by step (Holm): who has found leaves its share to the others."""
+    left, made = list(items), {}
+    while left:
+        new = {x: run(x, 1 - (1 - level) / len(left)) for x in left}
+        made |= new
+        found = [x for x in left if hit(new[x])]
+        if not found:
+            break
+        left = [x for x in left if x not in found]
+    return {x: made[x] for x in items}
+
+
+def _criteria(
+    panel: Panel, matters: float | None, level: float, seed: int, given: Mapping[str, str], weights: Any
+) -> dict[str, Part]:
+    """Every criterion on its own, the level shared among them."""
+    at = {x: p.matters if matters is None else matters for x, p in panel.criteria.items()}
+    every = list(panel.criteria)
+    boards = holm(
+        every,
+        lambda x, share: _systems(panel.criteria[x], at[x], share, seed, given, weights),
+        lambda s: s is not None and bool(s.board.ahead.any()),
+        level,
+    )
+    offs = holm(
+        every,
+        lambda x, share: off(panel.criteria[x], matters=at[x], level=share),
+        lambda o: o.kind not in ("calm", "none", "too few"),
+        level,
+    )
+    return {
+        x: _part(p, at[x], level, seed, given, weights, ready=(boards[x], offs[x])) for x, p in panel.criteria.items()
+    }
+
+
+def _by_criterion(
+    panel: Panel, parts: Mapping[str, Part], found: list[Finding]
+) -> tuple[pd.DataFrame, list[Finding]]:
+    """One row per criterion, and sentences that each name their criterion."""
+    import pandas as pd
+
+    rows = []
+    own: list[Finding] = []
+    for x, part in parts.items():
+        b = part.systems.board if part.systems else None
+        row: dict[str, Any] = {"criterion": x}
+        if b is not None:
+            first, second = b.order[0], b.order[1]
+            sure = bool(b.ahead[first, second])
+            f = part.panel.factor
+            row |= {
+                "first": b.systems[first] if sure else "too close to call",
+                "lead": f * b.gap[first, second],
+                "lead_low": f * b.low[first, second],
+                "lead_high": f * b.high[first, second],
+            }
+        a = part.agreement
+        row |= {"r": np.nan if a is None else a.r, "r_low": np.nan if a is None else a.r_low}
+        row |= {"r_high": np.nan if a is None else a.r_high}
+        frame = part.off.frame
+        clear = frame[frame["clear"].astype(bool)] if len(frame) else frame
+        row["off"] = part.off.kind if len(clear) else "nothing" if part.off.kind == "calm" else "–"
+        if len(clear):
+            top = clear.iloc[int(np.round(clear["off"].abs().to_numpy() / (1e-9 * part.panel.width)).argmax())]
+            row["off"] = f"{top['judge']} in {top['language']}"
+            row |= {"most": part.panel.factor * top["off"], "most_low": part.panel.factor * top["all_low"],
+                    "most_high": part.panel.factor * top["all_high"]}  # fmt: skip
+        rows.append(row)
+        for f_ in part.findings:
+            where = {**f_.where, "criterion": x}
+            loud = f_.severity in ("warning", "serious")
+            own.append(replace(f_, text=f"{name(x)}: {f_.text}", where=where, topic=f_.topic if loud else "", head=""))
+    said = "Mean of the criteria"
+    mean = [replace(f, text=f"{said}: {f.text}") if f.topic in ("Winner", "Judges", "Off") else f for f in found]
+    alike = gate_room.alike(panel.criteria)
+    more = gate_room.alike_finding(alike, panel.units)
+    loud = [f for f in own if f.topic]
+    order = [*mean, *loud, *more, *(f for f in own if not f.topic)]
+    return pd.DataFrame(rows), order
+
+
+def _people(panel: Panel, labels: Path | None, level: float, seed: int) -> list[Finding]:
+    """What a comparison with human labels finds, where there are any."""
+    if panel.human is None and labels is None:
+        return []
+    from polyjudge.answers.humans.compare import humans
+
+    more = {} if labels is None else {"labels": labels}
+    try:
+        found = humans(panel, level=level, seed=seed, **more).findings
+    except PanelError as problem:
+        return [Finding("notice", "people.none", f"The human labels cannot be compared: {problem}", "People")]
+    return [f for f in found if f.topic == "People"]
