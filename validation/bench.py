@@ -214,7 +214,7 @@ def main() -> None:
                 )
     if given.page:
         lines = [
-            f"| {r.work} | {r.seconds:.2f} | {r.mb:.0f} | {r.value:.2f} {r.what} | {r.limit:g}{'' if r.kept else ' (missed)'} |"
+            f"| {r.work} | {r.seconds:.2f} | {r.mb:.0f} | {r.value:.2f} {r.what} | {r.limit:g}{' missed' * (not r.kept)} |"
             for r in rows
         ]
         head = ["| work | processor s | peak MB | measured | at most |", "|---|---|---|---|---|"]
