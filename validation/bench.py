@@ -213,10 +213,10 @@ def main() -> None:
                     flush=True,
                 )
     if given.page:
-        lines = [
-            f"| {r.work} | {r.seconds:.2f} | {r.mb:.0f} | {r.value:.2f} {r.what} | {r.limit:g}{' missed' * (not r.kept)} |"
-            for r in rows
-        ]
+        lines = []
+        for r in rows:
+            value = f"{r.value:.2f} {r.what}" + ("" if r.kept else " (missed)")
+            lines.append(f"| {r.work} | {r.seconds:.2f} | {r.mb:.0f} | {value} | {r.limit:g} |")
         head = ["| work | processor s | peak MB | measured | at most |", "|---|---|---|---|---|"]
         text = given.page.read_text(encoding="utf-8")
         before, after = text.split("<!-- bench: begin -->")[0], text.split("<!-- bench: end -->")[1]
