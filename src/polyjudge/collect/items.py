@@ -1,0 +1,284 @@
+"""Items to judge: tables (CSV, JSONL, JSON, Parquet) and M-RewardBench's layout, aligned across languages."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+import os
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polyjudge.base.errors import CollectError
+from polyjudge.base.files import atomic_path
+from polyjudge.base.text import name as shown
+from polyjudge.base.text import names
+from polyjudge.collect.languages import SHIPPED, phrases
+from polyjudge.collect.plan import NEEDED, Plan
+
+HUB = "https://huggingface.co/datasets/CohereLabsCommunity/multilingual-reward-bench/resolve/main/{code}/raw.json"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One line of a checklist. `needs`: ids of the requirements without which it does not count (DevAI)."""
+
+    id: str
+    text: str
+    type: str = ""
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing to judge. By language: `fields`, name -> text, and the requirements of a checklist."""
+
+    task: str
+    system: str
+    fields: Mapping[str, Mapping[str, str]]
+    requirements: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
+    keep: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    """Of a probe: clean, damage-2, placebo-1, plea-own, padding."""
+    share: float = 0.0
+
+
+def load_items(plan: Plan) -> tuple[list[Item], list[tuple[str, str]]]:
+    """The items that every language has, in file order; and those left out, with what they lack."""
+    own = plan.languages[:1] if plan.items.shared else plan.languages
+    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for language, path, code in _tables(plan):
+        for number, row in enumerate(read_rows(path), 1):
+            at = language if language is not None else _language(plan, row, path).get(code or "")
+            if at is None:
+                continue
+            where = f"{shown(path.name)}, item {number}"
+            key = _label(row, plan.items.id, where), _label(row, plan.items.system, where) if plan.items.system else ""
+            by_language = found.setdefault(key, {})
+            if at in by_language:
+                apart = "" if plan.items.system else ", or name the column that tells them apart (items.system)"
+                raise CollectError(
+                    f"{where}: {shown(key[0])} stands twice. Give each item its own {plan.items.id}{apart}."
+                )
+            by_language[at] = row
+    items, dropped = [], []
+    for (task, system), rows in found.items():
+        label = f"{task} ({system})" if system else task
+        made = _item(plan, task, system, rows, [x.name for x in own])
+        if isinstance(made, str):
+            dropped.append((label, made))
+        else:
+            items.append(made)
+    if dropped and plan.items.unaligned == "error":
+        first = "; ".join(f"{shown(t)}: {shown(why)}" for t, why in dropped[:5])
+        more = f"; and {len(dropped) - 5} more" if len(dropped) > 5 else ""
+        raise CollectError(
+            f"{len(dropped)} of {len(found)} items are not whole in all languages ({first}{more}). Complete them, or "
+            "set items.unaligned: drop to go on with the others."
+        )
+    tasks = list(dict.fromkeys(item.task for item in items))[: plan.items.limit]
+    place = {task: i for i, task in enumerate(tasks)}
+    items = sorted((item for item in items if item.task in place), key=lambda item: place[item.task])
+    if not items:
+        raise CollectError(f"No item in {shown(plan.items.path, 200)} is there in all languages.")
+    return items, dropped
+
+
+def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], own: list[str]) -> Item | str:
+    """An item of its rows by language; or what it lacks."""
+    lacking = [x for x in own if x not in rows]
+    if lacking:
+        return f"not in {names(lacking)}"
+    where = f"Item {shown(task)}"
+    needed = NEEDED[plan.rubric.kind]
+    columns = {x: plan.items.fields.get(x, x) for x in (*needed, *plan.items.fields)}
+    fields: dict[str, dict[str, str]] = {}
+    requirements: dict[str, tuple[Requirement, ...]] = {}
+    for language in own:
+        row, fields[language] = rows[language], {}
+        for name, column in columns.items():
+            value = row.get(column)
+            if value is None or (isinstance(value, float) and math.isnan(value)):
+                return f"no {column} in {language}"
+            if name == "requirements":
+                requirements[language] = _checklist(value, where)
+            else:
+                fields[language][name] = _clean(
+                    value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+                )
+    short = {language: [(r.id, r.needs) for r in lines] for language, lines in requirements.items()}
+    if any(lines != short[own[0]] for lines in short.values()):
+        return "its requirements differ between languages"
+    keep = {}
+    for column in plan.items.keep:
+        values = {str(rows[x].get(column, "")) for x in own}
+        if len(values) > 1:
+            return f"its {column} differs between languages"
+        keep[column] = _clean(values.pop())
+    if plan.items.shared:
+        fields = dict.fromkeys((x.name for x in plan.languages), fields[own[0]])
+        requirements = dict.fromkeys((x.name for x in plan.languages), requirements[own[0]]) if requirements else {}
+    return Item(task, system, fields, requirements, keep)
+
+
+def _tables(plan: Plan) -> Iterator[tuple[str | None, Path, str | None]]:
+    """Language (None: by its column) and file."""
+    source = plan.items
+    for language in plan.languages[:1] if source.shared else plan.languages:
+        if source.format == "mrewardbench":
+            yield language.name, _mrewardbench(plan, language.items), None
+        elif "{language}" in source.path:
+            yield language.name, plan.resolve(source.path.replace("{language}", language.items)), None
+    if source.format == "table" and "{language}" not in source.path:
+        yield plan.languages[0].name if source.shared else None, plan.resolve(source.path), ""
+
+
+def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> dict[str, str]:
+    """{"": the language of a row}, or nothing where the plan does not have it."""
+    column = plan.items.language or "language"
+    if column not in row:
+        if len(plan.languages) == 1:
+            return {"": plan.languages[0].name}
+        raise CollectError(
+            f"{shown(path.name)} has no column {shown(column)!r} (it has {names(row, 12)}). Name it with items.language, "
+            "give one file per language (items.path: items.{language}.jsonl), or set items.shared: true when all "
+            "languages judge the same texts."
+        )
+    return {"": x.name for x in plan.languages if x.items == str(row[column]).strip()}
+
+
+def _label(row: Mapping[str, Any], column: str, where: str) -> str:
+    value = row.get(column)
+    if value is None or isinstance(value, (dict, list)) or value != value or not str(value).strip():
+        raise CollectError(
+            f"{where}: nothing in {shown(column)!r}. Its columns are {names(row, 12)}. Name the right one in the plan, under items."
+        )
+    return _clean(str(value).strip()[:500])
+
+
+def _clean(text: str) -> str:
+    """A text that can be written as UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _checklist(value: Any, where: str) -> tuple[Requirement, ...]:
+    """The requirements of an item: a list of texts or objects, or that list written as JSON."""
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, list) or not value:
+        raise CollectError(
+            f"{where}: requirements must be a list with at least one entry, or that list written as JSON."
+        )
+    out: list[Requirement] = []
+    for i, line in enumerate(value):
+        line = {"text": line} if isinstance(line, str) else line
+        text = (
+            next((line[k] for k in ("text", "criteria", "requirement") if line.get(k)), None)
+            if isinstance(line, dict)
+            else None
+        )
+        if not isinstance(text, str):
+            raise CollectError(f"{where}: requirement {i + 1} has no text (text, criteria or requirement).")
+        id_ = next((line[k] for k in ("id", "requirement_id") if line.get(k) is not None), i)
+        needs = next((line[k] for k in ("prerequisites", "prerequisite") if line.get(k)), [])
+        type_ = next((line[k] for k in ("type", "category") if line.get(k)), "")
+        out.append(
+            Requirement(
+                _clean(str(id_)),
+                _clean(text),
+                _clean(str(type_)),
+                tuple(map(str, needs)) if isinstance(needs, list) else (str(needs),),
+            )
+        )
+    ids = {r.id for r in out}
+    if len(ids) != len(out):
+        raise CollectError(f"{where}: two requirements have the same id.")
+    if lost := [x for r in out for x in r.needs if x not in ids]:
+        raise CollectError(f"{where}: there is no requirement {shown(lost[0])} that another one names as prerequisite.")
+    return tuple(out)
+
+
+# --- files ---
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a CSV, JSONL, JSON or Parquet file."""
+    number = 0
+    try:
+        if not path.is_file():
+            raise CollectError(f"There is no item file {shown(path, 200)}.")
+        for number, row in enumerate(_records(path), 1):
+            if type(row) is not dict:
+                raise CollectError(
+                    f"{shown(path, 200)}, item {number}: every item must be an object with named fields."
+                )
+            yield {str(k): v for k, v in row.items()}
+    except CollectError:
+        raise
+    except RecursionError:
+        raise CollectError(f"{shown(path, 200)}, item {number + 1} is nested too deeply.") from None
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        raise CollectError(f"Cannot read {shown(path, 200)}, item {number + 1}: {shown(error, 200)}.") from None
+
+
+def _records(path: Path) -> Iterator[Any]:
+    if path.suffix == ".parquet":
+        import duckdb
+
+        try:
+            with duckdb.connect() as con:
+                found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
+                columns = [str(column[0]) for column in found.description or []]
+                while rows := found.fetchmany(2048):
+                    yield from (dict(zip(columns, row, strict=True)) for row in rows)
+        except duckdb.Error as error:
+            raise ValueError(str(error).splitlines()[0]) from None
+        return
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        if path.suffix == ".csv":
+            csv.field_size_limit(2**31 - 1)
+            yield from csv.DictReader(file)
+            return
+        start = file.read(1024).lstrip()[:1]
+        file.seek(0)
+        if start == "[" and path.suffix == ".json":
+            yield from json.load(file)
+        else:
+            yield from (json.loads(line) for line in file if not line.isspace())
+
+
+def _mrewardbench(plan: Plan, code: str) -> Path:
+    """The file of a language: in the plan's folder, or fetched once into the cache."""
+    code = phrases(code)["mrewardbench"] or code if code in SHIPPED else code
+    if plan.items.path != "hub":
+        path = plan.resolve(plan.items.path) / code / "raw.json"
+        if not path.is_file():
+            raise CollectError(
+                f"There is no {shown(path, 200)}. M-RewardBench has one folder per language with raw.json in it: set "
+                "items.path to the folder above them, or to hub to download them."
+            )
+        return path
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "polyjudge" / "mrewardbench"
+    path, url = cache / code / "raw.json", HUB.format(code=code)
+    if not path.is_file():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with urllib.request.urlopen(url, timeout=60) as answer, atomic_path(path) as part:
+                part.write_bytes(answer.read())
+        except OSError as error:
+            raise CollectError(
+                f"Cannot download {url}: {shown(error, 200)}. Without a network, set items.path to a folder that holds "
+                f"{shown(code)}/raw.json and its like."
+            ) from None
+    return path
+
+
+def fingerprint(text: str) -> str:
+    """Short hash of a text, by which a changed one is known."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,515 @@
+"""Answers into scores: strictly as asked for, then leniently, else missing. Never a guess, never a zero.
+
+Only the judge's answer is read here. The prompt, and with it the judged text, plays no part. An answer that was cut is
+never a score; neither is a number inside code, nor one that the answer only quotes: a verdict stands at the edge of the
+answer (last, or first and on its own), and everything that claims to be the score must agree.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from polyjudge.collect.languages import words
+from polyjudge.collect.plan import Rubric
+
+STRICT, LENIENT, CUT = "strict", "lenient", "cut"
+NO_NUMBER, NONE, SEVERAL = "score is not a number", "no score found", "several scores"
+REFUSED = "refused"
+CUT_STOPS = {"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"}
+"""How an answer is said to have ended because it grew too long; `content_filter`: because it was not to be given."""
+WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}
+"""Preference for the answer shown first, in percent."""
+_NUMERALS = {c: str(i) for i, c in enumerate("〇一二三四五六七八九十")}
+_QUOTES = str.maketrans({**dict.fromkeys("“”„‟«»＂", '"'), "−": "-", "٫": ".", "٬": ",", "،": ",", "、": ","})
+# Repeats are bounded where they could meet each other: a crafted answer must not cost quadratic time.
+_N = r"[-+]?(?:\d{1,9}(?:[.,]\d{1,9})?|[一二三四五六七八九十](?=\s?[分点點]))(?!\d)"
+_OPEN = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_CLOSE = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_FENCE = re.compile(r"```\w{0,20}")
+_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE = re.compile(r"`[^`\n]{0,2000}`")
+_KEY = re.compile(r"""["']\s{0,9}(?:score|scores|winner)\s{0,9}["']\s{0,9}:""", re.IGNORECASE)
+_BROKEN = re.compile(
+    rf"""^\{{\s{{0,9}}["']score["']\s{{0,9}}:\s{{0,9}}["']?\s{{0,9}}({_N}(?:\s{{0,9}}/\s{{0,9}}\d{{1,9}})?)\s{{0,9}}["']?\s{{0,9}}"""
+    r"""(?:,\s{0,9}["'].*)?,?\s{0,9}\}$""",
+    re.IGNORECASE | re.DOTALL,
+)
+"""An object that is no JSON (quotes inside the reason, single quotes, a comma too many) but whole, its score first."""
+_TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
+_LINE = re.compile(r"^\W{0,20}(\d{1,9})\W{0,20}?[:.)\-]\s*(.*)$")
+_DECORATION = " \t*_#•-"
+_LONE = re.compile(
+    rf"[*_]{{0,3}}[^\W\d]{{1,24}}\s?[*_]{{0,3}}[:=][*_]{{0,3}}\s?({_N}\s?/\s?\d{{1,9}})[*_]{{0,3}}(?=\n|$)"
+)
+_TAIL = re.compile(
+    r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$"
+)
+"""What may follow the number of a verdict: nothing, a sentence of its own, something in brackets or after a dash."""
+_BETTER = re.compile(
+    r"^\W{0,20}(?:winner|better answer|verdict)?\W{0,20}?[:：]?\W{0,20}\b(A|B|tie)\b\W{0,20}$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A score, or None with the reason. `how` is strict, lenient or why it is missing. `detail`: 1, 0 or None for
+    each requirement of a checklist that was asked in one call; the score of each criterion where there are several."""
+
+    score: float | None
+    how: str
+    detail: tuple[float | None, ...] | None = None
+
+
+def parse(answer: str, rubric: Rubric, requirements: int = 0, stop: str = "stop") -> Parsed:
+    """Read one answer. `stop` is why it ended, in Inspect's words."""
+    if stop in CUT_STOPS or stop == "content_filter":
+        return Parsed(None, CUT if stop in CUT_STOPS else REFUSED)
+    read = {_read(text, rubric, requirements) for text in visible(answer)}
+    found = read.pop() if len(read) == 1 else Parsed(None, SEVERAL if read else CUT)
+    if found.score is not None and stop not in ("stop", "") and found.how != STRICT:
+        return Parsed(None, f"ended with {stop[:40]}")
+    return found
+
+
+def _read(text: str, rubric: Rubric, requirements: int) -> Parsed:
+    if not text:
+        return Parsed(None, "empty")
+    if rubric.kind == "checklist":
+        return parse_checklist(text, requirements) if rubric.calls == "all" else parse_verdict(text)
+    if rubric.kind == "compare":
+        found = parse_winner(text)
+    elif rubric.names:
+        found = parse_criteria(text, rubric.names, rubric.scale, rubric.step)
+    else:
+        found = parse_rating(text, rubric.scale, rubric.step)
+    return Parsed(None, REFUSED) if found.how != STRICT and refuses(text) else found
+
+
+def refuses(text: str) -> bool:
+    """Whether an answer begins as refusals do, in the shipped languages: a score in it is a quoted one.
+
+    >>> refuses("I’m sorry, but I can’t help with that."), refuses("Lo siento."), refuses("A fine answer.")
+    (True, True, False)
+    """
+    start = text.lstrip("*_#>\"' \n")[:80].casefold().replace("’", "'")
+    return start.startswith(tuple(words("refuse")))
+
+
+def visible(answer: str) -> list[str]:
+    """The answer without the thinking that opens it; nothing when that never ended. A tag further on is text of the
+    answer, or of a thinking that quotes one: then there are two readings, and both must give the same score.
+
+    >>> visible("<think>5?</think> 4"), visible("4 </think> 5"), visible("<think>5")
+    (['4'], ['4 </think> 5'], [])
+    """
+    text = answer.strip()
+    if not _OPEN.match(text):
+        return [text]
+    ends = [m.end() for m in _CLOSE.finditer(text)]
+    first_to_last = dict.fromkeys(text[end:].strip() for end in (ends[:1] + ends[-1:]))
+    whole = [x for x in first_to_last if _load(x) is not None]
+    return whole[:1] or [x for x in first_to_last if not _OPEN.match(x)]
+
+
+# --- ratings ---
+
+
+def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float | None = 1) -> Parsed:
+    """The score of an answer.
+
+    >>> parse_rating('{"score": 4, "reason": "fine"}')
+    Parsed(score=4.0, how='strict', detail=None)
+    >>> parse_rating('Score: ٤/٥').score
+    4.0
+    >>> parse_rating('I would say four, or 5.').how
+    'no score found'
+    """
+    whole = _load(answer)
+    if whole is not None:
+        scores = list(_inside(whole, "score"))
+        strict = len(scores) == 1 and scores[0][0] and isinstance(scores[0][1], float)
+        return _settle(
+            {_value(v, scale[1]) for _, v in scores}, len(scores), scale, step, STRICT if strict else LENIENT
+        )
+    claims = _claims(_fractions(plain_digits(answer).strip()), scale[1])
+    return Parsed(None, claims) if isinstance(claims, str) else _settle(claims, len(claims), scale, step, LENIENT)
+
+
+def _settle(values: set[float | None], count: int, scale: tuple[float, float], step: float | None, how: str) -> Parsed:
+    if not values:
+        return Parsed(None, NONE)
+    if len(values) > 1 or (how == LENIENT and count > 1 and None in values):
+        return Parsed(None, SEVERAL)
+    value = values.pop()
+    return Parsed(None, NO_NUMBER) if value is None else _on_scale(value, scale, step, how)
+
+
+def _claims(text: str, high: float) -> set[float | None] | str:
+    """The different values that claim to be the score of a lenient answer, or why there is none."""
+    objects = _edge_objects(text, "score")
+    if isinstance(objects, str):
+        return objects
+    prose = _CODE.sub(" ", _BLOCK.sub("\n", text))
+    if objects:
+        return {_value(v, high) for found in objects for _, v in _inside(found, "score")} | _labelled(prose, high)
+    if _KEY.search(text):
+        broken = _BROKEN.match(_FENCE.sub("", text).strip()) if len(_KEY.findall(text)) == 1 else None
+        if broken:
+            return {_number(broken[1], high)}
+        return CUT if text.rstrip("` \n")[-1:] != "}" else NONE
+    found = _labelled(prose, high)
+    if found:
+        return found
+    alone = _rules()["amount"].fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
+    if alone:
+        return {_over(alone, high)}
+    return _said(prose, high) or _lone_fraction(prose, high)
+
+
+def _lone_fraction(text: str, high: float) -> set[float | None]:
+    """The value of a first line that is some word and a number over the top of the scale (a misspelt label), where
+    nothing else in the answer is a number."""
+    match = _LONE.match(text.strip())
+    if match is None or any(c.isdecimal() for c in text.strip()[match.end() :]):
+        return set()
+    return {_number(match[1], high)}
+
+
+def _labelled(text: str, high: float) -> set[float | None]:
+    """Values of the lines that are a label and a number, if one of them stands where a verdict does: last, or first
+    and apart, or before the reason."""
+    raw = text.splitlines()
+    lines = [line.strip() for line in raw if line.strip()]
+    apart = len(lines) == 1 or (len(raw) > 1 and bool(raw[0].strip()) and not raw[1].strip())
+    values: set[float | None] = set()
+    stands = False
+    for i, line in enumerate(lines):
+        value = _verdict_line(line, high)
+        if value is None:
+            continue
+        values.add(value[0])
+        last = i == len(lines) - 1 and (i == 0 or _introduces(lines[i - 1]))
+        explained = i + 1 < len(lines) and _rules()["reason"].match(lines[i + 1].lstrip(_DECORATION)) is not None
+        stands |= last or explained or (i == 0 and apart)
+    return values if stands else set()
+
+
+def _verdict_line(line: str, high: float) -> tuple[float | None] | None:
+    """The value of a line such as `**Final score:** 4/5 (good)`."""
+    line = line.lstrip(_DECORATION)
+    match = _rules()["label"].match(line)
+    if match is None:
+        return None
+    if match["sep"] is None and not (match["m"] or match["unit"]):
+        return None  # "Grade 4" may be a name
+    rest = line[match.end() :]
+    tail = _TAIL.match(rest)
+    if (tail is None or any(c.isdecimal() for c in tail[1])) and not _rules()["reason"].match(rest.lstrip(" ,;.|")):
+        return None
+    return (_over(match, high),)
+
+
+def _introduces(line: str) -> bool:
+    """Whether a line may stand before the judge's own verdict: one that ends in a colon must be about the score."""
+    if not line.rstrip("*_ ").endswith((":", "：", "፦")):
+        return True
+    low = line.casefold()
+    return "json" in low or "here is" in low or "here it is" in low or _has(low, "score") or _has(low, "rate")
+
+
+def _said(text: str, high: float) -> set[float | None]:
+    """The value of a last sentence that gives a score out of the top of the scale: I would rate it 4 out of 5."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or len(lines[-1]) > 400:
+        return set()
+    sentence = re.split(r"(?<=[.!?。！？।።])\s+|(?<=[。！？।።])", lines[-1].strip(" *_"))
+    said = next((s for s in reversed(sentence) if s.strip()), "")
+    low = said.casefold()
+    if re.search('["?？「」『』]', said) or not _has(low, "rate") or _has(low, "not"):
+        return set()
+    found = [m for m in _rules()["amount"].finditer(said) if m["m"] or m["unit"]]
+    if len(found) != 1 or any(c.isdecimal() for c in said[: found[0].start()] + said[found[0].end() :]):
+        return set()
+    after = said[found[0].end() :].strip(" *_.!。।።)）")
+    ends = not after or (len(after) <= 30 and (_has(after.casefold(), "rate") or after in _COPULAS))
+    return {_over(found[0], high)} if ends else set()
+
+
+_COPULAS = frozenset({"입니다", "이다", "です", "だ", "है", "हैं", "dır", "dir", "ነው", "হবে", "।"})
+
+
+def _fractions(text: str) -> str:
+    """`4 out of 5`, as every shipped language says it, written 4/5."""
+    if not any(c.isdecimal() for c in text):
+        return text
+    text = _rules()["forward"].sub(r"\1/\2", text)
+    text = _rules()["backward"].sub(r"\2/\1", text)
+    return _AMHARIC.sub(r"\2/\1", text)
+
+
+_AMHARIC = re.compile(rf"ከ\s?(\d{{1,9}})\s{{1,3}}({_N})")
+
+
+@cache
+def _rules() -> dict[str, re.Pattern[str]]:
+    """What is made of the words of all languages. An amount is a number, over the top of the scale or with a unit or
+    neither: 4, 4/5, 4 points, 4点; a label has the words around it, a separator and an amount, from the start of a
+    line."""
+    kinds = ("of", "from", "unit", "score", "qualifier", "reason")
+    of, back, unit, score, qualifier, reason = ("|".join(re.escape(w) for w in words(kind)) for kind in kinds)
+    over = rf"(?:\s{{0,3}}/\s{{0,3}}(?P<m>\d{{1,9}})(?!\d)(?:\s{{0,3}}(?:{unit}))?)?"
+    amount = rf"(?P<n>{_N})(?:\s{{0,3}}(?P<unit>{unit}))?{over}"
+    separator = r"\s{0,5}[*_]{0,3}\s{0,5}(?P<sep>[:=፦፡]|->|→)?\s{0,5}[*_\[(]{0,6}\s{0,5}"
+    around = rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{score})(?:\s{{0,3}}(?:{qualifier})){{0,3}}"
+    made = {
+        "forward": rf"(?<![\w.,/])({_N})\s{{0,3}}(?:{of})\s{{0,3}}(\d{{1,9}})(?![\w/]|[.,]\d)",
+        "backward": rf"(?<![\d.,/])(?:(?:满分|滿分)\s?)?(\d{{1,9}})\s{{0,3}}(?:{back})\s{{0,3}}({_N})",
+        "amount": rf"(?<![A-Za-z0-9.,/]){amount}",
+        "label": f"{around}{separator}{amount}",
+        "reason": rf"(?:{reason})\s{{0,3}}[*_]{{0,3}}\s{{0,3}}[:：፦=]",
+    }
+    return {name: re.compile(rule, re.IGNORECASE) for name, rule in made.items()}
+
+
+@cache
+def _any_of(kind: str) -> re.Pattern[str]:
+    """Any word of a kind: whole words in scripts with spaces between words, anywhere in the others."""
+    spaced = [re.escape(w.casefold()) for w in words(kind) if ord(w[0]) < 0x0E00 and w != "n't"]
+    glued = [re.escape(w) for w in words(kind) if ord(w[0]) >= 0x0E00 or w == "n't"]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(glued)}")
+
+
+def _has(text: str, kind: str) -> bool:
+    return _any_of(kind).search(text) is not None
+
+
+def _over(match: re.Match[str], high: float) -> float | None:
+    return _number(match["n"] + (f"/{match['m']}" if match["m"] else ""), high)
+
+
+def _value(value: Any, high: float) -> float | None:
+    if isinstance(value, str):
+        return _number(_fractions(plain_digits(value)), high)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _number(text: str, high: float) -> float | None:
+    """A number written in any script's digits, alone or over the top of the scale (4/5); else None."""
+    text = plain_digits(text).strip().strip("\"'*_` .。")
+    text = _NUMERALS.get(text.removesuffix("分").removesuffix("点").strip(), text)
+    match = re.fullmatch(r"([-+]?\d{1,12}(?:[.,]\d{1,12})?)(?:\s{0,9}[分点점])?(?:\s{0,9}/\s{0,9}(\d{1,12}))?", text)
+    if match is None or (match[2] is not None and float(match[2]) != high):
+        return None
+    if re.search(r",\d{3}$", match[1]) and high >= 1000:
+        return None  # 1,000 is a thousand or one
+    return float(match[1].replace(",", "."))
+
+
+def _on_scale(value: float, scale: tuple[float, float], step: float | None, how: str) -> Parsed:
+    low, high = scale
+    if not math.isfinite(value) or not low <= value <= high:
+        return Parsed(None, "off the scale")
+    if step is not None and abs((value - low) / step - round((value - low) / step)) > 1e-9:
+        return Parsed(None, "between steps of the scale")
+    return Parsed(float(value), how)
+
+
+# --- objects ---
+
+
+class _Object(list[tuple[str, Any]]):
+    """A JSON object as its pairs: a key that stands twice stays visible."""
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
+
+
+def _load(text: str) -> _Object | None:
+    """The object that is the whole text."""
+    try:
+        found = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, _Object) else None
+
+
+def _inside(found: _Object, name: str, depth: int = 0) -> Iterator[tuple[bool, Any]]:
+    """Values under a key of an object, or of the objects in it; and whether it stands there exactly as asked for."""
+    for key, value in found:
+        if key.strip().lower() == name:
+            yield depth == 0 and key == name, value
+        elif isinstance(value, _Object) and depth < 3:
+            yield from _inside(value, name, depth + 1)
+
+
+def _edge_objects(text: str, name: str) -> list[_Object] | str:
+    """The objects with a key of that name, when they stand at the edge of the answer; a reason when one does not."""
+    out: list[tuple[int, int, _Object]] = []
+    at, tries = text.find("{"), 0
+    while at != -1 and tries < 200:
+        tries += 1
+        try:
+            found, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        if any(True for _ in _inside(found, name)):
+            out.append((at, end, found))
+        at = text.find("{", end)
+    if not out:
+        return []
+    if len(_KEY.findall(text)) > sum(len(list(_inside(o[2], name))) for o in out) and len(out) > 1:
+        return SEVERAL
+    before = _FENCE.sub("", text[: out[0][0]]).rstrip()
+    after = _FENCE.sub("", text[out[-1][1] :]).strip()
+    between = "".join(text[a[1] : b[0]] for a, b in itertools.pairwise(out)).strip(" \n`,")
+    if between and not between.isalpha():
+        return SEVERAL
+    if before and after:
+        return NONE
+    lead = before.splitlines()[-1] if before else ""
+    same_line = bool(before) and "\n" not in text[len(text[: out[0][0]].rstrip()) : out[0][0]]
+    if (same_line and not before.endswith((":", "："))) or not _introduces(lead):
+        return NONE
+    return [o[2] for o in out]
+
+
+def parse_criteria(
+    answer: str, names: Sequence[str], scale: tuple[float, float] = (1, 5), step: float | None = 1
+) -> Parsed:
+    """The scores of several criteria: {"scores": {"accuracy": 4, "style": 3}}. Their mean; missing unless all are.
+
+    >>> parse_criteria('{"scores": {"a": 4, "b": 3}, "reason": ""}', ["a", "b"])
+    Parsed(score=3.5, how='strict', detail=(4.0, 3.0))
+    """
+    whole = _load(answer)
+    objects = [whole] if whole is not None else _edge_objects(plain_digits(answer), "scores")
+    if isinstance(objects, str) or len(objects) != 1:
+        return Parsed(None, objects if isinstance(objects, str) else SEVERAL if objects else NONE)
+    inner = [v for _, v in _inside(objects[0], "scores") if isinstance(v, _Object)] or [objects[0]]
+    detail: list[float | None] = []
+    for name in names:
+        values = [v for _, v in _inside(inner[0], name.lower())]
+        value = _value(values[0], scale[1]) if len(values) == 1 else None
+        detail.append(None if value is None else _on_scale(value, scale, step, STRICT).score)
+    known = [d for d in detail if d is not None]
+    if len(known) < len(names):
+        return Parsed(None, f"{len(names) - len(known)} of {len(names)} scores missing", tuple(detail))
+    return Parsed(sum(known) / len(known), STRICT if whole is not None else LENIENT, tuple(detail))
+
+
+def parse_winner(answer: str) -> Parsed:
+    """Which of two answers is better: 100 the first, 0 the second, 50 neither.
+
+    >>> parse_winner('{"winner": "B", "reason": "clearer"}').score
+    0.0
+    """
+    whole = _load(answer)
+    objects = [whole] if whole is not None else _edge_objects(answer, "winner")
+    if isinstance(objects, str):
+        return Parsed(None, objects)
+    found = {_winner(v) for o in objects for _, v in _inside(o, "winner")}
+    how = STRICT if whole is not None else LENIENT
+    if not found and not _KEY.search(answer):
+        lines = [line for line in answer.splitlines() if line.strip()]
+        brackets = set(re.findall(r"\[\[(A|B|C|tie)\]\]", answer, re.IGNORECASE))
+        last = _BETTER.match(lines[-1]) if lines else None
+        found = {_winner(b) for b in brackets} if brackets else {_winner(last[1])} if last else set()
+    if len(found) > 1:
+        return Parsed(None, "several verdicts")
+    value = found.pop() if found else None
+    return Parsed(value, how) if value is not None else Parsed(None, "no verdict found")
+
+
+def _winner(value: Any) -> float | None:
+    word = value.strip(" .\"'[]()*").casefold() if isinstance(value, str) else ""
+    if word == "c" or word in words("tie"):
+        return WINS["tie"]
+    return WINS.get(word.removeprefix("answer ").removeprefix("response "))
+
+
+# --- verdicts ---
+
+
+def parse_verdict(answer: str) -> Parsed:
+    """The verdict on one requirement: 100 satisfied, 0 unsatisfied.
+
+    >>> parse_verdict("It loads the data.\\n<satisfied>").score
+    100.0
+    """
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    tags = {m[1] is None for m in _TAG.finditer(answer)}
+    edges = [*lines[:1], *lines[-1:]]
+    tags |= {w for w in map(_word, edges) if w is not None}
+    if len(tags) > 1:
+        return Parsed(None, "several verdicts")
+    # A tag in the middle of an explanation may be a quotation of the judged text: only a line of its own decides.
+    if not any(_TAG.fullmatch(line.strip("*_\"'.。 ")) or _word(line) is not None for line in edges):
+        return Parsed(None, "no verdict found")
+    strict = lines[-1] in ("<satisfied>", "<unsatisfied>") and answer.count("<") == 1
+    return Parsed(100.0 * tags.pop(), STRICT if strict else LENIENT)
+
+
+def parse_checklist(answer: str, requirements: int) -> Parsed:
+    """The verdicts on all requirements of an item: percent satisfied; missing unless every requirement has one."""
+    text = plain_digits(answer).strip()
+    seen: dict[int, set[bool]] = {}
+    strict = True
+    for line in text.splitlines():
+        match = _LINE.match(line.strip())
+        tags = {m[1] is None for m in _TAG.finditer(line)}
+        verdict = tags if tags else {w for w in [_word(match[2])] if w is not None} if match else set()
+        if not match or not verdict:
+            strict = strict and not line.strip()
+            continue
+        seen.setdefault(int(match[1]), set()).update(verdict)
+        strict = strict and re.fullmatch(r"\d+: <(un)?satisfied>", line.strip()) is not None
+    asked = range(1, requirements + 1)
+    detail = tuple(int(True in seen[i]) if len(seen.get(i, ())) == 1 else None for i in asked)
+    if any(i not in asked for i in seen):
+        return Parsed(None, "a verdict on no requirement", detail)
+    if any(len(v) > 1 for v in seen.values()):
+        return Parsed(None, "several verdicts", detail)
+    known = [d for d in detail if d is not None]
+    if len(known) < requirements:
+        return Parsed(None, f"{requirements - len(known)} of {requirements} verdicts missing", detail)
+    score = 100.0 * sum(known) / len(known)
+    return Parsed(score, STRICT if strict and answer.strip() == text else LENIENT, detail)
+
+
+def _word(line: str) -> bool | None:
+    """The verdict of a line that holds nothing but a tag that a judge translated."""
+    word = line.strip().strip("\"'*_<>[]().。।።!：:").strip().casefold()
+    return True if word in words("satisfied") else False if word in words("unsatisfied") else None
+
+
+def plain_digits(text: str) -> str:
+    """Digits of every script and full-width signs as ASCII. Fractions such as ½ stay as they are.
+
+    >>> plain_digits("४ ٣ ５：")
+    '4 3 5:'
+    """
+    if text.isascii():
+        return text
+    out = []
+    for c in text.translate(_QUOTES):
+        if c > "\u007f":
+            digit = unicodedata.decimal(c, None)
+            if digit is not None:
+                c = str(digit)
+            elif "\uff01" <= c <= "\uff5e":
+                c = chr(ord(c) - 0xFEE0)
+        out.append(c)
+    return "".join(out)

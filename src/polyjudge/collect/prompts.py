@@ -1,0 +1,231 @@
+"""Prompts: made of the shipped phrases or of templates of the user, checked, and filled in.
+
+What all items share comes first (task, criteria, how to read the material), then the item, then what differs between
+the calls of an item, so that providers can cache the common beginning. The judged material stands between tags with a
+mark that its author cannot know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from polyjudge.base.errors import CollectError, PanelError
+from polyjudge.base.files import read_text
+from polyjudge.base.text import name as shown
+from polyjudge.base.text import names
+from polyjudge.collect.items import Item
+from polyjudge.collect.languages import SHIPPED, phrases, shipped
+from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
+
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_REQUEST = ("<request-{fence}>", "</request-{fence}>")
+_ANSWER = (*_REQUEST, "<answer-{fence}>", "</answer-{fence}>")
+TEMPLATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "rating": (("{low}", "{high}", "{criteria}", "{prompt}", "{response}", "{fence}"), (*_ANSWER, '"score"')),
+    "compare": (
+        ("{criteria}", "{prompt}", "{first}", "{second}", "{fence}"),
+        (*_REQUEST, *(f"<{x}-{{fence}}>" for x in ("answer-a", "/answer-a", "answer-b", "/answer-b")), '"winner"'),
+    ),
+    "checklist": (
+        ("{prompt}", "{response}", "{requirement}", "{fence}"),
+        (*_ANSWER, "<requirement-{fence}>", "</requirement-{fence}>", "<satisfied>", "<unsatisfied>"),
+    ),
+    "checklist_all": (
+        ("{prompt}", "{response}", "{requirements}", "{count}", "{fence}"),
+        (*_ANSWER, "<requirements-{fence}>", "</requirements-{fence}>", "<satisfied>", "<unsatisfied>"),
+    ),
+}
+"""Placeholders and tags of the shipped prompts of each kind. Templates of the user need the placeholders of the
+material only (not {low}, {high}, {criteria}, {fence}, {count})."""
+_OPTIONAL = {"{low}", "{high}", "{criteria}", "{fence}", "{count}"}
+
+
+@dataclass(frozen=True)
+class Template:
+    """A checked template, what is the same for all items, and the reminder for an answer that could not be read."""
+
+    text: str
+    constants: Mapping[str, str]
+    reminder: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question, the same for every judge. `part`: chosen, rejected, AB, BA or the id of a requirement."""
+
+    item: Item
+    language: str
+    wording: str
+    replicate: int
+    part: str
+
+    @property
+    def id(self) -> str:
+        """The id of the sample in the log."""
+        at = (self.item.task, self.item.system, self.item.version, self.language, self.wording, self.part)
+        words = [x.replace("|", "¦") for x in at if x] + ([f"r{self.replicate}"] if self.replicate > 1 else [])
+        return " | ".join(words)
+
+
+def calls_of(plan: Plan, item: Item) -> Iterator[Call]:
+    """All questions about an item, in the order in which they are asked."""
+    parts = {"pair": ("chosen", "rejected"), "compare": ("AB", "BA")}.get(plan.rubric.kind, ("",))
+    if plan.rubric.kind == "checklist" and plan.rubric.calls == "each":
+        parts = tuple(r.id for r in next(iter(item.requirements.values())))
+    replicates = range(1, plan.replicates + 1) if not item.version else (1,)
+    for replicate, language, wording, part in product(replicates, plan.languages, plan.wordings or ("",), parts):
+        yield Call(item, language.name, wording, replicate, part)
+
+
+def template_name(rubric: Rubric) -> str:
+    """The template a rubric uses. A pair is two ratings: the judge must not see that there is another answer."""
+    if rubric.kind == "checklist":
+        return "checklist_all" if rubric.calls == "all" else "checklist"
+    return "compare" if rubric.kind == "compare" else "rating"
+
+
+def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
+    """Checked template by language and wording ("" without wordings)."""
+    name, rubric = template_name(plan.rubric), plan.rubric
+    fields = {*plan.items.fields} - set(NEEDED[rubric.kind])
+    out = {}
+    for language, wording in product(plan.languages, plan.wordings or {"": ""}):
+        constants = {"low": f"{rubric.scale[0]:g}", "high": f"{rubric.scale[1]:g}"}
+        code = shipped(language.template)
+        if rubric.templates is not None:
+            text, reminder, criteria, where = _own(plan, language, name)
+        elif code is None:
+            raise CollectError(
+                f"No prompts for {shown(language.template)} ship with polyjudge (there are {', '.join(SHIPPED)}). Write "
+                "a folder of templates and name it with rubric.templates, or take those of another language: "
+                f"{{name: {shown(language.name)}, template: en}}."
+            )
+        else:
+            text, reminder = layout(rubric, phrases(code))
+            criteria, where = "\n".join(f"- {c}" for c in phrases(code)["criteria"]), f"the prompts of {code}"
+        constants["criteria"] = (plan.wordings or {}).get(wording) or _criteria(rubric, language.name) or criteria
+        check_template(text, rubric, where, fields, own=rubric.templates is not None)
+        out[language.name, wording] = Template(text, constants, _fill(reminder, constants))
+    return out
+
+
+def _fill(text: str, known: Mapping[str, str]) -> str:
+    """All placeholders in one pass, so that nothing inside a field is taken for a placeholder."""
+    return PLACEHOLDER.sub(lambda m: known.get(m[1], m[0]), text)
+
+
+def _criteria(rubric: Rubric, language: str) -> str:
+    def said(text: str | dict[str, str]) -> str:
+        return (text[language] if isinstance(text, dict) else text).strip()
+
+    if isinstance(rubric.criteria, tuple):
+        return "\n".join(f"- {c.name}: {said(c.text)}" for c in rubric.criteria)
+    return said(rubric.criteria) if rubric.criteria else ""
+
+
+def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
+    """The prompt of a rubric in a language, and the reminder of how to answer."""
+    answer = "<answer-{fence}>\n{response}\n</answer-{fence}>"
+    head = f"{say['counts']}\n{{criteria}}\n\n"
+    if rubric.kind == "checklist":
+        one = rubric.calls == "each"
+        word = "requirement" if one else "requirements"
+        form = "<satisfied>\n<unsatisfied>" if one else "1: <satisfied>\n2: <unsatisfied>"
+        first, last = (say["check"], say["verdict"]) if one else (say["check_all"], say["verdict_all"])
+        answer += f"\n\n<{word}-{{fence}}>\n{{{word}}}\n</{word}-{{fence}}>"
+        head = ""
+    else:
+        kind = "compare" if rubric.kind == "compare" else "rate_each" if rubric.names else "rate"
+        more = {"after": say["reason"], "first": say["think"], "none": ""}[rubric.reason]
+        first, form, last = say[kind], _skeleton(rubric, say), f"{say['json']} {more}".strip()
+    if rubric.kind == "compare":
+        answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
+    request = "<request-{fence}>\n{prompt}\n</request-{fence}>"
+    text = f"{first}\n\n{head}{say['material']}\n\n{request}\n\n{answer}\n\n{last}\n{form}\n"
+    each = rubric.kind == "checklist" and rubric.calls == "each"  # two tags are shown of which one is meant
+    return text, f"{say['again']}\n{last}\n{form}" if each else f"{say['again']}\n{form}"
+
+
+def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
+    """The form of the answer: {"score": <whole number from 1 to 5>, "reason": "<why>"}."""
+    number = f"<{say['number' if rubric.step == 1 else 'any']}"
+    if rubric.step not in (1, None):
+        low, step = rubric.scale[0], rubric.step or 1
+        number += f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
+    number += ">"
+    if rubric.kind == "compare":
+        verdict = f'"winner": "<{say["winner"]}>"'
+    elif rubric.names:
+        verdict = '"scores": {' + ", ".join(f'"{name}": {number}' for name in rubric.names) + "}"
+    else:
+        verdict = f'"score": {number}'
+    why = f'"reason": "<{say["why"]}>"'
+    parts = {"after": (verdict, why), "first": (why, verdict), "none": (verdict,)}[rubric.reason]
+    return "{" + ", ".join(parts) + "}"
+
+
+def check_template(text: str, rubric: Rubric, where: str, fields: set[str], own: bool = False) -> None:
+    """Raise unless every placeholder and tag of the kind is in the text, and no unknown placeholder."""
+    placeholders, tags = TEMPLATES[template_name(rubric)]
+    needed = [p for p in placeholders if p not in _OPTIONAL] if own else [*placeholders, *tags]
+    needed = ['"scores"' if t == '"score"' and rubric.names else t for t in needed]
+    if lost := [p for p in needed if p not in text]:
+        raise CollectError(
+            f"{shown(where, 200)} has lost {names(lost)}: placeholders stay as they are in every language."
+        )
+    known = {p[1:-1] for p in placeholders} | fields
+    if unknown := sorted(set(PLACEHOLDER.findall(text)) - known):
+        raise CollectError(
+            f"{shown(where, 200)} has unknown placeholders: {names(unknown)}. Known: {', '.join(sorted(known))}; name "
+            "more item columns in items.fields."
+        )
+
+
+def render(plan: Plan, template: Template, call: Call) -> str:
+    """The prompt of one call."""
+    texts, lines = call.item.fields[call.language], call.item.requirements.get(call.language, ())
+    fields = {k: v for k, v in texts.items() if k not in ("chosen", "rejected")}
+    if plan.rubric.kind == "pair":
+        fields["response"] = texts[call.part]
+    elif plan.rubric.kind == "compare":
+        sides = ("chosen", "rejected") if call.part == "AB" else ("rejected", "chosen")
+        fields |= {"first": texts[sides[0]], "second": texts[sides[1]]}
+    elif plan.rubric.kind == "checklist":
+        fields["requirement"] = next((r.text for r in lines if r.id == call.part), "")
+        fields["requirements"] = "\n".join(f"{i}. {r.text}" for i, r in enumerate(lines, 1))
+        fields["count"] = str(len(lines))
+    return _fill(
+        template.text, {**template.constants, **fields, "fence": _fence([*texts.values(), *(r.text for r in lines)])}
+    )
+
+
+def _fence(texts: list[str]) -> str:
+    """A hash over the texts. The author of a judged text cannot write it into the text, for the text would then have
+    another hash; so no text can close its own fence. The same item has the same prompt at every judge."""
+    mark = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass"))
+    while any(mark.hexdigest()[:8] in text for text in texts):
+        mark.update(b"again")
+    return mark.hexdigest()[:8]
+
+
+def _own(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]:
+    """Template, reminder and criteria of the user's folder, and where the template is."""
+    folder = plan.resolve(plan.rubric.templates or "") / language.template
+    code = shipped(language.template) or "en"
+
+    def read(file: str) -> str:
+        try:
+            return read_text(folder / file, 1 << 20).strip() + "\n"
+        except PanelError as error:
+            raise CollectError(f"rubric.templates: {error}") from None
+
+    text = read(f"{name}.txt")
+    criteria = read("criteria.txt").strip() if (folder / "criteria.txt").is_file() else ""
+    criteria = criteria or "\n".join(f"- {c}" for c in phrases(code)["criteria"])
+    reminder = read("reminder.txt") if (folder / "reminder.txt").is_file() else layout(plan.rubric, phrases(code))[1]
+    return text, reminder, criteria, f"{folder}/{name}.txt"

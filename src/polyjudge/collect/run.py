@@ -1,0 +1,548 @@
+"""Run the judges of a plan and keep every answer: Inspect asks, a folder holds what came back (METHODS 15).
+
+A run folder holds `polyjudge-run.json` (what was asked, by hashes), `logs/` (Inspect's logs, one for each judge: the
+truth), and, written anew after every sitting, the tables of `tables.py`. `audit RUN` reads scores.csv and texts.csv.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.base.errors import CollectError, UsageError
+from polyjudge.base.files import read_json, write_text
+from polyjudge.base.text import count, names, redact, tell
+from polyjudge.base.text import name as shown
+from polyjudge.collect import tables
+from polyjudge.collect.cost import dollars, expected_output, tokens, worst
+from polyjudge.collect.items import fingerprint
+from polyjudge.collect.plan import Judge, Plan, hide_keys, load_plan
+from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from polyjudge.collect.prompts import Call
+
+MANIFEST = "polyjudge-run.json"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
+COLUMNS = ("judge", "model", "calls", "scored", "input_tokens", "output_tokens", "cost")
+OTHER = "Answers to two plans do not make a panel: use a new folder (-o)"
+Asked = Sequence[tuple["Call", str]]
+"""Calls with their prompts."""
+
+
+@dataclass(frozen=True)
+class Collection(Result):
+    """What was collected.
+
+    kind : "run", "dry run" (counts and costs are estimates) or "check" (one call per judge and language)
+    judges : judge, model, calls, scored, input_tokens, output_tokens, cost (dollars)
+    cells : judge, language, calls, scored, refused, unreadable, failed, not asked
+    prompts : of a dry run, the first prompt in each language
+    """
+
+    name: str
+    kind: str
+    calls: int
+    scored: int
+    cost: float | None
+    judges: pd.DataFrame
+    cells: pd.DataFrame
+    findings: tuple[Finding, ...]
+    folder: str = ""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every call gave a score."""
+        return self.scored == self.calls
+
+    def report(self) -> Report:
+        """The answer as it is shown."""
+        hidden = () if self.kind != "dry run" else ("scored", *KINDS[2:])
+        board = {c: "name" if c in ("judge", "model") else "number" if c == "cost" else "count" for c in COLUMNS}
+        cells = {"judge": "name", "language": "name", **dict.fromkeys(KINDS, "count")}
+        titles = {"cost": "dollars"}
+        by_cell = Table(
+            "cells", "By judge and language", self.cells, {k: v for k, v in cells.items() if k not in hidden}
+        )
+        sections = [Section("cells", by_cell.title, tables=(by_cell,))]
+        sections += [Section("prompt", f"First prompt in {shown(x)}", (text,)) for x, text in self.prompts.items()]
+        step = Step(f"polyjudge audit {self.folder}", "audit the scores")
+        return Report(
+            "collect",
+            f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}",
+            findings=self.findings,
+            board=Table("judges", "Judges", self.judges, {k: v for k, v in board.items() if k not in hidden}, titles),
+            next=(step,) if self.kind == "run" and self.scored else (),
+            sections=tuple(sections),
+        )
+
+
+def collect(
+    plan: Path,
+    *,
+    output: Path | None = None,
+    dry_run: bool = False,
+    check: bool = False,
+    max_cost: float | None = None,
+) -> Collection:
+    """Run the judges of a plan and keep every answer.
+
+    The same command continues a run that was stopped, also by kill -9: what was answered is not asked again. Calls are
+    made by Inspect, and the logs in RUN/logs open in `inspect view`.
+
+    plan : YAML or JSON: languages, items, rubric and judges (docs/collect.md)
+    output : folder of the run, created or resumed
+    dry_run : count calls, tokens and dollars, and show the prompts; nobody is asked
+    check : one call per judge and language; nothing is kept
+    max_cost : stop before the run has cost more than so many dollars; every judge needs a price and max_tokens
+
+    Examples:
+        polyjudge collect plan.yaml --dry-run
+        polyjudge collect plan.yaml --check
+        polyjudge collect plan.yaml -o run/ --max-cost 20
+        polyjudge audit run/
+    """
+    if output is None and not (dry_run or check):
+        raise UsageError("Say where the run is kept: -o run/ (output=), or --dry-run to see what the plan would do.")
+    if max_cost is not None and not 0 < max_cost < 1e9:
+        raise UsageError(f"--max-cost is a number of dollars above 0, not {max_cost:g}.")
+    read = load_plan(plan)
+    for judge in read.judges if max_cost is not None else ():
+        if judge.price is None or "max_tokens" not in judge.settings:
+            raise UsageError(
+                f"--max-cost needs price and settings.max_tokens of every judge; {shown(judge.name)} lacks one."
+            )
+    try:
+        from polyjudge.collect.task import ready, reminders_of
+    except ImportError as error:
+        raise CollectError(f"Collecting needs the collect extra: pip install 'polyjudge[collect]' ({error}).") from None
+    asked, templates, dropped = ready(read)
+    said = []
+    if dropped:
+        gone = f"{count(len(dropped), 'item')} left out, not whole in all languages: {names(t for t, _ in dropped)}."
+        said.append(Finding("notice", "dropped", gone))
+    if dry_run:
+        return _preview(read, asked, said)
+    with tempfile.TemporaryDirectory(prefix="polyjudge-") as away, _disk(output):
+        folder = output if output is not None and not check else Path(away)
+        if check:
+            asked = list({call.language: (call, prompt) for call, prompt in reversed(asked)}.values())[::-1]
+        with _locked(folder):
+            run = _Run(read, folder, asked, reminders_of(templates), "check" if check else "run")
+            run.compare_with_before()
+            return run.go(max_cost, said)
+
+
+class _Run:
+    """One sitting in a run folder."""
+
+    def __init__(self, plan: Plan, folder: Path, asked: Asked, reminders: Mapping[str, str], kind: str) -> None:
+        from polyjudge.collect.task import Guard
+
+        self.plan, self.folder, self.asked, self.reminders, self.kind = plan, folder, asked, reminders, kind
+        self.logs = folder / "logs"
+        self.progress = _Progress(len(asked) * len(plan.judges))
+        self.guards = {j.name: Guard(self.progress.tick, careful=not j.batch) for j in plan.judges}
+        self.prompts = {call.id: prompt for call, prompt in asked}
+        self.found: dict[str, dict[str, Any]] = {}
+
+    # --- the change guard ---
+
+    def compare_with_before(self) -> None:
+        """Refuse a plan whose texts or settings are not those that were judged; accept more of them."""
+        path = self.folder / MANIFEST
+        now = {id_: fingerprint(prompt) for id_, prompt in self.prompts.items()}
+        rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step", "calls", "reask"})
+        judges = {j.name: j.identity for j in self.plan.judges}
+        if path.exists():
+            try:
+                before = read_json(path)
+                parts = before["prompts"], before["judges"], before["rubric"]
+                if before["format"] != "polyjudge-run" or not all(isinstance(x, dict) for x in parts):
+                    raise KeyError
+            except (ValueError, KeyError, TypeError):
+                text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
+                raise CollectError(f"{text} Put it back, or use a new folder (-o).") from None
+            self.read_logs()
+            self._refuse_changes(before, now, rubric, judges)
+            now, judges = {**before["prompts"], **now}, {**before["judges"], **judges}
+        elif any(p.name != ".lock" for p in self.folder.iterdir()):
+            raise CollectError(f"{shown(self.folder, 200)} holds other files, and no run. Use a new folder (-o).")
+        by = "wording" if self.plan.wordings else "language"
+        made = {"format": "polyjudge-run", "version": 1, "name": self.plan.name, "by": by, "rubric": rubric}
+        write_text(path, json.dumps({**made, "judges": judges, "prompts": now}, ensure_ascii=False, indent=0) + "\n")
+
+    def _refuse_changes(self, before: Any, now: dict[str, str], rubric: dict[str, Any], judges: dict[str, Any]) -> None:
+        if changed := [k for k in rubric if rubric[k] != before["rubric"].get(k)]:
+            raise CollectError(f"This run was begun with another rubric: {names(changed)} changed. {OTHER}.")
+        for judge, identity in judges.items():
+            old = before["judges"].get(judge, identity)
+            changed = [k for k in identity if identity[k] != old.get(k)]
+            if changed and any(s.scores for s in self.found.get(judge, {}).values()):
+                text = f"Judge {shown(judge)} had another {names(changed)} when this run began"
+                raise CollectError(f"{text}. {OTHER}, or give the changed judge a new name.")
+        if moved := [x for x in now if before["prompts"].get(x, now[x]) != now[x]]:
+            text = f"{count(len(moved), 'prompt')} changed since this run began, first {shown(moved[0])}"
+            raise CollectError(f"{text}: the item, the criteria, the scale or the template has another text. {OTHER}.")
+        if gone := [x for x in before["prompts"] if x not in now]:
+            text = f"The plan lacks {count(len(gone), 'call')} of this run, first {shown(gone[0])}"
+            raise CollectError(f"{text}. A run may grow, not shrink: put them back, or use a new folder (-o).")
+
+    # --- asking ---
+
+    def go(self, max_cost: float | None, said: list[Finding]) -> Collection:
+        """Ask for all that is missing, then write down what there is."""
+        stopped: BaseException | None = None
+        try:
+            with _terminable(), self.progress:
+                self.read_logs()
+                said = [*said, *(self.in_slices(max_cost) if max_cost is not None else self.ask(self.asked))]
+        except (KeyboardInterrupt, SystemExit) as error:
+            stopped = error
+        self.read_logs()
+        frame = tables.answers(self.plan, self.asked, self.found)
+        made = self.result(frame, said)
+        if self.kind == "run":
+            tables.write(self.plan, self.folder, frame)
+        if stopped is not None:
+            tell(f"stopped with {made.scored:,} of {made.calls:,} scores. The same command continues.")
+            raise stopped from None
+        return made
+
+    def ask(self, asked: Asked) -> tuple[()]:
+        """One sitting of Inspect over all judges that lack one of these answers."""
+        from polyjudge.collect.task import judge_task, model_of
+
+        with _quiet(), _inspect_errors():
+            from inspect_ai import eval_set
+
+            waiting = [j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead]
+            jobs = [judge_task(self.plan, j, model_of(j), asked, self.reminders, self.guards[j.name]) for j in waiting]
+            if jobs:
+                self.logs.mkdir(parents=True, exist_ok=True)
+                eval_set(
+                    jobs,
+                    log_dir=str(self.logs),
+                    log_dir_allow_dirty=True,  # logs of judges that have left the plan
+                    retry_attempts=1,
+                    retry_immediate=False,
+                    continue_on_fail=True,
+                    retry_on_error=3,
+                    max_tasks=len(jobs),
+                    display="none",
+                    log_level="critical",
+                    ctl_server=False,
+                    score_display=False,
+                )
+        return ()
+
+    def missing(self, judge: Judge, asked: Asked) -> list[str]:
+        """Ids of the calls that the judge has not answered."""
+        done = self.found.get(judge.name, {})
+        return [call.id for call, _ in asked if call.id not in done or not done[call.id].scores]
+
+    def in_slices(self, max_cost: float) -> list[Finding]:
+        """Ask in slices of whole tasks whose worst case still fits into what is left of the money."""
+        by_task: dict[str, list[tuple[Call, str]]] = defaultdict(list)
+        for call, prompt in self.asked:
+            by_task[call.item.task].append((call, prompt))
+        seen = {x for found in self.found.values() for x in found}
+        begun = max(
+            (i for i, calls in enumerate(by_task.values(), 1) if any(c.id in seen for c, _ in calls)), default=0
+        )
+        upto = -1
+        while upto < len(by_task):
+            spent = sum(self.spent(j)[2] or 0.0 for j in self.plan.judges)
+            fits, most = 0, 0.0
+            for i, calls in enumerate(by_task.values(), 1):
+                for judge in (j for j in self.plan.judges if not self.guards[j.name].dead):
+                    ids = self.missing(judge, calls)
+                    most += sum(worst(judge, self.prompts[x], self.plan.rubric.reask) for x in ids)
+                if most > max_cost - spent:
+                    break
+                fits = i
+            if fits <= upto or fits < begun:  # Inspect drops what a later slice lacks: a slice never shrinks
+                text = (
+                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than"
+                )
+                text += (
+                    " is left. Raise --max-cost to continue. Failed calls that a service charges for are not counted."
+                )
+                return [Finding("notice", "limit", text)]
+            self.ask([x for calls in list(by_task.values())[:fits] for x in calls])
+            self.read_logs()
+            upto = fits
+        return []
+
+    # --- what came back ---
+
+    def read_logs(self) -> None:
+        """By judge and id of the sample, what the newest log that holds an answer says of it."""
+        from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries
+
+        self.found = {judge: {} for judge in self.guards}
+        logs = list_eval_logs(str(self.logs)) if self.logs.is_dir() else []
+        for info in sorted(logs, key=lambda x: x.mtime or 0):
+            with suppress(ValueError, KeyError, OSError, EOFError):  # half a log of a run that was killed
+                known = self.found.get(read_eval_log(info, header_only=True).eval.task)
+                for sample in read_eval_log_sample_summaries(info) if known is not None else ():
+                    if known is not None and (sample.scores or str(sample.id) not in known):
+                        known[str(sample.id)] = sample
+        self.progress.done = sum(bool(s.scores) for found in self.found.values() for s in found.values())
+
+    def spent(self, judge: Judge) -> tuple[int, int, float | None]:
+        """Tokens in and out, and dollars. What a service does not count is put at its worst."""
+        used_in = used_out = 0
+        uncounted = 0.0
+        for id_, sample in self.found[judge.name].items():
+            usages = list(sample.model_usage.values())
+            used_in += sum(u.input_tokens + (u.input_tokens_cache_read or 0) for u in usages)
+            used_in += sum(u.input_tokens_cache_write or 0 for u in usages)
+            used_out += sum(u.output_tokens for u in usages)
+            if sample.scores and not any(u.output_tokens for u in usages):
+                uncounted += worst(judge, self.prompts.get(id_, ""), 0)
+        cost = dollars(judge, used_in, used_out)
+        return used_in, used_out, None if cost is None else cost + uncounted
+
+    def result(self, frame: pd.DataFrame, said: list[Finding]) -> Collection:
+        """Counts by judge and by cell, and what there is to say."""
+        import pandas as pd
+
+        at = frame.assign(language=frame["wording"].where(frame["wording"] != "", frame["language"]), calls="calls")
+        by = [at["judge"], at["language"]]
+        cells = pd.crosstab(by, at["what"]).assign(calls=at.groupby(["judge", "language"]).size())
+        cells = cells.reindex(columns=list(KINDS), fill_value=0)
+        order = at[["judge", "language"]].drop_duplicates()
+        cells = cells.loc[list(order.itertuples(index=False, name=None))].reset_index().rename_axis(columns=None)
+        total = cells.groupby("judge")[list(KINDS)].sum()
+        rows = [(j.name, j.model, *total.loc[j.name, ["calls", "scored"]], *self.spent(j)) for j in self.plan.judges]
+        board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
+        said = [*self.gaps(frame, cells), *said]
+        cost = None if board["cost"].isna().all() else float(board["cost"].sum())
+        calls, scored = int(board["calls"].sum()), int(board["scored"].sum())
+        return Collection(
+            self.plan.name, self.kind, calls, scored, cost, board, cells, tuple(said), str(self.folder)
+        )  # fmt: skip
+
+    def gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
+        """What is missing: how much, why, and where."""
+        lost = {k: int(cells[k].sum()) for k in KINDS[2:] if cells[k].sum()}
+        total = count(len(frame), "call")
+        if not lost:
+            yield Finding("info", "complete", f"All {total} gave a score.")
+            return
+        again = (
+            " The same command asks again for what failed or was not asked."
+            if {"failed", "not asked"} & set(lost)
+            else ""
+        )
+        said = f"{sum(lost.values()):,} of {total} gave no score: {', '.join(f'{n:,} {k}' for k, n in lost.items())}."
+        gone = cells.assign(missing=cells["calls"] - cells["scored"]).query("missing > 0")
+        gone = gone.sort_values("missing", ascending=False, kind="stable")
+        most = [
+            f"{shown(r.judge)} in {shown(r.language)} {r.missing:,} of {r.calls:,}" for r in gone.head(6).itertuples()
+        ]
+        where = ", ".join(most) + (f" and {len(gone) - 6} more" if len(gone) > 6 else "")
+        yield Finding("serious", "gaps", f"{said} Missing: {where}.{again if self.kind == 'run' else ''}")
+        for judge, guard in self.guards.items():
+            if guard.dead:
+                why = shown(hide_keys(redact(guard.why)), 300)
+                text = f"{shown(judge)} was stopped after {count(guard.failed, 'failed call')} in a row: {why}"
+                yield Finding("serious", "stopped", text, where={"judge": judge})
+            whys = Counter(
+                frame.loc[(frame["judge"] == judge) & frame["what"].isin(["failed", "unreadable"]), "missing"]
+            )
+            if whys and not guard.dead:
+                why, times = whys.most_common(1)[0]
+                text = f"{shown(judge)}, most often ({times:,} times): {shown(why, 300)}."
+                yield Finding("warning", "why", text, where={"judge": judge})
+
+
+def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
+    """What a plan would take: calls, tokens with the system message, dollars."""
+    import pandas as pd
+
+    rows = []
+    for judge in plan.judges:
+        system = tokens(str(judge.settings.get("system_message", "")), "en", judge.model)
+        size = sum(tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked)
+        out = len(asked) * expected_output(judge, plan.rubric)
+        rows.append((judge.name, judge.model, len(asked), 0, round(size), round(out), dollars(judge, size, out)))
+    board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
+    first = {call.wording or call.language: prompt for call, prompt in reversed(asked)}
+    at = Counter(call.wording or call.language for call, _ in asked)
+    cells = pd.DataFrame(
+        [(j.name, x, n) for j in plan.judges for x, n in at.items()], columns=["judge", "language", "calls"]
+    )
+    total = len(asked) * len(plan.judges)
+    items = len({(c.item.task, c.item.system) for c, _ in asked if not c.item.version})
+    unpriced = [j.name for j in plan.judges if j.price is None]
+    cost = None if unpriced else float(board["cost"].sum())
+    parts = [
+        count(items, "item"),
+        count(len(at), "wording" if plan.wordings else "language"),
+        count(len(plan.judges), "judge"),
+    ]
+    text = f"{' x '.join(parts)}: {count(total, 'call')}{'' if cost is None else f', about ${cost:,.2f}'}. Nobody was asked."
+    guess = "Tokens are estimated from the text, give or take a third; those of the output are a guess."
+    no_price = (
+        f" No total cost is shown: {names(unpriced)} {'has' if len(unpriced) == 1 else 'have'} no price."
+        if unpriced
+        else ""
+    )
+    said = [Finding("info", "plan", text), Finding("info", "estimate", guess + no_price), *said]
+    return Collection(
+        plan.name, "dry run", total, 0, cost, board, cells, tuple(said), prompts=dict(reversed(first.items()))
+    )
+
+
+# --- around a run ---
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: Inspect closes its logs, and no traceback is shown."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def stop(*_: object) -> None:
+        came.append(1)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if came:
+            raise SystemExit(143) from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _disk(folder: Path | None) -> Iterator[None]:
+    """A full disk is called a full disk."""
+    try:
+        yield
+    except Exception as error:
+        at: BaseException | None = error
+        while at is not None:
+            said = str(at)
+            if getattr(at, "errno", None) in FULL or re.search(
+                "No space left|quota exceeded|File too large|disk is full", said
+            ):
+                place = f"{shown(folder, 200)} or Inspect's data folder" if folder else "the temporary folder"
+                text = f"The disk is full, or a quota is reached ({place})."
+                raise CollectError(
+                    f"{text} Make room: the same command continues, and what was kept is not asked again."
+                ) from None
+            at = at.__cause__ or at.__context__
+        raise
+
+
+@contextmanager
+def _inspect_errors() -> Iterator[None]:
+    """What Inspect says of a model that it cannot set up, as an error of ours."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, CollectError) or type(error).__name__ not in (
+            "PrerequisiteError",
+            "ValueError",
+            "TypeError",
+        ):
+            raise
+        said = re.sub(r"\[/?[a-z]+\]", "", " ".join(str(getattr(error, "message", error)).split())).removeprefix(
+            "ERROR: "
+        )
+        raise CollectError(f"A judge cannot be asked: {shown(hide_keys(redact(said)), 400)}") from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Inspect says what it did on standard output, which is ours."""
+    import rich
+
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """The folder, for one process at a time (not on Windows)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    except OSError as error:
+        if error.errno in FULL:
+            raise
+        raise CollectError(
+            f"Cannot write into {shown(folder, 200)}: {error.strerror}. Name another folder (-o)."
+        ) from None
+    try:
+        with suppress(ImportError):
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        text = f"Another process is collecting into {shown(folder, 200)}"
+        raise CollectError(f"{text}. Wait for it, or use another folder (-o).") from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+class _Progress:
+    """A line on standard error: how many answers there are, and how many attempts failed."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done, self.failed, self.last = total, 0, 0, time.monotonic()
+        self.watched, self.said = sys.stderr.isatty(), False
+
+    def tick(self, ok: bool) -> None:
+        """A call ended."""
+        self.done, self.failed = self.done + ok, self.failed + (not ok)
+        if time.monotonic() - self.last > (0.5 if self.watched else 60):
+            self.last, self.said = time.monotonic(), True
+            failed = f", {count(self.failed, 'failed attempt')}" if self.failed else ""
+            line = f"polyjudge: {self.done:,} of {self.total:,} answers{failed}"
+            with suppress(OSError, ValueError):
+                print(
+                    f"\r\x1b[K{line}" if self.watched else line,
+                    end="" if self.watched else "\n",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError, ValueError):
+            print("\r\x1b[K" if self.said and self.watched else "", end="", file=sys.stderr, flush=True)

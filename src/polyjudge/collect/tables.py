@@ -1,0 +1,139 @@
+"""The tables of a run: what came back, one row a call, and the files that other programs read.
+
+scores.csv      task, system, language (or wording), judge, replicate, criterion, score, reason, missing (why there is
+                no score), and the columns that the plan keeps. The score of a pair is chosen less rejected, of a
+                comparison the percent for the chosen answer over both orders, of a checklist the percent satisfied
+texts.csv       the judged texts by task, system and language
+verdicts.csv    requirements of checklists: satisfied, and with_prerequisites (those it needs are satisfied too)
+orders.csv      comparisons: which answer was shown first, and won (1: the first one, 0.5 tie, 0)
+probes.csv      versions of probes, as scores.csv, with version and share
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.base.files import atomic_path
+from polyjudge.base.text import redact
+from polyjudge.collect.plan import Plan, hide_keys
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from polyjudge.collect.prompts import Call
+
+AT = ["task", "system", "version", "language", "wording", "judge", "replicate"]
+
+
+def answers(plan: Plan, asked: Iterable[tuple[Call, str]], found: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """One row for each judge and call: where it stands, its score, its reason, and what became of it."""
+    import pandas as pd
+
+    rows = []
+    for judge in plan.judges:
+        samples = found.get(judge.name, {})
+        for call, _ in asked:
+            sample, item = samples.get(call.id), call.item
+            score = reason = detail = None
+            if sample is None:
+                what = why = "not asked"
+            elif not sample.scores:
+                what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"
+            else:
+                verdict = sample.scores["verdict"]
+                how, detail = (verdict.metadata or {}).get("how", ""), (verdict.metadata or {}).get("detail")
+                reason = hide_keys(verdict.explanation or "")[:1000]
+                score = float(verdict.value) if verdict.value == verdict.value else None
+                what = "scored" if score is not None else "refused" if how == "refused" else "unreadable"
+                why = how if score is None else ""
+            at = (item.task, item.system, item.version, call.language, call.wording, judge.name, call.replicate)
+            rows.append((*at, call.part, score, reason, why, what, detail, item))
+    columns = [*AT, "part", "score", "reason", "missing", "what", "detail", "item"]
+    return pd.DataFrame(rows, columns=columns).astype({"score": float})
+
+
+def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
+    """All tables of a run, each whole or not at all."""
+    kind = plan.rubric.kind
+    value = frame["score"].copy()
+    if kind == "pair":
+        value *= frame["part"].map({"chosen": 2.0, "rejected": -2.0})
+    if kind == "compare":
+        value = value.where(frame["part"] == "AB", 100 - value)
+    groups = frame.assign(value=value).groupby(AT, sort=False)
+    whole = groups["value"].count() == groups.size()
+    scores = groups.agg(
+        score=("value", "mean"), reason=("reason", "first"), missing=("missing", "max"), item=("item", "first")
+    )
+    scores["score"] = scores["score"].where(whole)
+    if kind == "pair":
+        scores = scores.join(frame.set_index([*AT, "part"])["score"].unstack("part"))
+    scores = scores.reset_index()
+    if kind == "checklist":
+        verdicts = _verdicts(frame)
+        met = verdicts.groupby(AT, sort=False)["with_prerequisites"].agg(
+            lambda x: 100 * x.mean() if x.notna().all() else None
+        )
+        scores = scores.drop(columns="reason").join(met, on=AT)
+        _csv(plan, folder / "verdicts.csv", verdicts)
+    if kind == "compare":
+        other = {"AB": ("chosen", "rejected"), "BA": ("rejected", "chosen")}
+        orders = frame[[*AT, "part", "reason", "item"]].assign(won=frame["score"] / 100)
+        orders[["first", "second"]] = [other[part] for part in frame["part"]]
+        _csv(plan, folder / "orders.csv", orders.drop(columns="part"))
+    if plan.rubric.names:
+        count = len(plan.rubric.names)
+        detail = [d or [None] * count for d in frame["detail"]]
+        scores = scores.assign(criterion=[list(plan.rubric.names)] * len(scores), score=detail).explode(
+            ["criterion", "score"]
+        )
+    for column in plan.items.keep:
+        scores[column] = [item.keep[column] for item in scores["item"]]
+    probes = scores["version"] != ""
+    if probes.any():
+        share = [item.share for item in scores["item"][probes]]
+        _csv(plan, folder / "probes.csv", scores[probes].assign(share=share), version=True)
+    _csv(plan, folder / "scores.csv", scores[~probes])
+    texts = frame[(frame["version"] == "") & (frame["wording"] == frame["wording"].iloc[0])].drop_duplicates(
+        ["task", "system", "language"]
+    )
+    fields = [item.fields[language] for item, language in zip(texts["item"], texts["language"], strict=True)]
+    held = texts[["task", "system", "language"]].reset_index(drop=True)
+    _csv(plan, folder / "texts.csv", held.join(type(frame)(fields)))
+
+
+def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Each requirement with its verdict (1, 0 or nothing), and whether it counts with its prerequisites."""
+    import pandas as pd
+
+    rows = []
+    for at, group in frame.groupby(AT, sort=False):
+        lines = group["item"].iloc[0].requirements[at[AT.index("language")]]
+        if group["part"].iloc[0]:
+            got = dict(zip(group["part"], (None if s != s else s / 100 for s in group["score"]), strict=True))
+            why = dict(zip(group["part"], group["reason"], strict=True))
+        else:
+            got = dict(zip((r.id for r in lines), group["detail"].iloc[0] or [None] * len(lines), strict=True))
+            why = {}
+        needs = {r.id: r.needs for r in lines}
+
+        def met(id_: str, seen: tuple[str, ...] = (), got: Any = got, needs: Any = needs) -> float | None:
+            parts = [got[id_], *(met(x, (*seen, id_), got, needs) for x in needs[id_] if x not in seen)]
+            return 0.0 if 0 in parts else None if None in parts else 1.0
+
+        rows += [
+            (*at, r.id, r.type, " ".join(r.needs), got[r.id], met(r.id), why.get(r.id), group["item"].iloc[0]) for r in lines
+        ]  # fmt: skip
+    columns = [*AT, "requirement", "type", "prerequisites", "satisfied", "with_prerequisites", "reason", "item"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _csv(plan: Plan, path: Path, frame: pd.DataFrame, version: bool = False) -> None:
+    """A table without the columns that the plan has no use for. Texts stay as they are: other programs read them."""
+    unused = ["item", *([] if plan.items.system else ["system"]), *([] if version else ["version"])]
+    unused += [] if plan.replicates > 1 else ["replicate"]
+    unused += ["language"] if plan.wordings and path.name != "texts.csv" else ["wording"]
+    with atomic_path(path) as part:
+        frame.drop(columns=unused, errors="ignore").to_csv(part, index=False, float_format="%.10g")

@@ -1,0 +1,333 @@
+"""The collection as an ordinary Inspect task, and a scorer for other people's evals; both are called polyjudge/judge.
+
+    inspect eval polyjudge/judge -T plan=plan.yaml --model openai/gpt-4o-mini      one judge of a plan, under Inspect
+    scorer=[judge(model="openai/gpt-4o"), judge(model="google/gemini-2.5-pro")]     in an eval of your own
+
+What a log of ours holds (`polyjudge collect` writes one for each judge into RUN/logs): the task is named after the
+judge, and the metadata of a sample has
+
+    task, language, judge                  always
+    system                                 where answers of several systems are judged
+    wording, replicate, version            where the plan has them (replicate from 1; version: of a probe)
+    criterion                              the id of a requirement of a checklist
+    part                                   chosen or rejected, of a pair that is rated one by one
+    order                                  AB: the chosen answer was shown first, BA: second; the score is 100 when the
+                                           first one shown is called better, 50 for a tie
+
+The score is named `verdict`: its value (NaN: none), its explanation (the judge's reason), and in its metadata `how`
+(strict, lenient, or why there is no score) and `detail` (each criterion or requirement). RUN/scores.csv holds the same,
+put together; it is what `audit RUN` reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import EarlyStop
+
+from polyjudge.base.errors import CollectError
+from polyjudge.base.text import name as shown
+from polyjudge.collect.items import load_items
+from polyjudge.collect.languages import phrases, shipped
+from polyjudge.collect.parse import REFUSED, Parsed, parse
+from polyjudge.collect.plan import Judge, Plan, Rubric, load_plan
+from polyjudge.collect.prompts import Call, Template, calls_of, layout, load_templates, render
+
+FIRST = 8
+"""Calls that go ahead until one is answered, and after which a judge that answers none is stopped."""
+LATER = 40
+"""Failed calls in a row after which a judge is stopped that did answer before."""
+
+
+class Guard:
+    """Stops a judge that fails everything: an early-stopping manager of Inspect's. The samples it holds back are not
+    in the log, so the next sitting asks for them."""
+
+    def __init__(self, tick: Callable[[bool], None] = lambda ok: None, careful: bool = True) -> None:
+        self.tick, self.alive, self.failed, self.going = tick, not careful, 0, 0
+        self.why, self.dead = "", False
+        self.seen: set[str | int] = set()
+        self.event: anyio.Event | None = None
+
+    async def start_task(self, task: Any, samples: list[Sample], epochs: int) -> str:
+        """Inspect is about to begin."""
+        self.event = anyio.Event()
+        return "polyjudge"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        """Let a call go, hold it until another was answered, or drop it."""
+        if self.event is not None and not self.alive and not self.dead:
+            self.going += 1
+            if self.going > FIRST:
+                await self.event.wait()
+        if self.dead and id not in self.seen:  # one that was asked before ends as an error: the log is not complete
+            return EarlyStop(id=id, epoch=epoch, reason="the judge was stopped")
+        self.seen.add(id)
+        return None
+
+    async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
+        """A sample has its score."""
+        self.tick(True)
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Inspect is done."""
+        return {"stopped": self.dead, "failed": self.failed}
+
+    def answered(self) -> None:
+        """A call was answered."""
+        self.alive, self.failed = True, 0
+        if self.event is not None:
+            self.event.set()
+
+    def fail(self, error: Exception) -> None:
+        """A call failed, after the retries of its request."""
+        self.failed, self.why = self.failed + 1, f"{type(error).__name__}: {error}"
+        self.tick(False)
+        if self.failed >= (LATER if self.alive else FIRST):
+            self.dead = True
+            if self.event is not None:
+                self.event.set()
+
+
+def judge_task(
+    plan: Plan,
+    judge: Judge,
+    model: Model | None,
+    asked: Iterable[tuple[Call, str]],
+    reminders: Mapping[str, str],
+    guard: Guard,
+) -> Task:
+    """One judge's calls, as Inspect runs them."""
+    samples = [Sample(id=call.id, input=prompt, metadata=about(plan, judge.name, call)) for call, prompt in asked]
+    return Task(
+        dataset=MemoryDataset(samples, name=plan.name),
+        solver=_ask(plan.rubric, reminders, guard),
+        scorer=_verdict(plan.rubric),
+        model=model,
+        name=judge.name,
+        early_stopping=guard,
+    )
+
+
+def about(plan: Plan, judge: str, call: Call) -> dict[str, Any]:
+    """The metadata of a sample."""
+    kind = plan.rubric.kind
+    where = {"pair": "part", "compare": "order", "checklist": "criterion"}.get(kind, "")
+    found = {"task": call.item.task, "language": call.language, "judge": judge, "system": call.item.system}
+    found |= {"wording": call.wording, "version": call.item.version, where: call.part}
+    found |= {"replicate": call.replicate} if plan.replicates > 1 else {}  # type: ignore[dict-item]
+    count = len(call.item.requirements.get(call.language, ())) if kind == "checklist" else 0
+    found |= {"requirements": count} if count else {}  # type: ignore[dict-item]
+    return {k: v for k, v in found.items() if k and v != ""}
+
+
+def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
+    """Ask, and ask again with a reminder of the form where the answer cannot be read."""
+
+    @solver(name="polyjudge/ask")
+    def ask() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            for again in range(rubric.reask + 1):
+                if guard.dead:
+                    raise RuntimeError(f"the judge was stopped: {guard.why}")
+                if again:
+                    text = f"{state.input_text}\n{reminders.get(state.metadata['language'], '')}\n"
+                    state.messages = [ChatMessageUser(content=text)]
+                try:
+                    state = await generate(state)
+                except Exception as error:
+                    guard.fail(error)
+                    raise
+                guard.answered()
+                found = _parsed(state, rubric)
+                if found.score is not None or found.how == REFUSED:
+                    break
+            return state
+
+        return solve
+
+    return ask()
+
+
+def _parsed(state: TaskState, rubric: Rubric) -> Parsed:
+    stop = state.output.stop_reason if state.output.choices else "stop"
+    return parse(state.output.completion, rubric, int(state.metadata.get("requirements", 0)), str(stop))
+
+
+def _verdict(rubric: Rubric) -> Scorer:
+    @scorer(metrics=[mean(), stderr()], name="verdict")
+    def verdict() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            return as_score(_parsed(state, rubric), state.output.completion)
+
+        return score
+
+    return verdict()
+
+
+def as_score(found: Parsed, answer: str, **metadata: Any) -> Score:
+    """What was read, as Inspect keeps it."""
+    metadata |= {"how": found.how} | ({"detail": list(found.detail)} if found.detail else {})
+    why = reason_of(answer)
+    if found.score is None:
+        return Score.unscored(
+            reason="refusal" if found.how == REFUSED else "grader_failed", explanation=why, metadata=metadata
+        )
+    return Score(value=found.score, explanation=why, metadata=metadata)
+
+
+def reason_of(answer: str) -> str:
+    """The reason that a judge gives: what stands under that name, else all it said."""
+    start, end = answer.find("{"), answer.rfind("}")
+    try:
+        found = json.loads(answer[start : end + 1], strict=False)["reason"]
+        return found if isinstance(found, str) else answer
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return answer
+
+
+def model_of(judge: Judge) -> Model:
+    """The model of a judge, with the plan's settings."""
+    from pydantic import ValidationError
+
+    settings = {**judge.settings, "max_retries": judge.retries, "attempt_timeout": judge.timeout}
+    settings |= {"max_connections": judge.concurrency} if judge.concurrency else {}
+    settings |= {"batch": True} if judge.batch else {}
+    known = set(GenerateConfig.model_fields)
+    if unknown := sorted(set(settings) - known):
+        raise CollectError(
+            f"{shown(judge.name)}: Inspect has no setting {shown(', '.join(unknown))}. It has, for example: max_tokens, top_p, seed, reasoning_effort, system_message, extra_body."
+        )
+    try:
+        config = GenerateConfig(**settings)
+        return get_model(judge.model, base_url=judge.base_url, config=config, memoize=False, **judge.model_args)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise CollectError(
+            f"{shown(judge.name)}: the setting {shown(first['loc'])} is wrong: {shown(first['msg'], 200)}."
+        ) from None
+
+
+def ready(plan: Plan) -> tuple[list[tuple[Call, str]], dict[tuple[str, str], Template], list[tuple[str, str]]]:
+    """All calls of a plan with their prompts, its templates, and the items left out."""
+    from polyjudge.collect.damage import make_probes
+
+    items, dropped = load_items(plan)
+    templates = load_templates(plan)
+    items += make_probes(items, plan.probes) if plan.probes else []
+    calls = [
+        (call, render(plan, templates[call.language, call.wording], call))
+        for item in items
+        for call in calls_of(plan, item)
+    ]
+    ids = {call.id for call, _ in calls}
+    if len(ids) != len(calls):
+        twice = next(call.id for i, (call, _) in enumerate(calls) if call.id in {c.id for c, _ in calls[:i]})
+        raise CollectError(
+            f"Two calls have the same name, {shown(twice)}: two items differ in | and ¦ only. Rename one."
+        )
+    return calls, templates, dropped
+
+
+def reminders_of(templates: Mapping[tuple[str, str], Template]) -> dict[str, str]:
+    """Reminder of the form by language."""
+    return {language: template.reminder for (language, _), template in templates.items()}
+
+
+@task(name="judge")
+def judge_plan(plan: str, judge: str = "") -> Task:
+    """The calls of a plan: to one of its judges, or (without `judge`) to the model that Inspect is started with."""
+    read = load_plan(plan)
+    found = next((x for x in read.judges if x.name == judge), None)
+    if judge and found is None:
+        raise CollectError(
+            f"The plan has no judge {shown(judge)}. It has {', '.join(shown(x.name) for x in read.judges)}."
+        )
+    calls, templates, _ = ready(read)
+    own = found or Judge(name=str(get_model()), model="any/model")
+    return judge_task(read, own, model_of(found) if found else None, calls, reminders_of(templates), Guard())
+
+
+@scorer(metrics=[mean(), stderr()], name="judge")
+def judge(
+    model: str | Model | None = None,
+    language: str = "language",
+    criteria: str | None = None,
+    low: float = 1,
+    high: float = 5,
+    name: str | None = None,
+) -> Scorer:
+    """A judge of polyjudge in an eval of your own: it rates the answer with our prompt, in the language of the sample.
+
+    model : of the judge; without it the model of the role `grader`
+    language : key of a sample's metadata that holds its language (en, Thai, swh_Latn)
+    criteria : what counts; without it correct, helpful, clear and harmless
+    low, high : ends of the scale
+    name : of the judge in the score's metadata, beside the language
+    """
+    rubric = Rubric(kind="rating", scale=(low, high))
+
+    async def score(state: TaskState, target: Target) -> Score:
+        grader = get_model(model) if model else get_model(role="grader")
+        spoken = str(state.metadata.get(language, "en"))
+        say: Mapping[str, Any] = phrases(shipped(spoken) or "en")
+        text = layout(rubric, say)[0]
+        fields = {
+            "prompt": state.input_text,
+            "response": state.output.completion,
+            "low": f"{low:g}",
+            "high": f"{high:g}",
+        }
+        fields["criteria"] = criteria or "\n".join(f"- {c}" for c in say["criteria"])
+        output = await grader.generate(fill(text, fields))
+        found = parse(output.completion, rubric, 0, str(output.stop_reason))
+        return as_score(found, output.completion, judge=name or str(grader), language=spoken)
+
+    return score
+
+
+def fill(text: str, fields: dict[str, str]) -> str:
+    """A prompt of our own with the fields in it, behind a mark that their author cannot know."""
+    from polyjudge.collect.prompts import _fence, _fill
+
+    return _fill(text, {**fields, "fence": _fence([fields["prompt"], fields["response"]])})
+
+
+def score_log(log: str | Path, calibrator: Any, out: str | Path, *, name: str = "calibrated") -> int:
+    """A copy of an Inspect log in which each sample has its calibrated score beside the judge's; how many have one.
+
+    log : written by `polyjudge collect`, or with the scorer polyjudge/judge
+    calibrator : fitted, or the path of a saved one; it must know the judges and languages of the log
+    out : the copy; the log itself stays as it is
+    """
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    from polyjudge.base.files import check_apart, check_new
+    from polyjudge.calibrate import load_calibrator
+
+    check_apart({"out": out}, [log])
+    check_new(out)
+    cal = calibrator if hasattr(calibrator, "transform") else load_calibrator(calibrator)
+    found, count = read_eval_log(str(log)), 0
+    for sample in found.samples or []:
+        for key, score in list((sample.scores or {}).items()):
+            where = {**sample.metadata, **(score.metadata or {})}
+            value = score.value
+            if {"judge", "language"} <= set(where) and isinstance(value, (int, float)) and value == value:
+                new = float(cal.transform([value], language=[where["language"]], judge=[where["judge"]])[0])
+                one = name if len(sample.scores or {}) == 1 else f"{name}: {key}"
+                sample.scores = {**(sample.scores or {}), one: Score(value=new, metadata={"judge": where["judge"]})}
+                count += 1
+    if not count:
+        raise CollectError(f"{shown(log, 200)} has no scores whose metadata names a judge and a language.")
+    write_eval_log(found, str(out))
+    return count
