@@ -1,0 +1,246 @@
+"""Which calibrator makes languages agree on the judges, on tasks it has not seen? (METHODS 7, the paper's Table 2)
+
+Tasks are drawn with replacement; each method learns from those drawn and is measured on the others: the mean Kendall's
+tau between languages, and, for methods that only subtract, how much nearer a judge comes to any truth (I7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.numbers import number
+from polyjudge.base.text import count, names, shell
+from polyjudge.calibrate.baselines import (
+    COMPLETE,
+    IDENTITY,
+    SUBTRACT,
+    Gain,
+    held_out,
+    method_names,
+    part_of,
+    unbiased_gain,
+)
+from polyjudge.calibrate.consensus import closeness, gain_findings, interaction_parts
+from polyjudge.panel import Panel
+from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+FRONT = ("raw", "cbc", "cbc-weighted", "cbc-shrunken")
+"""Methods that the first screen shows first."""
+
+
+@dataclass(frozen=True, repr=False)
+class Compare(Result):
+    """Methods side by side on tasks held out.
+
+    methods : method, tau, low, high (mean and percentiles over resamples), full_fit (learnt and measured on all tasks),
+        identity (what of the row is true by arithmetic), gain, gain_low, gain_high (points squared, of one judge drawn
+        at random, fitted on all tasks, without bias; of the oracle on left-out tasks; missing where a method does more
+        than subtract)
+    differences : method_a, method_b, difference of tau, low, high, over the same resamples
+    """
+
+    methods: pd.DataFrame
+    differences: pd.DataFrame
+    left_out: tuple[str, ...]
+    """Languages and judges that had to be left out: they are not joined to the others by what was scored."""
+    replicates: int
+    skipped: int
+    seed: int
+    findings: tuple[Finding, ...]
+    panel_: Panel
+
+    def report(self) -> Report:
+        """The report."""
+        p = self.panel_
+        mean = p.values().mean
+        closer = np.array(
+            [closeness(Gain(*x), mean) for x in self.methods[["gain", "gain_low", "gain_high"]].to_numpy()]
+        ).reshape(-1, 3)
+        shown = self.methods.assign(
+            **dict(zip(("closer", "closer_low", "closer_high"), p.factor * closer.T, strict=True))
+        )
+        shown.loc[shown["method"] == "raw", ["closer", "closer_low", "closer_high"]] = np.nan
+        columns = {"method": "text", "tau": "number low high", "full_fit": "number",
+                   "closer": "+points closer_low closer_high", "identity": "text"}  # fmt: skip
+        titles = {"full_fit": "all tasks", "closer": f"judge comes closer, {p.unit_name}", "identity": "by arithmetic"}
+        title = "Agreement of languages on the order of the judges (tau), tasks held out"
+        table = Table("methods", title, shown, columns, titles)
+        front = shown.assign(late=~shown["method"].isin(FRONT)).sort_values("late", kind="stable")
+        del columns["identity"]
+        board = Table("board", title, front, columns, titles)
+        chart = Chart(
+            "tau",
+            "intervals",
+            "Agreement of languages on the order of the judges, tasks held out",
+            shown.rename(columns={"method": "label", "tau": "value"}),
+            "Mean tau between languages by method, with 95% of the resamples.",
+            x="mean tau between languages",
+        )
+        pairs = Table(
+            "differences",
+            "Difference of tau between two methods, over the same resamples",
+            self.differences,
+            {"method_a": "text", "method_b": "text", "difference": "number low high"},
+            {"method_a": "method", "method_b": "against"},
+        )
+        how = (
+            f"{self.replicates:,} times, tasks are drawn with replacement to learn from; measured on the others.",
+            "A method with tau 1 on all tasks has it by arithmetic. Agreement is consistency, not accuracy.",
+        )
+        return Report(
+            "compare",
+            "Methods on tasks held out",
+            (p.facts, *p.notes),
+            self.findings,
+            board,
+            (Step(f"polyjudge calibrate {shell(p.source or 'scores.csv')} -o calibrated.csv", "subtract it"),),
+            (
+                Section("methods", "Methods", how, (table,), (chart,)),
+                Section("differences", "Method against method", tables=(pairs,), open=False),
+            ),
+            about={"seed": self.seed},
+        )
+
+
+def compare(
+    panel: Panel | Any,
+    *,
+    methods: tuple[str, ...] | None = None,
+    replicates: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Compare:
+    """Compare calibrators on tasks held out: which one makes the languages agree on the judges?
+
+    The baselines of the paper's Table 2 beside consensus-based calibration. Nothing here needs human labels, and so
+    nothing here says who is right.
+
+    panel : scores
+    methods : names of methods, such as raw,cbc,z-score; all of them unless said
+    replicates : how often tasks are drawn
+    level : of the intervals
+    seed : of the draws
+
+    Examples:
+        polyjudge compare scores.csv
+        polyjudge compare scores.csv --methods raw,cbc,judge-only-norm
+    """
+    from polyjudge.read import as_panel
+
+    panel = as_panel(panel)
+    if replicates < 1 or seed < 0:
+        raise UsageError("The number of replicates is at least 1, and a seed is not negative.")
+    if not 0.5 <= level < 1:
+        raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
+    chosen = method_names(methods)
+    panel, gone = _whole(panel)
+    lacking = [x for x in chosen if x in COMPLETE] if not panel.complete or (panel.weight != 1).any() else []
+    if lacking and methods:
+        raise PanelError(f"The method {names(lacking)} needs every score, and some are missing. Leave it out.")
+    chosen = [x for x in chosen if x not in lacking]
+    found = held_out(panel, chosen, replicates, seed)
+    values = panel.values().v
+    gains = {x: _gain(x, values, found.gain[x], panel, level) for x in chosen if x in SUBTRACT}
+    frame = _frame(chosen, found.tau, found.full_fit, gains, level)
+    said = [
+        *_order(panel, frame),
+        *(gain_findings(gains["cbc"], closeness(gains["cbc"], values.mean(0)), panel) if "cbc" in gains else ()),
+    ]
+    if gone:
+        text = f"Left out, because too little joins {'it' if len(gone) == 1 else 'them'} to the others: {names(gone)}."
+        said.append(Finding("notice", "left-out", text, "Left out"))
+    if lacking:
+        text = f"Not compared, because some scores are missing: {names(lacking)}."
+        said.append(Finding("info", "need-complete", text))
+    if found.skipped:
+        text = f"{count(found.skipped, 'resample')} drew every task and could not be measured."
+        said.append(Finding("info", "skipped", text))
+    return Compare(frame, _differences(found.tau, level), gone, replicates, found.skipped, seed, tuple(said), panel)
+
+
+def _whole(panel: Panel) -> tuple[Panel, tuple[str, ...]]:
+    """The languages and judges of which every cell is known, and those that had to be left out."""
+    gone: list[str] = []
+    while True:
+        _, _, k, m = panel.shape
+        if min(k, m) < 2:
+            few = panel.noun if k < 2 else "judge"
+            more = f" Left out, because too little joins them: {names(gone)}." if gone else ""
+            raise PanelError(f"Comparing methods needs two {panel.nouns} and two judges, and there is one {few}.{more}")
+        if panel.complete:
+            return panel, tuple(gone)
+        found = panel.values()
+        bad = ~interaction_parts(found.v, found.null)[1]
+        if not bad.any():
+            return panel, tuple(gone)
+        rows, columns = bad.mean(1), bad.mean(0)
+        if bad.all():
+            raise PanelError("No tasks join the languages and judges of this panel, so methods cannot be compared.")
+        if rows.max() >= columns.max():
+            x = panel.languages[int(rows.argmax())]
+            panel = panel.select(languages=[y for y in panel.languages if y != x])
+        else:
+            x = panel.judges[int(columns.argmax())]
+            panel = panel.select(judges=[y for y in panel.judges if y != x])
+        gone.append(x)
+
+
+def _gain(method: str, values: Array, held: Array, panel: Panel, level: float) -> Gain:
+    """Of the fit on all tasks, without bias; of the oracle, which has none, on tasks left out."""
+    if method == "oracle":
+        low, high = np.percentile(held, [50 * (1 - level), 50 * (1 + level)])
+        return Gain(float(held.mean()), float(low), float(high))
+    part, keep = part_of(method, values)
+    return unbiased_gain(part, 1e-9 * panel.width, keep, level)
+
+
+def _frame(
+    chosen: list[str], tau: dict[str, Array], full: dict[str, float], gains: dict[str, Gain], level: float
+) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    for x in chosen:
+        low, high = np.percentile(tau[x], [50 * (1 - level), 50 * (1 + level)])
+        gain = gains.get(x, Gain(np.nan, np.nan, np.nan))
+        rows.append((x, tau[x].mean(), low, high, full[x], IDENTITY.get(x, ""), *gain))
+    columns = ["method", "tau", "low", "high", "full_fit", "identity", "gain", "gain_low", "gain_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _differences(tau: dict[str, Array], level: float) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    chosen = list(tau)
+    for i, a in enumerate(chosen):
+        for b in chosen[i + 1 :]:
+            d = tau[a] - tau[b]
+            rows.append((a, b, d.mean(), *np.percentile(d, [50 * (1 - level), 50 * (1 + level)])))
+    return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high"])
+
+
+def _order(panel: Panel, frame: pd.DataFrame) -> list[Finding]:
+    """What calibrating does to the order of the judges on tasks held out."""
+    rows = frame.set_index("method")
+    if len(panel.judges) == 2:
+        text = "With two judges tau can only be 1, -1 or a tie: look at the gain instead."
+        return [Finding("info", "two-judges", text, "Order")]
+    if not {"raw", "cbc"} <= set(rows.index):
+        return []
+    raw, cbc = rows.loc["raw"], rows.loc["cbc"]
+    text = (
+        f"On tasks held out, {panel.nouns} agree on the order of the judges with tau {number(raw.tau)} "
+        f"[{number(raw.low)}, {number(raw.high)}] before calibrating and {number(cbc.tau)} [{number(cbc.low)}, "
+        f"{number(cbc.high)}] after. That is consistency, not accuracy."
+    )
+    return [Finding("info", "order", text, "Order")]
