@@ -18,7 +18,7 @@ from typing import Any
 
 from polyjudge.base.text import name, visible
 from polyjudge.report.model import Chart, Finding, Report, Section, Table
-from polyjudge.report.text import cells, heads, in_python, numeric, topics, unsaid
+from polyjudge.report.text import cells, fresh, heads, in_python, numeric, topics, unsaid
 
 WIDTH = 100
 INDENT = 9
@@ -134,19 +134,19 @@ def _full(report: Report, width: int, paint: Any) -> list[str]:
             out += [f"{paint(f.severity, f.severity)}{' ' * (10 - len(f.severity))}{lines[0]}"]
             out += [" " * (INDENT + 1) + line for line in lines[1:]]
     for section in report.sections:
-        out += _section(section, width, paint)
+        out += _section(section, report, width, paint)
     about = ", ".join(f"{k} {visible(str(v))}" for k, v in report.about.items() if v not in (None, "", ()))
     return [*out, "", *wrap(about, width)] if about else out
 
 
-def _section(section: Section, width: int, paint: Any) -> list[str]:
+def _section(section: Section, report: Report, width: int, paint: Any) -> list[str]:
     out = ["", paint(visible(section.title), "bold")]
-    out += [line for text in section.text for line in wrap(text, width)]
+    out += [line for text in fresh(section, report) for line in wrap(text, width)]
     for chart in section.charts:
         if chart.kind in ("heatmap", "matrix") and len(chart.frame):
             out += ["", f"  {visible(chart.title)}", *_matrix(chart, width, paint)]
     for table in section.tables:
-        if len(table.frame):
+        if len(table.frame) and not (report.board and table.name == report.board.name):
             out += ["", f"  {visible(table.title)}"]
             body = _grid(cells(table, ROWS), heads(table), list(table.columns.values()), width - 2, paint)
             out += ["  " + line for line in body]

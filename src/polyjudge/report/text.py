@@ -18,7 +18,7 @@ from polyjudge._version import __version__
 from polyjudge.base import numbers
 from polyjudge.base.text import markdown as _markdown
 from polyjudge.base.text import name, spreadsheet, visible
-from polyjudge.report.model import SEVERITIES, Finding, Report, Result, Table
+from polyjudge.report.model import SEVERITIES, Finding, Report, Result, Section, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,6 +125,12 @@ def unsaid(report: Report) -> list[Finding]:
     """Findings that the first screen does not show."""
     shown = {id(f) for _, found in topics(report) for f in found}
     return [f for f in report.findings if id(f) not in shown]
+
+
+def fresh(section: Section, report: Report) -> list[str]:
+    """The sentences of a section that no finding has said."""
+    said = {f.text for f in report.findings}
+    return [line for line in section.text if line not in said]
 
 
 PYTHON = {"label make": "draw_labels", "label read": "read_labels"}
