@@ -23,6 +23,7 @@ from polyjudge.calibrate.consensus import GROUPED, ConsensusCalibrator
 from polyjudge.calibrate.saved import FORMAT, load_consensus
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
+from polyjudge.stats.cells import unit_means
 from polyjudge.stats.interval import FEWEST, group_df, interval, pass_prior, ruled_out
 
 if TYPE_CHECKING:
@@ -292,26 +293,6 @@ def _measured(
     return Drift(
         frame, system_frame, True, (n, n), smallest, limit, matters, runs, level, tuple(said + lost + notes), new
     )
-
-
-def unit_means(d: Array, unit: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
-    """Pseudo-values (units, columns) of the means of what is seen of rows d, and the units that saw each column.
-
-    Without holes and clusters they are the rows. A column that fewer than six units saw is NaN.
-    """
-    units = int(unit.max()) + 1
-    there = np.isfinite(d)
-    if units == len(d) and there.all():
-        return d[np.argsort(unit, kind="stable")], np.full(d.shape[1], units)
-    total, number = np.zeros((units, d.shape[1])), np.zeros((units, d.shape[1]))
-    np.add.at(total, unit, np.where(there, d, 0.0))
-    np.add.at(number, unit, there.astype(float))
-    seen = (number > 0).sum(0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total.sum(0) / number.sum(0)
-        v = units * mean - (units - 1) * (total.sum(0) - total) / (number.sum(0) - number)
-        v = v - v.mean(0) + mean
-    return np.where(seen >= FEWEST, v, np.nan), seen
 
 
 def _mean(y: Array, axis: tuple[int, ...]) -> Array:

@@ -95,7 +95,7 @@ def least_squares_cells(scores: Array, unit: Index, weight: Array) -> Values:
     units = int(unit.max()) + 1
     rows = _rows(scores.reshape(n * s, k * m), np.repeat(unit, s), np.repeat(weight, s))
     present = np.any(rows.seen, axis=0)
-    additive = _additive(present.reshape(k, m))
+    additive = additive_projection(present.reshape(k, m))
     apart = np.eye(len(additive)) - additive
     there = np.abs(apart).max(1, initial=0.0) > 1e-8
     v, null = levels = _levels(rows, units)
@@ -131,6 +131,24 @@ def least_squares_systems(scores: Array, unit: Index, weight: Array) -> Values:
     null = np.zeros((s, inner.shape[1]))
     null[present] = inner
     return Values(v, null, "task")
+
+
+def unit_means(y: Array, unit: Index, fewest: int = 6) -> tuple[Array, Index]:
+    """Pseudo-values (units, columns) of the plain means of what is seen of rows y (rows, columns), and how many units
+    saw each column. Without holes and clusters they are the rows; a column that fewer units saw is NaN."""
+    units = int(unit.max()) + 1
+    there = np.isfinite(y)
+    number = _sum(there.astype(float), unit, units)
+    seen = (number > 0).sum(0)
+    if units == len(y) and there.all():
+        v = y[np.argsort(unit, kind="stable")]
+    else:
+        total = _sum(np.where(there, y, 0.0), unit, units)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = total.sum(0) / number.sum(0)
+            v = units * mean - (units - 1) * (total.sum(0) - total) / (number.sum(0) - number)
+            v = v - v.mean(0) + mean
+    return np.where(seen >= fewest, v, np.nan), seen
 
 
 # --- rows: those of one unit that were seen in the same cells are one ---
@@ -367,7 +385,7 @@ def _projection(row: Index, column: Index, k: int, m: int) -> Array:
     return (z @ (vector[:, top] / value[top])) @ (z @ vector[:, top]).T
 
 
-def _additive(present: Mask) -> Array:
+def additive_projection(present: Mask) -> Array:
     """Projection of the seen cells on language and judge terms."""
     row, column = np.nonzero(present)
     return _projection(row, column, *present.shape)
