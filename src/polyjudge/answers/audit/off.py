@@ -1,0 +1,630 @@
+"""What is off: which judge scores higher or lower in some language than its gap to the other judges elsewhere says.
+
+off(l, b) = judge b's gap to the mean of the other judges in language l, less the same gap in the other languages,
+averaged (METHODS 18). It is the one number that screens, pages and tables print; beta^, which calibrating subtracts,
+stands beside it. Then what can be said of it: one or few cells, a split, many, judges that use the scale differently,
+a parser that fails, or how much is ruled out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtri
+
+from polyjudge import cbc
+from polyjudge.base.errors import UsageError
+from polyjudge.base.numbers import ci, number, percent
+from polyjudge.base.text import count, name, names
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding
+from polyjudge.stats.cells import Values, additive_projection
+from polyjudge.stats.interval import FEWEST, Interval, group_df, interval, pass_prior, ruled_out
+from polyjudge.stats.resample import bootstrap, groups_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Cell = tuple[int, int]
+Kind = Literal[
+    "calm", "named", "judge gaps", "language gaps", "two by two", "split", "many", "scale", "too few", "none"
+]
+MOST_NAMED = 5
+SLOPE, SEES, SHARE = 0.1, 0.3, 0.5
+"""Of scale use: how far a slope must surely be from the others', every judge's r with the rest, what slopes explain."""
+FLOOR = 0.2
+"""How much more often than elsewhere a judge must surely give the lowest score, or none."""
+COLUMNS = (
+    "language", "judge", "off", "low", "high", "all_low", "all_high", "clear", "named",
+    "excess", "excess_low", "excess_high", "beta", "radius",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Off:
+    """frame : language, judge, off, low, high (of one), all_low, all_high (of all together), clear, named, excess over
+        the additive fit of the cells that are not named, with its interval, beta, radius (METHODS 4, noise sigma)
+    kind : what is said of it; sentences : the findings
+    limit : what is ruled out: no |off| (of the cells that are not named) is larger
+    slopes : judge, slope (1: reacts to differences between answers as the judges do on average), low, high, r
+    floor : language, judge, rate of the lowest score or none, elsewhere
+    shift : language, shift (median over judges of their shift against the other languages), low, high
+    radius_scores : the paper's radius with the sd of all scores as sigma
+    """
+
+    frame: pd.DataFrame
+    kind: Kind
+    sentences: tuple[Finding, ...] = ()
+    limit: float = math.nan
+    slopes: pd.DataFrame | None = None
+    floor: pd.DataFrame | None = None
+    shift: pd.DataFrame | None = None
+    values: Values | None = None
+    matters: float = 0.0
+    radius_scores: float = math.nan
+
+
+def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> Off:
+    """What is off in a panel, with simultaneous intervals, and what can be said of it.
+
+    matters : differences up to this do not matter; 2% of the scale unless given
+    level : of the intervals
+    """
+    least = panel.matters if matters is None else float(matters)
+    if not (math.isfinite(least) and least >= 0):
+        raise UsageError("matters is a number of points, 0 or more.")
+    k, m = panel.shape[2:]
+    note = clusters(panel)
+    more = () if note is None else (note,)
+    if k < 2 or m < 2:
+        text = f"One judge: whether it is off in a {panel.noun} shows only beside a second judge on the same tasks."
+        alone = (Finding("info", "off.none", text, "Off"),) if k > 1 else ()
+        return Off(_empty(), "none", (*alone, *more), matters=least)
+    values = panel.values()
+    work = _Work(panel, values, least, level)
+    first = work.test(())
+    slopes, share, differ = _scale_use(panel, values, level)
+    shift = _shift(panel, values, level)
+    if values.units < FEWEST:
+        what = "cluster" if panel.clustered else "task"
+        text = f"{count(values.units, what)} cannot tell whether a judge is off: at least {FEWEST} are needed."
+        said = (Finding("notice", "off.few", text, "Off"), *more)
+        frame = work.frame(first, first, ())
+        return Off(frame, "too few", said, math.nan, slopes, None, shift, values, least, work.radius_scores)
+    named: tuple[Cell, ...] = ()
+    rest = first
+    clear = first.clear(least) & work.distinct
+    if not clear.any():
+        kind: Kind = "calm"
+        text = _calm(work, first)
+    elif differ.any() and share > SHARE:
+        kind, text = "scale", _scale_words(panel, slopes, differ, share)
+    elif k == 2 and m == 2:
+        kind, text = "two by two", _two_words(work, first)
+    else:
+        named, rest = work.name()
+        if named:
+            kind = "named" if min(k, m) > 2 else "judge gaps" if k == 2 else "language gaps"
+            text = _named_words(work, first, rest, named)
+        elif split := work.split():
+            kind, text = "split", split
+        else:
+            kind, text, rest = "many", _many_words(work, first, clear), first
+    limit = work.limit(rest, named)
+    severe = bool((np.abs(first.estimate) - first.q * first.se)[clear].max(initial=0.0) > 0.1 * panel.width)
+    blind = kind == "calm" and limit > 0.1 * panel.width
+    severity = ("notice" if blind else "info") if kind == "calm" else "serious" if severe else "warning"
+    where = {}
+    if kind == "named":
+        where = {"language": panel.languages[named[0][0]], "judge": panel.judges[named[0][1]]}
+    found = [Finding(severity, f"off.{kind.replace(' ', '_')}", text, "Off", where)]  # type: ignore[arg-type]
+    floor, said_floor = _floor(panel, level)
+    found += said_floor
+    found += _ceiling(work, clear)
+    found += _untold(work, first)
+    frame = work.frame(first, rest, named)
+    return Off(
+        *(frame, kind, (*found, *more), limit, slopes, floor, shift, values, least, work.radius_scores),
+    )
+
+
+# --- contrasts ---
+
+
+def excess_contrasts(present: NDArray[np.bool_], out: Sequence[Cell] = ()) -> tuple[Array, NDArray[np.bool_]]:
+    """Contrasts (km, km): each cell less what the additive fit to the other seen cells, without those in `out`, says of
+    it; and for which cells that can be said. Without `out`, and with all cells seen, it is off."""
+    k, m = present.shape
+    keep = present.copy()
+    for cell in out:
+        keep[cell] = False
+    row, column = (x.ravel() for x in np.indices((k, m)))
+    flat = keep.ravel()
+    design = np.zeros((k * m, k + m))
+    design[np.arange(k * m), row] = 1.0
+    design[np.arange(k * m), k + column] = 1.0
+    to_fit = design @ np.linalg.pinv(design[flat], rcond=1e-10)  # (km, kept)
+    reach = np.abs(design - to_fit @ design[flat]).max(1) < 1e-8
+    leverage = np.zeros(k * m)
+    leverage[flat] = np.diag(to_fit[flat])
+    told = present.ravel() & reach & (1 - leverage > 1e-8)
+    found = np.eye(k * m)
+    found[:, flat] -= to_fit
+    return found / np.where(told, 1 - leverage, 1.0)[:, None] * told[:, None], told.reshape(k, m)
+
+
+class _Work:
+    """The contrasts of one panel, tested again and again as cells are left out."""
+
+    def __init__(self, panel: Panel, values: Values, matters: float, level: float) -> None:
+        self.panel, self.values, self.matters, self.level = panel, values, matters, level
+        self.present = values.present
+        k, m = self.shape = self.present.shape
+        self.distinct = np.ones((k, m), dtype=bool)  # with two languages (or judges) every contrast is there twice
+        if k == 2:
+            self.distinct[1] = False
+        if m == 2:
+            self.distinct[:, 1] = False
+        whole = values.v if self.present.all() and values.units > 1 else None
+        n = round(float(panel.weight.sum()))
+        self.radius = math.nan if whole is None else cbc.radius(cbc.noise_sigma(whole), values.units, k, m, 1 - level)
+        self.radius_scores = cbc.radius(cbc.score_sigma(panel.scores), n, k, m, 1 - level)
+
+    def interval(self, contrasts: Array, together: int | None = None) -> Interval:
+        """Of contrasts (c, cells); NaN where it cannot be told."""
+        x = self.values.contrast(contrasts)
+        x[:, ~np.abs(contrasts).max(1, initial=0.0).astype(bool)] = np.nan
+        prior = None
+        if self.panel.two_valued:
+            rates = (self.values.mean - self.panel.scale[0]) / self.panel.width
+            prior = pass_prior(rates, self.values.units, contrasts)
+        return interval(x, level=self.level, together=together, prior=prior, df=group_df(x, self.values.seen))
+
+    def test(self, out: Sequence[Cell]) -> Interval:
+        """The excess of every cell, with `out` left out, as arrays (k, m)."""
+        contrasts, _ = excess_contrasts(self.present, out)
+        at = self.distinct.ravel()
+        part = self.interval(contrasts[at])
+        fields = []
+        for x in (part.estimate, part.se, part.df, part.q, part.q_one):
+            full = np.full(self.shape, np.nan)
+            full[self.distinct] = x
+            fields.append(full)
+        k, m = self.shape
+        for x, sign in zip(fields, (-1, 1, 1, 1, 1), strict=True):
+            if k == 2:
+                x[1] = sign * x[0]
+            if m == 2:
+                x[:, 1] = sign * x[:, 0]
+        return Interval(fields[0], fields[1], fields[2], fields[3], fields[4], part.units)
+
+    def name(self) -> tuple[tuple[Cell, ...], Interval]:
+        """Cells at fault by leaving out the largest, one after the other; none where that does not lead to a rest in
+        which nothing is clear. With two languages (judges) a cell stands for its judge (language)."""
+        k, m = self.shape
+        most = min(MOST_NAMED, (k - 1) * (m - 1) // 2) if min(k, m) > 2 else min(MOST_NAMED, (max(k, m) - 1) // 2)
+        out: list[Cell] = []
+        while True:
+            tested = self.test(out)
+            t = (np.abs(tested.estimate) - self.matters) / np.maximum(tested.se, 1e-12 * self.panel.width)
+            open_ = self.distinct & np.isfinite(t)
+            for cell in out:
+                open_[cell] = False
+            if not (tested.clear(self.matters) & open_).any():
+                return tuple(out), tested
+            ranked = np.sort(t[open_])
+            tie = len(ranked) > 1 and ranked[-1] - ranked[-2] <= 1e-9 * abs(ranked[-1])
+            if tie or len(out) >= max(most, 1):
+                return (), tested
+            at = np.unravel_index(int(np.argmax(np.where(open_, t, -np.inf))), t.shape)
+            out.append((int(at[0]), int(at[1])))
+            row, column = out[-1]
+            in_row, in_column = sum(x[0] == row for x in out), sum(x[1] == column for x in out)
+            if (m > 2 and 2 * in_row >= self.present[row].sum()) or (
+                k > 2 and 2 * in_column >= self.present[:, column].sum()
+            ):
+                return (), tested
+
+    def split(self) -> str:
+        """The one judge (or language) without which nothing is clear, in two groups of languages (or judges)."""
+        panel, (k, m) = self.panel, self.shape
+        found = []
+        for axis, size, other in ((1, m, k), (0, k, m)):
+            for one in range(size) if size > 2 and other > 2 else ():
+                left = self.present.copy()
+                left[(slice(None), one) if axis == 1 else (one, slice(None))] = False
+                contrasts, told = excess_contrasts(left)
+                rest = self.interval(contrasts[told.ravel()])
+                if len(rest.q) and not rest.clear(self.matters).any():
+                    found.append((axis, one))
+        if len(found) != 1:
+            return ""
+        axis, one = found[0]
+        present = self.present if axis == 1 else self.present.T
+        at = np.flatnonzero(present[:, one] & (present.sum(1) > 1))
+        gap = np.zeros((len(at), k * m))  # of the judge in each language, or of each judge in the language
+        for i, x in enumerate(at):
+            weights = np.zeros(present.shape)
+            weights[x] = -1.0 * present[x] / max(present[x].sum() - 1, 1)
+            weights[x, one] = 1.0
+            gap[i] = (weights if axis == 1 else weights.T).ravel()
+        size = gap @ np.where(self.present, self.values.mean, 0.0).ravel()
+        order = np.argsort(-size, kind="stable")
+        cut = min(
+            range(1, len(at)),
+            key=lambda c: float(np.var(size[order[:c]]) * c + np.var(size[order[c:]]) * (len(at) - c)),
+        )
+        high, low = order[:cut], order[cut:]
+        tested = self.interval((gap[high].mean(0) - gap[low].mean(0))[None], together=k * m)
+        if not tested.clear(self.matters)[0]:
+            return ""
+        which, more = (high, "higher") if len(high) <= len(low) else (low, "lower")
+        amount = self.points(tested.estimate[0], tested.low[0], tested.high[0])
+        if axis == 1:
+            where = names([panel.languages[at[i]] for i in sorted(which)])
+            return (
+                f"{name(panel.judges[one])} scores {amount} {more}, relative to the other judges, in {where} than in "
+                f"the other {panel.nouns}. Which of them are at fault cannot be told."
+            )
+        who = names([panel.judges[at[i]] for i in sorted(which)])
+        verb = "scores" if len(which) == 1 else "score"
+        return (
+            f"In {self.place(one)}, {who} {verb} {amount} {more}, relative to the other judges, than in the other "
+            f"{panel.nouns}. Which judges are at fault cannot be told."
+        )
+
+    # --- numbers and words ---
+
+    def points(self, value: float, low: float, high: float, unit: bool = True) -> str:
+        """The size of a difference with its interval."""
+        f = self.panel.factor
+        a, b, c = (f * value, f * low, f * high) if value >= 0 else (-f * value, -f * high, -f * low)
+        return ci(a, b, c, self.panel.unit_name if unit else "")
+
+    def up(self, value: float) -> str:
+        """A limit in points, rounded up to two digits."""
+        shown = self.panel.factor * value
+        if shown <= 0:
+            return "0"
+        power = math.floor(math.log10(shown)) - 1
+        rounded = math.ceil(shown / 10.0**power - 1e-9) * 10.0**power
+        return number(rounded, max(0, -math.floor(math.log10(rounded)) + 1))
+
+    def place(self, language: int) -> str:
+        """A language in a sentence."""
+        return _place(self.panel, language)
+
+    def limit(self, tested: Interval, named: Sequence[Cell]) -> float:
+        """The largest |excess| that is not ruled out. Where few units differ at all, what the exact binomial limit of
+        the share that differs allows."""
+        kept = np.where(np.isfinite(tested.q), np.abs(tested.estimate) + tested.q * tested.se, np.nan)
+        k, m = self.shape
+        for row, column in named:
+            kept[(slice(None), column) if k == 2 else (row, slice(None)) if m == 2 else (row, column)] = np.nan
+        if not np.isfinite(kept).any():
+            return math.nan
+        largest = float(np.nanmax(kept))
+        contrasts, told = excess_contrasts(self.present, named)
+        x = self.values.contrast(contrasts[(told & np.isfinite(kept)).ravel()])
+        hits = int((np.abs(x) > 1e-9 * self.panel.width).sum(0).max(initial=0))
+        if hits >= 10 or hits >= self.values.units:
+            return largest
+        return max(largest, self.panel.width * ruled_out(hits, self.values.units, self.level, int(self.distinct.sum())))
+
+    def frame(self, first: Interval, rest: Interval, named: Sequence[Cell]) -> pd.DataFrame:
+        """One row for each language and judge."""
+        import pandas as pd
+
+        panel, (k, m) = self.panel, self.shape
+        marks = np.zeros((k, m), dtype=bool)
+        for row, column in named:
+            marks[(slice(None), column) if k == 2 else (row, slice(None)) if m == 2 else (row, column)] = True
+        residual = np.full((k, m), np.nan)
+        flat = np.where(self.present, self.values.mean, 0.0)[self.present]
+        residual[self.present] = flat - additive_projection(self.present) @ flat
+        both = [(name_, judge) for name_ in panel.languages for judge in panel.judges]
+        columns: dict[str, Any] = {
+            "language": [x for x, _ in both],
+            "judge": [x for _, x in both],
+            "off": first.estimate,
+            "low": first.low_one,
+            "high": first.high_one,
+            "all_low": first.low,
+            "all_high": first.high,
+            "clear": first.clear(self.matters),
+            "named": marks,
+            "excess": rest.estimate,
+            "excess_low": rest.low,
+            "excess_high": rest.high,
+            "beta": np.where(np.isfinite(first.estimate), residual, np.nan),
+            "radius": np.full((k, m), self.radius),
+        }
+        return pd.DataFrame({c: x if isinstance(x, list) else x.ravel() for c, x in columns.items()})
+
+
+def _empty() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({c: pd.Series(dtype=bool if c in ("clear", "named") else object) for c in COLUMNS})
+
+
+def _place(panel: Panel, language: int) -> str:
+    said = name(panel.languages[language])
+    return said if panel.noun == "language" else f"{panel.noun} {said}"
+
+
+# --- sentences ---
+
+
+def _calm(work: _Work, first: Interval) -> str:
+    panel, limit = work.panel, work.limit(first, ())
+    unit = panel.unit_name
+    if not math.isfinite(limit):
+        return f"No judge can be compared between {panel.nouns}: no tasks join them."
+    if limit > 0.1 * panel.width:
+        what = "clusters" if panel.clustered else "tasks"
+        return f"Nothing stands out, but there are too few {what} to rule out less than {work.up(limit)} {unit}."
+    return f"No judge is off by more than {work.up(limit)} {unit} in any {panel.noun}."
+
+
+def _two_words(work: _Work, first: Interval) -> str:
+    panel = work.panel
+    amount = work.points(first.estimate[0, 0], first.low[0, 0], first.high[0, 0])
+    return (
+        f"{name(panel.judges[0])}'s gap to {name(panel.judges[1])} differs by {amount} between {work.place(0)} and "
+        f"{work.place(1)}. Which {panel.noun} or judge is at fault cannot be told."
+    )
+
+
+def _named_words(work: _Work, first: Interval, rest: Interval, named: Sequence[Cell]) -> str:
+    panel, (k, m) = work.panel, work.shape
+    said = []
+    for cell in sorted(named, key=lambda c: (-round(float(abs(first.estimate[c])) / panel.width, 9), c)):
+        e, low, high = first.estimate[cell], first.low[cell], first.high[cell]
+        amount, more = work.points(e, low, high), "higher" if e > 0 else "lower"
+        judge, place = name(panel.judges[cell[1]]), work.place(cell[0])
+        if k == 2:
+            said.append(
+                f"{judge}'s gap to the other judges differs by {amount} between {work.place(0)} and {work.place(1)}."
+            )
+        elif m == 2:
+            said.append(
+                f"In {place}, {name(panel.judges[0])} scores {amount} {more}, relative to {name(panel.judges[1])}, "
+                f"than in the other {panel.nouns}."
+            )
+        else:
+            said.append(
+                f"In {place}, {judge} scores {amount} {more}, relative to the other judges, than in the other "
+                f"{panel.nouns}."
+            )
+    if k == 2:
+        said.append(f"Which {panel.noun} is at fault cannot be told from two.")
+    if m == 2:
+        said.append("Which judge is at fault cannot be told from two.")
+    limit = work.limit(rest, named)
+    if math.isfinite(limit):
+        said.append(f"Apart from this, nothing differs by more than {work.up(limit)}.")
+    return " ".join(said)
+
+
+def _many_words(work: _Work, first: Interval, clear: NDArray[np.bool_]) -> str:
+    panel, (k, m) = work.panel, work.shape
+    told = work.distinct & np.isfinite(first.estimate)
+    size = np.where(clear, np.round(np.abs(first.estimate) / panel.width, 9), -1.0)
+    row, column = (int(x) for x in np.unravel_index(int(np.argmax(size)), size.shape))
+    e, low, high = (float(x[row, column]) for x in (first.estimate, first.low, first.high))
+    f, least = panel.factor, number(panel.factor * work.matters, 6).rstrip("0").rstrip(".")
+    unit, judge = panel.unit_name, name(panel.judges[column])
+    begin, number_of = f"{panel.noun.capitalize()} changes the judges", f"{int(clear.sum())} of {int(told.sum())}"
+    amount = work.points(e, low, high, unit=False)
+    if k == 2:
+        return (
+            f"{begin}: the gaps of {number_of} judges to the others differ by more than {least} {unit} between "
+            f"{work.place(0)} and {work.place(1)}, {judge}'s most ({amount}). Calibrating removes it."
+        )
+    if m == 2:
+        return (
+            f"{begin}: in {number_of} {panel.nouns} the gap between {judge} and {name(panel.judges[1])} is off by more "
+            f"than {least} {unit}, in {work.place(row)} most ({amount}). Calibrating removes it."
+        )
+    return (
+        f"{begin}: {number_of} {panel.noun}-judge pairs are off by more than {least} {unit}, {judge} in "
+        f"{work.place(row)} most ({ci(f * e, f * low, f * high)}). Calibrating removes it."
+    )
+
+
+def _untold(work: _Work, first: Interval) -> list[Finding]:
+    """What cannot be compared, in one line that names it."""
+    panel = work.panel
+    gone = [(int(x), int(b)) for x, b in zip(*np.nonzero(~np.isfinite(first.estimate)), strict=True)]
+    if not gone or len(gone) == first.estimate.size:
+        return []
+    said = names([f"{panel.judges[b]} in {_place(panel, x)}" for x, b in gone])
+    text = f"Cannot be compared, for want of tasks that others scored too: {said}."
+    return [Finding("notice", "off.untold", text, "Off")]
+
+
+def _ceiling(work: _Work, clear: NDArray[np.bool_]) -> list[Finding]:
+    """Rates near 0 or 100%: a ceiling alone can make an interaction."""
+    panel = work.panel
+    if not panel.two_valued or not clear.any():
+        return []
+    rate = float(np.nanmean((work.values.mean - panel.scale[0]) / panel.width))
+    if 0.1 <= rate <= 0.9:
+        return []
+    text = (
+        f"{percent(rate)} of the answers pass: so near to {'all' if rate > 0.5 else 'none'}, judges that are "
+        f"stricter or more lenient everywhere differ by fewer percentage points in some {panel.nouns} than in others."
+    )
+    return [Finding("info", "off.ceiling", text)]
+
+
+# --- judges that use the scale differently ---
+
+
+def _scale_use(panel: Panel, values: Values, level: float) -> tuple[pd.DataFrame, float, NDArray[np.bool_]]:
+    """Slope of each judge on the mean of the others over answers, both centred within language, as a multiple of the
+    mean slope; the share of beta^ that slopes explain; and which slopes surely differ, where that may be said."""
+    import pandas as pd
+
+    y, m = panel.scores, panel.shape[3]
+    seen = np.isfinite(y)
+    w = panel.weight[:, None, None]
+    number_ = np.maximum((w[..., None] * seen).sum((0, 1)), 1e-300)
+    z = np.where(seen, y, 0.0)
+    z = np.where(seen, z - (w[..., None] * z).sum((0, 1)) / number_, 0.0)
+    total, others = z.sum(3), seen.sum(3)
+    slope, r = np.full(m, np.nan), np.full(m, np.nan)
+    influence = np.zeros((values.units, m))
+    for b in range(m):
+        use = seen[..., b] & (others > 1)
+        x = np.where(use, (total - z[..., b]) / np.maximum(others - 1, 1), 0.0)
+        own = np.where(use, z[..., b], 0.0)
+        xx, xy, yy = (float((w * p).sum()) for p in (x * x, x * own, own * own))
+        if min(xx, yy) <= 1e-18 * panel.width**2 * len(y):
+            continue
+        slope[b], r[b] = xy / xx, xy / math.sqrt(xx * yy)
+        each = (w * x * (own - slope[b] * x)).sum((1, 2)) / xx
+        influence[:, b] = np.bincount(panel.unit, each, minlength=values.units) * values.units
+    mean = slope.mean()
+    quiet = np.zeros(m, dtype=bool)
+    if not (mean > 0.05):  # also where a judge never varies
+        none = np.full(m, np.nan)
+        return pd.DataFrame({"judge": panel.judges, "slope": none, "low": none, "high": none, "r": r}), 0.0, quiet
+    relative = slope / mean
+    x = relative + (influence - relative * influence.mean(1, keepdims=True)) / mean
+    tested = interval(x, level=level)
+    frame = pd.DataFrame(
+        {"judge": panel.judges, "slope": relative, "low": tested.low_one, "high": tested.high_one, "r": r}
+    )
+    if panel.two_valued or not values.present.all() or values.units < FEWEST or not (r >= SEES).all():
+        return frame, 0.0, quiet
+    cells = values.mean
+    beta = cbc.double_centre(cells)
+    shift = cells.mean(1) - cells.mean()
+    predicted = np.outer(shift, relative - 1)
+    whole = float((beta**2).sum())
+    share = 1 - float(((beta - predicted) ** 2).sum()) / whole if whole > 0 else 0.0
+    return frame, share, np.abs(relative - 1) - tested.q * tested.se > SLOPE
+
+
+def _scale_words(panel: Panel, slopes: pd.DataFrame, differ: NDArray[np.bool_], share: float) -> str:
+    slope = slopes["slope"].to_numpy(dtype=float)
+    said = []
+    for which, more in ((differ & (slope < 1), "less"), (differ & (slope > 1), "more")):
+        at = [int(b) for b in np.argsort(np.round(np.where(slope < 1, slope, -slope), 9), kind="stable") if which[b]]
+        if at:
+            verb = "reacts" if len(at) == 1 else "react"
+            sizes = names([number(slope[b], 1) for b in at])
+            said.append(
+                f"{names([panel.judges[b] for b in at])} {verb} {more} than the others to differences between answers "
+                f"(slope {sizes})"
+            )
+    return f"{'; '.join(said)}. That, not {panel.noun}, explains {percent(share, 0)} of what differs."
+
+
+# --- lowest scores, shared shifts, clusters that were not declared ---
+
+
+def _floor(panel: Panel, level: float) -> tuple[pd.DataFrame | None, list[Finding]]:
+    """Cells in which a judge gives the lowest score, or none, more often than elsewhere: a parser that fails."""
+    import pandas as pd
+
+    if panel.two_valued:
+        return None, []
+    low = panel.scale[0]
+    part = panel.passes(low, "floor")
+    values = part.values()
+    rates = values.mean
+    if not np.isfinite(rates).all() or rates.max() < FLOOR:
+        return None, []
+    work = _Work(part, values, FLOOR, level)
+    tested = work.test(())
+    k = len(panel.languages)
+    hit = tested.clear(FLOOR) & (tested.estimate > 0)
+    elsewhere = (rates.sum(0) - rates) / (k - 1)
+    order = [(int(x), int(b)) for x, b in zip(*np.nonzero(hit & (rates > elsewhere)), strict=True)]
+    order.sort(key=lambda c: (-round(float(tested.estimate[c]), 9), c))
+    missing = not panel.complete
+    found = []
+    for x, b in order[:3]:
+        what = f"{low:g} or no score" if missing else f"{low:g}"
+        text = (
+            f"{name(panel.judges[b])} gives {what} to {percent(rates[x, b], 0)} of the {_answers(panel, x)} "
+            f"({percent(elsewhere[x, b], 0)} elsewhere): check its prompt and parser."
+        )
+        where = {"language": panel.languages[x], "judge": panel.judges[b]}
+        found.append(Finding("serious", "off.floor", text, "Off", where))
+    frame = pd.DataFrame(
+        {
+            "language": [panel.languages[x] for x, _ in order],
+            "judge": [panel.judges[b] for _, b in order],
+            "rate": [float(rates[c]) for c in order],
+            "elsewhere": [float(elsewhere[c]) for c in order],
+        }
+    )
+    return frame, found
+
+
+def _answers(panel: Panel, language: int) -> str:
+    if panel.noun == "language":
+        return f"{name(panel.languages[language])} answers"
+    return f"answers in {_place(panel, language)}"
+
+
+def _shift(panel: Panel, values: Values, level: float, draws: int = 400, seed: int = 0) -> pd.DataFrame | None:
+    """How much harder or easier a language is for all: median over judges of their shift against the other languages.
+    None where languages share no tasks: other tasks may be harder."""
+    import pandas as pd
+
+    if values.seen is not None or not values.present.all() or values.units < FEWEST:
+        return None
+    k, m = values.present.shape
+    group = groups_of(values.units, seed)
+    flat = values.v.reshape(values.units, -1)
+    size = np.bincount(group)
+    sums = np.stack([np.bincount(group, flat[:, i]) for i in range(k * m)], axis=1)
+    w = bootstrap(len(size), draws, seed)
+    means = np.concatenate([values.mean.reshape(1, k, m), ((w @ sums) / (w @ size)[:, None]).reshape(-1, k, m)])
+    shift = np.median((means - means.mean(1, keepdims=True)) * (k / (k - 1)), axis=2)
+    low, high = np.quantile(shift[1:], [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return pd.DataFrame({"language": panel.languages, "shift": shift[0], "low": low, "high": high})
+
+
+def clusters(panel: Panel) -> Finding | None:
+    """A note where tasks that are named alike (doc0-q0, doc0-q1) are scored alike and no cluster was declared: such
+    tasks are no independent ones, and intervals are then too narrow."""
+    if panel.clustered or panel.units != len(panel.tasks) or panel.units < 12 or np.ptp(panel.weight) > 0:
+        return None
+    stems = [re.split(r"[-_/.:# ]+(?=[^-_/.:# ]+$)", t)[0] for t in panel.tasks]
+    found, group, sizes = np.unique(stems, return_inverse=True, return_counts=True)
+    n, g = len(stems), len(found)
+    if not 2 <= g <= n / 2 or all(s == t for s, t in zip(stems, panel.tasks, strict=True)):
+        return None
+    x = panel.scores.reshape(n, -1)
+    there = np.isfinite(x)
+    x = np.where(there, x - np.nanmean(np.where(there.any(0), x, 0.0), axis=0), 0.0)
+    x = np.where(there, x - x.sum(1, keepdims=True) / np.maximum(there.sum(1, keepdims=True), 1), 0.0)
+    total = float((x**2).sum())
+    sums = np.zeros((g, x.shape[1]))
+    np.add.at(sums, group, x)
+    between = float((sums**2 / sizes[:, None]).sum())
+    if total - between <= 1e-12 * max(total, 1e-300):
+        return None
+    ratio = (between / (g - 1)) / ((total - between) / (n - g))
+    usual = (n - float((sizes**2).sum()) / n) / (g - 1)
+    alike = (ratio - 1) / (ratio - 1 + usual)
+    if ratio < fdtri(g - 1, n - g, 0.999) or alike * (n / g - 1) < 0.3:
+        return None
+    text = (
+        f"Tasks whose names begin alike ({names(found, 3)}) are scored alike, so intervals may be too narrow. If they "
+        "belong together, as questions on one document do, name a column that says so: --cluster COLUMN."
+    )
+    return Finding("warning", "clusters", text, "Off")
