@@ -1,0 +1,270 @@
+"""May one judge take the place of another? (METHODS 21)
+
+For every difference of two systems, every language and every pass rate: how it changes when NEW replaces OLD. Accepted
+when all changes surely lie within what is allowed (each by two one-sided tests); refused when one surely lies beyond,
+all of them considered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.numbers import ci, points
+from polyjudge.base.numbers import threshold as pass_mark
+from polyjudge.base.text import name, names, shell
+from polyjudge.panel import Panel
+from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
+from polyjudge.stats.cells import unit_means
+from polyjudge.stats.interval import FEWEST, interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Names = list[tuple[str, str, str, str]]
+
+
+@dataclass(frozen=True, repr=False)
+class Swap(Result):
+    """What changes. changes : kind ("system difference", "language", "pass rate"), language, first, second, change,
+    low, high (of one, at 2 level - 1: what acceptance takes), inside; pass rates in percentage points"""
+
+    old: str
+    new: str
+    answer: Literal["accepted", "refused", "open"]
+    changes: pd.DataFrame
+    matters: float
+    tasks_to_settle: int | None
+    level: float
+    findings: tuple[Finding, ...]
+    panel_: Panel
+
+    def report(self) -> Report:
+        """The report."""
+        p = self.panel_
+        where = [_where(p, x) for x in self.changes.itertuples()]
+        shown = self.changes.assign(what=where)
+        table = Table(
+            "changes",
+            f"What changes with {name(self.new)} in place of {name(self.old)}",
+            shown,
+            {"what": "text", "change": "+points low high", "inside": "yes"},
+            {"what": "", "change": f"change, {p.unit_name}", "inside": f"within {self.matters:.3g}"},
+        )
+        chart = Chart(
+            "changes",
+            "intervals",
+            "Changes, and what is accepted",
+            shown.rename(columns={"what": "label", "change": "value"}).head(60),
+            f"Every change with its interval; up to {self.matters:.3g} is accepted.",
+            x=f"change, {p.unit_name}",
+            options={"zero": "no change"},
+        )
+        after: tuple[Step, ...] = ()
+        if self.answer == "refused":
+            after = (Step(f"polyjudge audit {shell(p.source or 'scores.csv')}", "see how the judges differ"),)
+        section = Section("changes", "What changes", tables=(table,), charts=(chart,))
+        about = {"level": self.level, "matters": self.matters}
+        return Report(
+            "swap",
+            "A judge in place of another",
+            (p.facts, *p.notes),
+            self.findings,
+            None,
+            after,
+            (section,),
+            about=about,
+        )
+
+
+def swap(
+    panel: Panel | Any,
+    *,
+    judges: str,
+    matters: float | None = None,
+    threshold: str | None = None,
+    alone: bool = False,
+    guard: bool = False,
+    level: float = 0.95,
+) -> Swap:
+    """May one judge take the place of another?
+
+    Yes, when no difference between systems, no language and no pass rate moves by more than what matters; no, when
+    something surely does. What fails rarely may not have failed on these tasks: how much that could be is said.
+
+    panel : scores
+    judges : OLD=NEW
+    matters : largest change to accept, in points; 2% of the scale unless said
+    threshold : also compare pass rates: '4' passes above 4, '>=4' from 4 on
+    alone : the judge is used by itself, not in the mean of the panel
+    guard : allow for failures too rare to have shown on these tasks
+    level : of the intervals
+
+    Examples:
+        polyjudge swap scores.csv --judges gpt-4o=gpt-5-mini
+        polyjudge swap scores.csv --judges gpt-4o=gpt-5-mini --threshold 70 --alone
+    """
+    from polyjudge.read import as_panel
+
+    panel = as_panel(panel)
+    a, b = _two(panel, judges)
+    old, new = panel.judges[a], panel.judges[b]
+    if not 0.5 <= level < 1:
+        raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
+    allowed = panel.matters if matters is None else matters
+    if not (np.isfinite(allowed) and allowed > 0):
+        raise UsageError(f"What matters is the largest change to accept, in points above 0, not {allowed:g}.")
+    if panel.units < FEWEST:
+        raise PanelError(f"{panel.units} tasks are too few to compare two judges: {FEWEST} are needed.")
+    share = 1.0 if alone else 1 / (len(panel.judges) - 1)
+    labels, values = _changes(panel, a, b, share, threshold)
+    v, seen = unit_means(values, panel.unit)
+    known = np.asarray(np.isfinite(v).all(0))
+    if not known.any():
+        raise PanelError(
+            f"Fewer than {FEWEST} tasks were scored by both judges."
+            if labels
+            else "Without systems and with one language a swap changes no comparison. Add a pass mark: --threshold 70."
+        )
+    rates = np.array([x[0] == "pass rate" for x in labels])[known]
+    limit = np.where(rates, 100 * allowed / panel.width, allowed * panel.factor)
+    v, df = v[:, known], np.maximum(seen[known] - 1.0, 1.0)
+    one, every = interval(v, level=2 * level - 1, df=df), interval(v, level=level, df=df)
+    spot = 1 - (1 - level) ** (1 / seen[known])
+    unseen = spot * share * np.where(rates, 100.0, panel.width * panel.factor)
+    change = one.estimate
+    inner, outer = (half + guard * unseen for half in (one.q_one * one.se, every.q * every.se))
+    inside = np.abs(change) + inner < limit
+    beyond = np.abs(change) - outer > limit
+    answer: Literal["accepted", "refused", "open"] = (
+        "accepted" if inside.all() else "refused" if beyond.any() else "open"
+    )
+    frame = _frame([x for x, k in zip(labels, known, strict=True) if k], change, inner, inside)
+    settle = None
+    if answer == "open" and (np.abs(change) < limit).all():
+        with np.errstate(over="ignore", divide="ignore"):
+            need = float(np.max(inner / (limit - np.abs(change)))) ** 2 * panel.weight.sum()
+        settle = int(np.ceil(float(f"{need:.2g}"))) if need < 1e9 else None
+    top = frame.iloc[int(np.argmax(np.round(np.where(beyond, np.abs(change), 0.0), 9)))]
+    first = _answer(panel, (old, new), answer, frame if answer != "refused" else frame.loc[[top.name]], allowed, settle)
+    said = [first, _blind(panel, float(spot.max()), unseen, rates, guard, alone)]
+    if not known.all():
+        gone = names(
+            [_where(panel, x) for x in _frame([x for x, k in zip(labels, known, strict=True) if not k]).itertuples()]
+        )
+        said.append(
+            Finding("warning", "thin", f"Too few tasks were scored by both judges to compare {gone}.", "Lacking")
+        )
+    frame = frame.sort_values(
+        "change", key=lambda x: x.abs().round(9), ascending=False, kind="stable", ignore_index=True
+    )
+    return Swap(old, new, answer, frame, allowed, settle, level, tuple(said), panel)
+
+
+def _two(panel: Panel, judges: str) -> tuple[int, int]:
+    """Positions of OLD and NEW of OLD=NEW; a name may have an = itself."""
+    parts = judges.split("=")
+    for i in range(1, len(parts)):
+        pair = "=".join(parts[:i]).strip(), "=".join(parts[i:]).strip()
+        if pair[0] in panel.judges and pair[1] in panel.judges:
+            if pair[0] == pair[1]:
+                raise UsageError("A judge cannot take its own place. Name two judges: --judges OLD=NEW.")
+            return panel.judges.index(pair[0]), panel.judges.index(pair[1])
+    if len(parts) < 2:
+        raise UsageError(f"Name both judges: --judges OLD=NEW, not {name(judges)!r}.")
+    unknown = next((x.strip() for x in (parts[0], parts[-1]) if x.strip() not in panel.judges), judges)
+    raise PanelError(f"There is no judge {name(unknown)!r} in this panel. It has: {names(panel.judges, 8)}.")
+
+
+def _changes(panel: Panel, a: int, b: int, share: float, threshold: str | None) -> tuple[Names, Array]:
+    """Labels of every change, and its value in each row: (rows, changes)."""
+    y = panel.scores * panel.factor
+    moved = share * (y[..., b] - y[..., a])  # rows, systems, languages
+    n, s, k = moved.shape
+    labels: Names = []
+    parts = [np.zeros((n, 0))]
+    i, j = np.triu_indices(s, 1)
+    pairs = (moved[:, i] - moved[:, j]).transpose(0, 2, 1)  # rows, languages, pairs
+    labels += [
+        ("system difference", x, panel.systems[p], panel.systems[q])
+        for x in panel.languages
+        for p, q in zip(i, j, strict=True)
+    ]
+    parts.append(pairs.reshape(n, -1))
+    if k > 1:
+        there = np.isfinite(moved)
+        with np.errstate(invalid="ignore"):
+            own = np.where(there, moved, 0.0).sum(1) / there.sum(1)  # rows, languages
+        whole = np.isfinite(own).all(1, keepdims=True)
+        labels += [("language", x, "", "") for x in panel.languages]
+        parts.append(np.where(whole, own - own.mean(1, keepdims=True), np.nan))
+    if threshold is not None:
+        passed = 100 * share * panel.passes(*pass_mark(threshold)).scores
+        labels += [("pass rate", x, z, "") for x in panel.languages for z in panel.systems]
+        parts.append((passed[..., b] - passed[..., a]).transpose(0, 2, 1).reshape(n, -1))
+    values = np.concatenate(parts, axis=1)
+    some = np.isfinite(values).any(0) | (np.array([x[0] for x in labels]) == "language")
+    return [x for x, keep in zip(labels, some, strict=True) if keep], values[:, some]
+
+
+def _frame(labels: Names, change: Any = np.nan, half: Any = np.nan, inside: Any = False) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame(labels, columns=["kind", "language", "first", "second"])
+    return frame.assign(change=change, low=change - half, high=change + half, inside=inside)
+
+
+def _where(panel: Panel, row: Any) -> str:
+    """What a row is about, in a sentence."""
+    place = f" in {name(row.language)}" if row.language else ""
+    if row.kind == "system difference":
+        return f"the difference of {name(row.first)} and {name(row.second)}{place}"
+    if row.kind == "pass rate":
+        return f"the pass rate{' of ' + name(row.first) if row.first else ''}{place}"
+    return f"{name(row.language)} against the other {panel.nouns}"
+
+
+def _answer(
+    panel: Panel,
+    judges: tuple[str, str],
+    answer: str,
+    rows: pd.DataFrame,
+    allowed: float,
+    settle: int | None,
+) -> Finding:
+    """Yes, no, or what would settle it."""
+    old, new = map(name, judges)
+    limit = rows["change"].abs() + (rows["high"] - rows["change"])
+    top = rows.iloc[int(np.argmax(np.round(limit.to_numpy(), 9)))]
+    unit = "percentage points" if top.kind == "pass rate" else panel.unit_name
+    moved = f"{_where(panel, top)} moves by {ci(top.change, top.low, top.high, unit)}"
+    if answer == "accepted":
+        most = f"{allowed * panel.factor:.3g} {panel.unit_name}"
+        if (rows["kind"] == "pass rate").any() and not panel.two_valued:
+            most += f", and no pass rate by more than {100 * allowed / panel.width:.3g} percentage points"
+        text = f"Yes: with {new} in place of {old} nothing moves by more than {most}. Most: {moved}."
+        return Finding("info", "swap-accepted", text, "Swap")
+    if answer == "refused":
+        return Finding("serious", "swap-refused", f"No: with {new} in place of {old}, {moved}.", "Swap")
+    accepted = f"{100 * allowed / panel.width if top.kind == 'pass rate' else allowed * panel.factor:.3g}"
+    more = f"About {settle:,} tasks would settle it." if settle else "More tasks alone may not settle it."
+    text = f"Cannot tell yet whether {new} may replace {old}: {moved}, and up to {accepted} is accepted. {more}"
+    return Finding("warning", "swap-open", text, "Swap")
+
+
+def _blind(panel: Panel, spot: float, unseen: Array, rates: Any, guard: bool, alone: bool) -> Finding:
+    """What failures too rare to have shown could do."""
+    at = int(np.argmax(unseen))
+    unit = "percentage points" if rates[at] else panel.unit_name
+    kind = "pass rate" if rates[at] else "mean"
+    text = (
+        f"A failure on fewer than 1 of {max(1, round(1 / spot)):,} tasks might not have shown; it could move a {kind} "
+        f"by up to {points(unseen[at])} {unit}"
+        + (": the intervals allow for it." if guard else " (--guard allows for it).")
+    )
+    return Finding("info", "blind-spot", text + (" The judge is used alone." if alone else ""), "Rare")
