@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from polyjudge.answers.audit.audit import audit
-from polyjudge.answers.audit.systems import systems
+from polyjudge.answers.audit.systems import Board, systems
 from polyjudge.panel import Array, Panel
 
 NOISES = ("normal", "exponential", "pass/fail")
@@ -27,7 +27,7 @@ def scores(
 ) -> Array:
     """Task (sd 12) + task:language (sd 3) + noise + 50, and systems in steps; pass or fail: 90%, correlation 0.4.
 
-    answers : sd of what makes one answer better than another in all languages, so that judges have something to agree on
+    answers : sd of what makes one answer better than another in all languages, for judges to agree on
     """
     if kind == "pass/fail":
         latent = np.sqrt(0.4) * g.normal(size=(n, 1 if not answers else s, 1, 1)) + np.sqrt(0.6) * g.normal(
@@ -41,10 +41,10 @@ def scores(
     return np.asarray(np.clip(np.round((y - 10) / 20) + 1, 1, 5) if kind == "Likert" else y)
 
 
-def found(y: Array, scale: tuple[float, float] = (0.0, 100.0)) -> tuple[Panel, object]:
-    """Systems of an array."""
+def found(y: Array, scale: tuple[float, float] = (0.0, 100.0)) -> Board:
+    """Who is ahead, by an array."""
     panel = Panel.from_array(y, scale=(0.0, 1.0) if len(np.unique(y[np.isfinite(y)])) <= 2 else scale)
-    return panel, systems(panel, matters=panel.matters, level=0.95).board
+    return systems(panel, matters=panel.matters, level=0.95).board
 
 
 def equal(seed: int) -> list[tuple[str, bool]]:
@@ -54,12 +54,12 @@ def equal(seed: int) -> list[tuple[str, bool]]:
         for k, m in ((1, 1), (4, 5)):
             for kind in NOISES:
                 g = np.random.default_rng(seed)
-                _, board = found(scores(g, n, s, k, m, kind))
+                board = found(scores(g, n, s, k, m, kind))
                 out.append((f"{n} tasks, {s} systems, {k} x {m}, {kind}", bool(board.ahead.any())))
     return out
 
 
-def _in_range(board: object) -> bool:
+def _in_range(board: Board) -> bool:
     rank = np.arange(len(board.systems)) + 1
     return bool(((board.rank_low <= rank) & (rank <= board.rank_high)).all())
 
@@ -68,7 +68,7 @@ def ranges(seed: int) -> list[tuple[str, bool]]:
     """Y2."""
     out = []
     for kind in ("normal", "exponential"):
-        _, board = found(scores(np.random.default_rng(seed), 40, 6, 3, 4, kind, steps=2.0))
+        board = found(scores(np.random.default_rng(seed), 40, 6, 3, 4, kind, steps=2.0))
         out.append((kind, _in_range(board)))
     return out
 
@@ -77,7 +77,7 @@ def thin(seed: int) -> list[tuple[str, bool]]:
     """Y3."""
     y = scores(np.random.default_rng(seed), 80, 6, 4, 5, "normal", steps=2.4)
     y[0, :, :, 1:] = np.nan
-    _, board = found(y)
+    board = found(y)
     return [("one task with one judge", bool(board.leader == 0 and board.ahead[0, 1:].all()))]
 
 
@@ -85,7 +85,7 @@ def holes(seed: int) -> list[tuple[str, bool]]:
     """Y4."""
     g = np.random.default_rng(seed)
     y = scores(g, 60, 6, 3, 4, "normal", steps=2.4)
-    _, board = found(np.where(g.random(y.shape) < 0.2, np.nan, y))
+    board = found(np.where(g.random(y.shape) < 0.2, np.nan, y))
     return [("20% holes", _in_range(board))]
 
 

@@ -33,7 +33,10 @@ def steps(
     """
     keys = {f.key for f in findings}
     out = [
-        Step(cell_command(panel, language, judge), f"read {name(judge, 30)}'s {name(language, 30)} answers".replace(" (empty)", ""))
+        Step(
+            cell_command(panel, language, judge),
+            f"read {name(judge, 30)}'s {name(language, 30)} answers".replace(" (empty)", ""),
+        )
         for language, judge in list(cells)[:2]
     ]
     where = f" per {panel.noun}" if len(panel.languages) > 1 else ""

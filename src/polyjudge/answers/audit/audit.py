@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from polyjudge._version import __version__
 from polyjudge.answers.audit import gates as gate_room
 from polyjudge.answers.audit import judges as judge_room
 from polyjudge.answers.audit.advice import steps
@@ -48,7 +47,8 @@ class Part:
 class Audit(Result):
     """Everything that an audit found. Frames:
 
-    off : language, judge, off, low, high, all_low, all_high, clear, named, excess, excess_low, excess_high, beta, radius
+    off : language, judge, off, low, high, all_low, all_high, clear, named, excess, excess_low, excess_high, beta,
+        radius
     systems : language ("all" and each), system, mean, behind_leader, low, high, rank_low, rank_high, may_be_best
     swaps : first, second, language_a, gap_a, low_a, high_a, language_b, gap_b, low_b, high_b
     reversals : judge_i, judge_j, language_a, gap_a, language_b, gap_b, delta, p_published, p
@@ -138,14 +138,14 @@ def audit(
     part = _part(panel, what, level, seed, given, weighted)
     board = part.systems
     values = part.off.values if part.off.values is not None else panel.values()
-    named = [(str(a), str(b)) for a, b in part.off.frame.loc[part.off.frame["named"].astype(bool), ["language", "judge"]].to_numpy()]
+    named = _named(part.off)
     reversed_ = judge_room.reversals(panel, values)
     passed = gate_room.gates(panel, threshold, level=level)
     placed = gate_room.position(panel, level=level)
     longer = gate_room.length(panel, level=level)
     found = [*part.findings, *judge_room.reversal_finding(reversed_, panel, level), *passed.findings]
     found += [*(placed.findings if placed else ()), *(longer.findings if longer else ())]
-    people = _people(panel, labels, level, seed)
+    people = _people(panel, labels, threshold, level, seed)
     found += people
     import pandas as pd
 
@@ -158,7 +158,11 @@ def audit(
         "position": placed,
         "length": longer,
     }
-    advised = steps(panel, found, part.off.kind, named, bool(people))
+    floor = part.off.floor
+    read = named if part.off.kind == "named" else []
+    if part.off.kind == "many" and floor is not None:
+        read = list(zip(floor["language"], floor["judge"], strict=True))[:1]
+    advised = steps(panel, found, part.off.kind, read, bool(people))
     return Audit(
         off=part.off.frame,
         systems=frame_of({}) if board is None else board.frame,
@@ -285,6 +289,12 @@ def _weights(panel: Panel, path: Path | None) -> np.ndarray[Any, np.dtype[np.flo
 # --- parts ---
 
 
+def _named(found: Off) -> list[tuple[str, str]]:
+    """Language and judge of the named cells."""
+    frame = found.frame[found.frame["named"].astype(bool)]
+    return list(zip(frame["language"].astype(str), frame["judge"].astype(str), strict=True))
+
+
 def _part(
     panel: Panel, matters: float, level: float, seed: int, given: Mapping[str, str], weights: Any, *,
     ready: tuple[Systems | None, Off] | None = None,
@@ -314,14 +324,14 @@ def _systems(
 
 def holm(items: Sequence[str], run: Callable[[str, float], T], hit: Callable[[T], bool], level: float) -> dict[str, T]:
     """Families of findings that share a level, step by step (Holm): who has found leaves its share to the others."""
-    left, made = list(items), {}
+    left, made = list(items), dict[str, T]()
     while left:
         new = {x: run(x, 1 - (1 - level) / len(left)) for x in left}
         made |= new
-        found = [x for x in left if hit(new[x])]
-        if not found:
+        hits = [x for x in left if hit(new[x])]
+        if not hits:
             break
-        left = [x for x in left if x not in found]
+        left = [x for x in left if x not in hits]
     return {x: made[x] for x in items}
 
 
@@ -337,7 +347,7 @@ def _criteria(
         lambda s: s is not None and bool(s.board.ahead.any()),
         level,
     )
-    offs = holm(
+    offs: dict[str, Off] = holm(
         every,
         lambda x, share: off(panel.criteria[x], matters=at[x], level=share),
         lambda o: o.kind not in ("calm", "none", "too few"),
@@ -348,9 +358,7 @@ def _criteria(
     }
 
 
-def _by_criterion(
-    panel: Panel, parts: Mapping[str, Part], found: list[Finding]
-) -> tuple[pd.DataFrame, list[Finding]]:
+def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding]) -> tuple[pd.DataFrame, list[Finding]]:
     """One row per criterion, and sentences that each name their criterion."""
     import pandas as pd
 
@@ -381,10 +389,10 @@ def _by_criterion(
             row |= {"most": part.panel.factor * top["off"], "most_low": part.panel.factor * top["all_low"],
                     "most_high": part.panel.factor * top["all_high"]}  # fmt: skip
         rows.append(row)
-        for f_ in part.findings:
-            where = {**f_.where, "criterion": x}
-            loud = f_.severity in ("warning", "serious")
-            own.append(replace(f_, text=f"{name(x)}: {f_.text}", where=where, topic=f_.topic if loud else "", head=""))
+        for one in part.findings:
+            where = {**one.where, "criterion": x}
+            topic = one.topic if one.severity in ("warning", "serious") else ""
+            own.append(replace(one, text=f"{name(x)}: {one.text}", where=where, topic=topic, head=""))
     said = "Mean of the criteria"
     mean = [replace(f, text=f"{said}: {f.text}") if f.topic in ("Winner", "Judges", "Off") else f for f in found]
     alike = gate_room.alike(panel.criteria)
@@ -394,15 +402,14 @@ def _by_criterion(
     return pd.DataFrame(rows), order
 
 
-def _people(panel: Panel, labels: Path | None, level: float, seed: int) -> list[Finding]:
+def _people(panel: Panel, labels: Path | None, threshold: str | None, level: float, seed: int) -> list[Finding]:
     """What a comparison with human labels finds, where there are any."""
     if panel.human is None and labels is None:
         return []
     from polyjudge.answers.humans.compare import humans
 
-    more = {} if labels is None else {"labels": labels}
     try:
-        found = humans(panel, level=level, seed=seed, **more).findings
+        found = humans(panel, labels, threshold=threshold, level=level, seed=seed).findings
     except PanelError as problem:
         return [Finding("notice", "people.none", f"The human labels cannot be compared: {problem}", "People")]
     return [f for f in found if f.topic == "People"]

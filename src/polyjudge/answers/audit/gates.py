@@ -1,4 +1,4 @@
-"""What passes, by language and judge, raw and calibrated (METHODS 9); position, length, several criteria (METHODS 25)."""
+"""What passes, raw and calibrated (METHODS 9); position, length, several criteria (METHODS 25)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Gates:
     findings: tuple[Finding, ...] = ()
 
 
-EMPTY = "language judge pass_raw raw_low raw_high pass_calibrated calibrated_low calibrated_high".split()
+EMPTY = ["language", "judge", "pass_raw", "raw_low", "raw_high", "pass_calibrated", "calibrated_low", "calibrated_high"]
 
 
 def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
@@ -71,7 +71,11 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     )
     spread = (_spread(raw[0]), _spread(calibrated[0]))
     seen = raw[0][np.isfinite(raw[0])]
-    who = ", depending on " + ("the judge" if m > 1 else "") + (" and the " if min(m, k) > 1 else "the " if m == 1 else "")
+    who = (
+        ", depending on "
+        + ("the judge" if m > 1 else "")
+        + (" and the " if min(m, k) > 1 else "the " if m == 1 else "")
+    )
     who += panel.noun if k > 1 else ""
     word = "from" if how == ">=" else "above"
     one = abs(seen.max() - seen.min()) < 1e-9 or seen.size == 1
@@ -131,7 +135,17 @@ def position(panel: Panel, *, level: float) -> Position | None:
 
     if panel.order is None or not len(panel.order):
         return None
-    columns = "language judge first_wins low high consistency consistency_low consistency_high pairs".split()
+    columns = [
+        "language",
+        "judge",
+        "first_wins",
+        "low",
+        "high",
+        "consistency",
+        "consistency_low",
+        "consistency_high",
+        "pairs",
+    ]
     order = panel.order.copy()
     first, second = order["first"].astype(str), order["second"].astype(str)
     turned = first > second
@@ -173,24 +187,25 @@ def position(panel: Panel, *, level: float) -> Position | None:
     every = frame[frame["language"] == "all"]
     sure = every[((every["low"] > 0.5) | (every["high"] < 0.5)) & ((every["first_wins"] - 0.5).abs() >= MATTERS)]
     sure = sure.sort_values("first_wins", key=lambda s: -(s - 0.5).abs().round(9), kind="stable")
-    found = []
-    for row in sure.head(1).itertuples():
-        where = "first" if row.first_wins > 0.5 else "second"
-        share = row.first_wins if where == "first" else 1 - row.first_wins
-        ends = (row.low, row.high) if where == "first" else (1 - row.high, 1 - row.low)
-        more = f" So do {spelled(len(sure) - 1)} other judges." if len(sure) > 2 else (
-            f" {name(sure['judge'].iloc[1])} depends on the order too." if len(sure) == 2 else "")  # fmt: skip
-        found.append(
-            Finding(
-                "warning",
-                "position",
-                f"{name(row.judge)} prefers the answer shown {where}: it wins {percent_ci(share, *ends)} of verdicts. "
-                f"After swapping the order it picks the same winner in {percent(row.consistency, 0)} of pairs.{more}",
-                "Judges",
-                {"judge": str(row.judge)},
-            )
-        )
-    return Position(frame, "", tuple(found))
+    return Position(frame, "", _leaning(sure))
+
+
+def _leaning(sure: pd.DataFrame) -> tuple[Finding, ...]:
+    """The judge that leans most, and how many more do."""
+    if not len(sure):
+        return ()
+    row = sure.iloc[0]
+    judge, share, low, high = str(row["judge"]), *(float(row[c]) for c in ("first_wins", "low", "high"))
+    where = "first" if share > 0.5 else "second"
+    if where == "second":
+        share, low, high = 1 - share, 1 - high, 1 - low
+    more = f" The order moves {spelled(len(sure) - 1)} other judge{'s' if len(sure) > 2 else ''} too."
+    text = (
+        f"{name(judge)} prefers the answer shown {where}: it wins {percent_ci(share, low, high)} of verdicts. After "
+        f"swapping the order it picks the same winner in {percent(float(row['consistency']), 0)} of pairs."
+    )
+    text += more if len(sure) > 1 else ""
+    return (Finding("warning", "position", text, "Judges", {"judge": judge}),)
 
 
 def _ratio(unit: NDArray[np.int64], x: Array, units: int) -> Array:
@@ -222,7 +237,7 @@ def length(panel: Panel, *, level: float) -> Length | None:
     if panel.length is None or not panel.has_systems:
         return None
     x = np.asarray(panel.length, dtype=float)
-    n, S, k, m = panel.shape
+    k, m = panel.shape[2:]
     rows, num, den = [], np.zeros((k, m)), np.zeros((k, m))
     spread = np.zeros((panel.units, k, m))
     for at in range(k):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-REVERSALS = "judge_i judge_j language_a gap_a language_b gap_b delta p_published p".split()
+REVERSALS = ["judge_i", "judge_j", "language_a", "gap_a", "language_b", "gap_b", "delta", "p_published", "p"]
 
 
 # --- agreement ---
@@ -37,9 +37,9 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
     out = []
     varied = [b for b in range(m) if b not in a.constant]
     if a.constant:
-        who = [panel.judges[b] for b in a.constant]
-        text = f"{names(who)} {'gives' if len(who) == 1 else 'give'} every answer the same score."
-        out.append(Finding("serious", "judges.constant", text, "Judges", {"judge": who[0]}))
+        flat = [panel.judges[b] for b in a.constant]
+        text = f"{names(flat)} {'gives' if len(flat) == 1 else 'give'} every answer the same score."
+        out.append(Finding("serious", "judges.constant", text, "Judges", {"judge": flat[0]}))
     if a.verdict == "none":
         if len(varied) < 2:
             return [*out, Finding("notice", "judges.none", "Agreement needs two judges whose scores vary.", "Judges")]
@@ -51,8 +51,8 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
     if a.verdict == "agree":
         both = len(varied) == 2
         text = (
-            f"They agree on {what} (r = {a.r:.2f} between {'the two' if both else 'two judges'}, {a.reliability:.2f} for "
-            f"{'their mean' if both else 'the panel'}). Whether they are right only people can tell"
+            f"They agree on {what} (r = {a.r:.2f} between {'the two' if both else 'two judges'}, {a.reliability:.2f} "
+            f"for {'their mean' if both else 'the panel'}). Whether they are right only people can tell"
         )
         maker = one_maker(panel.judges, given)
         if maker:
@@ -72,10 +72,10 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
         text = f"They hardly agree on {what} ({r})."
         out.append(Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree"))
     if a.odd:
-        who = [panel.judges[b] for b in a.odd]
+        odd = [panel.judges[b] for b in a.odd]
         rs = names([f"{a.own[b]:.2f}" for b in a.odd])
-        text = f"{names(who)} {'agrees' if len(who) == 1 else 'agree'} less with the others (r = {rs})."
-        out.append(Finding("notice", "judges.odd", text, "Judges", {"judge": who[0]}))
+        text = f"{names(odd)} {'agrees' if len(odd) == 1 else 'agree'} less with the others (r = {rs})."
+        out.append(Finding("notice", "judges.odd", text, "Judges", {"judge": odd[0]}))
     return out
 
 
@@ -123,8 +123,7 @@ def frame(
     """language, judge ("panel"), r, low, high, mean, slope, slope_low, slope_high, named."""
     import pandas as pd
 
-    k, m = len(panel.languages), len(panel.judges)
-    mean = values.mean
+    k, mean = len(panel.languages), values.mean
     per = dict(slopes.set_index("judge").T.items()) if slopes is not None and len(slopes) else {}
     none = (np.nan, np.nan, np.nan)
     rows: list[tuple[object, ...]] = []
@@ -142,7 +141,7 @@ def frame(
         for x, language in enumerate(panel.languages):
             for b, judge in enumerate(panel.judges):
                 rows.append((language, judge, *none, mean[x, b], *none, (language, judge) in named))
-    columns = "language judge r low high mean slope slope_low slope_high named".split()
+    columns = ["language", "judge", "r", "low", "high", "mean", "slope", "slope_low", "slope_high", "named"]
     return pd.DataFrame(rows, columns=columns)
 
 

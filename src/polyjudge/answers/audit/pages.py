@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyjudge._version import __version__
-from polyjudge.answers.audit.systems import amount, every
+from polyjudge.answers.audit.systems import amount
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Section, Table, spread
@@ -16,7 +17,7 @@ from polyjudge.report.model import Chart, Finding, Report, Section, Table, sprea
 if TYPE_CHECKING:
     import pandas as pd
 
-    from polyjudge.answers.audit.audit import Audit, Part
+    from polyjudge.answers.audit.audit import Audit
 
 MOST_ANSWERS = 10
 MOST_DRAWERS = 30
@@ -133,8 +134,8 @@ def _systems_section(a: Audit) -> list[Section]:
         text.append(s.own.why_not)
     elif np.isfinite(s.own.low):
         said = amount(panel, s.own.difference, s.own.low, s.own.high, sign=True)
-        text.append(f"Judges on systems of their own maker ({names(s.own.makers)}), less what judge and system explain: "
-                    f"{said}; as much comes up in {100 * s.own.p:.0f}% of relabellings.")  # fmt: skip
+        text.append(f"Judges on systems of their own maker ({names(s.own.makers)}), less what judge and system "
+                    f"explain: {said}; as much comes up in {100 * s.own.p:.0f}% of relabellings.")  # fmt: skip
     return [Section("systems", "Systems", tuple(text), tuple(tables), tuple(charts))]
 
 
@@ -242,8 +243,8 @@ def _judges_section(a: Audit) -> list[Section]:
         alt = "Before calibrating the ranking of the judges depends on the language; afterwards it does not."
         chart = Chart("ranks", "ranks", "Ranks of the judges", ranks, alt, x=panel.noun, y="rank")
         text = (
-            f"Before calibrating, the ranking of the judges by mean score depends on the {panel.noun}; after it, it does "
-            "not, by construction. A high mean is leniency, not quality.",
+            f"Before calibrating, the ranking of the judges by mean score depends on the {panel.noun}; after it, it "
+            "does not, by construction. A high mean is leniency, not quality.",
         )
         out.append(Section("ranks", "Ranks of the judges", text, (), (chart,)))
     agreed = a.part_.agreement
@@ -251,7 +252,9 @@ def _judges_section(a: Audit) -> list[Section]:
     text_: list[str] = []
     if agreed is not None and len(a.pairs):
         over = "answers, within tasks" if agreed.over == "systems" else "tasks"
-        text_.append(f"Correlation of every two judges over {over}. It says how far they agree, not whether they are right.")
+        text_.append(
+            f"Correlation of every two judges over {over}. It says how far they agree, not whether they are right."
+        )
         if agreed.makers is not None:
             r, low, high = agreed.makers
             text_.append(f"Between judges of different makers r = {r:.2f} [{low:.2f}, {high:.2f}].")
@@ -335,7 +338,8 @@ def _length_section(a: Audit) -> list[Section]:
     text = ("How scores rise with the length of responses, within tasks and systems. A description: longer may be "
             "better.", *(x.text for x in longer.findings))  # fmt: skip
     one = Table("length", "Points per doubling of the length", slopes,
-                {"language": "name", "judge": "name", "slope": "+points low high"}, {"language": panel.noun})  # fmt: skip
+                {"language": "name", "judge": "name", "slope": "+points low high"},
+                {"language": panel.noun})  # fmt: skip
     two = Table("length-systems", "Systems at equal length", board,
                 {"system": "name", "mean": "points", "rank": "count", "at_equal_length": "points",
                  "rank_at_equal_length": "count"})  # fmt: skip
@@ -466,11 +470,11 @@ def _drawers(a: Audit) -> tuple[dict[str, Callable[[], Any]], dict[str, Callable
         top = hit.assign(size=hit["off"].abs().round(9)).sort_values("size", ascending=False, kind="stable")
         for language, judge in top[["language", "judge"]].head(MOST_DRAWERS).itertuples(index=False):
             key = f"{language}|{judge}"
-            drawers[key] = lambda x=language, b=judge: answers(panel, x, b)
-            spreads[key] = lambda x=language, b=judge: _spread(panel, x, b)
+            drawers[key] = partial(answers, panel, language, judge)
+            spreads[key] = partial(_spread, panel, language, judge)
     if panel.has_systems and panel.texts is not None:
         for system in panel.systems[:MOST_DRAWERS]:
-            drawers[f"system|{system}"] = lambda s=system: behind(panel, s)
+            drawers[f"system|{system}"] = partial(behind, panel, system)
     return drawers, spreads
 
 
@@ -490,12 +494,18 @@ def _cell_report(a: Audit, language: str, judge: str) -> Report:
     if len(row) and np.isfinite(row["off"].iloc[0]):
         x = row.iloc[0]
         word = "higher" if x["off"] > 0 else "lower"
-        size = amount(panel, abs(x["off"]), *sorted((abs(x["off"]) - (x["all_high"] - x["off"]), abs(x["off"]) + (x["all_high"] - x["off"]))))
+        size = amount(
+            panel,
+            abs(x["off"]),
+            *sorted((abs(x["off"]) - (x["all_high"] - x["off"]), abs(x["off"]) + (x["all_high"] - x["off"]))),
+        )
         text = (
             f"In {name(language)}, {name(judge)} scores {size} {word}, relative to the other judges, than in the other "
             f"{panel.nouns}."
         )
-        said = [Finding("warning" if x["clear"] else "info", "cell", text, "Off", {"language": language, "judge": judge})]
+        said = [
+            Finding("warning" if x["clear"] else "info", "cell", text, "Off", {"language": language, "judge": judge})
+        ]
     if np.ptp(panel.weight) > 0 or panel.weight[0] != 1:
         raise_hint = Finding("notice", "cell.none", "The panel is too large to show single answers.", "Off")
         return Report("audit", f"Answers of {who}", (panel.facts,), (*said, raise_hint), about=_about(a))
@@ -503,7 +513,9 @@ def _cell_report(a: Audit, language: str, judge: str) -> Report:
     columns = {"task": "name", "system": "name", "score": "points", "others": "points", **dict.fromkeys(TEXTS, "text")}
     table = Table(
         "answers",
-        f"Answers of {who} that differ most from the other judges" if len(panel.judges) > 1 else f"Lowest scores of {who}",
+        f"Answers of {who} that differ most from the other judges"
+        if len(panel.judges) > 1
+        else f"Lowest scores of {who}",
         found,
         {c: kind for c, kind in columns.items() if c in found.columns},
         {"others": "other judges"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ LEAST = 6
 """Units that an interval needs."""
 RARE = 0.05
 RELABELLINGS = 2000
-NUMBERS = "no one two three four five six seven eight nine ten".split()
+NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
 
 # --- words that the rooms of an audit share ---
@@ -101,12 +101,12 @@ class Board:
     @property
     def rank_low(self) -> NDArray[np.int64]:
         """One more than the systems that are surely ahead."""
-        return self.ahead.sum(0) + 1
+        return np.asarray(self.ahead.sum(0) + 1)
 
     @property
     def rank_high(self) -> NDArray[np.int64]:
         """All but the systems that are surely behind."""
-        return len(self.systems) - self.ahead.sum(1)
+        return np.asarray(len(self.systems) - self.ahead.sum(1))
 
     @property
     def may_be_best(self) -> NDArray[np.bool_]:
@@ -121,7 +121,7 @@ class Board:
     @property
     def joined(self) -> NDArray[np.bool_]:
         """Systems that can be compared with the leader."""
-        return np.isfinite(self.gap[self.leader])
+        return np.asarray(np.isfinite(self.gap[self.leader]))
 
 
 def board(
@@ -203,7 +203,7 @@ def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
                     bool(b.may_be_best[s]),
                 )
             )  # fmt: skip
-    columns = "language system mean behind_leader low high rank_low rank_high may_be_best".split()
+    columns = ["language", "system", "mean", "behind_leader", "low", "high", "rank_low", "rank_high", "may_be_best"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -336,7 +336,10 @@ def _centred(v: Array) -> Array:
 
 @dataclass(frozen=True)
 class Systems:
-    """boards : "all" and each language; swaps : first is surely ahead of second in language_a, and behind in language_b"""
+    """boards : "all" and each language
+
+    swaps : first is surely ahead of second in language_a, and behind in language_b
+    """
 
     boards: Mapping[str, Board]
     frame: pd.DataFrame
@@ -363,12 +366,13 @@ def systems(
     """Everything an audit says about systems, of a panel with at least two. weights: of the judges, if not equal."""
     tiny = 1e-9 * panel.width
     k, m = len(panel.languages), len(panel.judges)
-    more = {"level": level, "tiny": tiny, "two_valued": panel.two_valued, "low": panel.scale[0], "width": panel.width}
+    more: dict[str, Any] = {"level": level, "tiny": tiny, "two_valued": panel.two_valued}
+    more |= {"low": panel.scale[0], "width": panel.width}
     whole = board(_values(panel, weights), panel.systems, _seen(panel, weights), **more)
     boards = {"all": whole}
     if k > 1:
         for at, language in enumerate(panel.languages):
-            rows = np.isfinite(panel.scores[:, :, at]).any((1, 2))
+            rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
             part = panel.select(languages=[language], rows=rows)
             boards[language] = board(_values(part, weights), panel.systems, _seen(part, weights), languages=k, **more)
     added = sums(panel, weights)
@@ -386,9 +390,7 @@ def systems(
     return replace(made, findings=tuple(findings(panel, made, matters)))
 
 
-def _without(
-    panel: Panel, added: Sums, top: int, given: Mapping[str, str] | None
-) -> tuple[tuple[str, int], ...]:
+def _without(panel: Panel, added: Sums, top: int, given: Mapping[str, str] | None) -> tuple[tuple[str, int], ...]:
     """Who else leads when a judge, or all judges of a maker, are left out."""
     m = len(panel.judges)
     makers = families(panel.judges, given)
@@ -427,7 +429,7 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame
                 )
             )  # fmt: skip
         rows.sort(key=lambda x: -round(min(x[3], -x[7]) / max(tiny, 1e-300)))
-    columns = "first second language_a gap_a low_a high_a language_b gap_b low_b high_b".split()
+    columns = ["first", "second", "language_a", "gap_a", "low_a", "high_a", "language_b", "gap_b", "low_b", "high_b"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -476,16 +478,19 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     tail = f" {names(apart)} cannot be compared: no task joins them with the others." if apart else ""
     where = {"system": b.systems[top]}
     if not rest:
-        return Finding("warning", "winner.apart", f"No two systems are scored on the same tasks.{tail}", "Winner", where)
+        return Finding(
+            "warning", "winner.apart", f"No two systems are scored on the same tasks.{tail}", "Winner", where
+        )
     x = rest[0]
     second = name(b.systems[x])
     gap, low, high = b.gap[top, x], b.low[top, x], b.high[top, x]
     if not np.isfinite(low):
         lead = "and" if gap <= b.tiny else "is ahead of"
         said = f"{w} {lead} {second} " + (
-            "are level" if gap <= b.tiny else f"by {points(panel.factor * gap)} {panel.unit_name} in the mean")
-        units = count(b.units, "cluster" if panel.clustered else "task")
-        return Finding("notice", "winner.few", f"{said}; {units} are too few for an interval.{tail}", "Winner", where)
+            "are level" if gap <= b.tiny else f"by {points(panel.factor * gap)} {panel.unit_name} in the mean"
+        )
+        few = count(b.units, "cluster" if panel.clustered else "task")
+        return Finding("notice", "winner.few", f"{said}; {few} are too few for an interval.{tail}", "Winner", where)
     if low > b.tiny:
         said = f"{w} is ahead of {second} by {amount(panel, gap, low, high)}{_held(panel, s)}{tail}"
         return Finding("info", "winner", said, "Winner", where, head=f"{w} is first")
@@ -531,10 +536,14 @@ def _held(panel: Panel, s: Systems) -> str:
         if holds == k and s.everywhere and not other and j:
             said += f", in {every(k, noun, lower=True)}"
         elif holds == k:
-            said += f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {every(k, noun, lower=True)}"
+            said += (
+                f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {every(k, noun, lower=True)}"
+            )
         elif len(elsewhere) == 1 and holds == k - 1:
             x, f = elsewhere[0]
-            said += f"{';' if said else '.'} {'in' if said else 'In'} {name(x)}, {name(s.board.systems[f])} has the higher mean"
+            said += f"{'; in' if said else '. In'} {name(x)}, {name(s.board.systems[f])} has the higher mean"
         else:
-            said += f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {holds} of {k} {panel.nouns}"
+            said += (
+                f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {holds} of {k} {panel.nouns}"
+            )
     return f"{said}.{tail}"

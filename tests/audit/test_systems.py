@@ -1,0 +1,292 @@
+"""Who wins: known answers, words that agree with the board, and what judges do for their own maker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conftest import shared_file
+from polyjudge.answers.audit.systems import Board, Systems, every, own_maker, settle, spelled, systems
+from polyjudge.panel import Panel
+from polyjudge.simulate import simulate_panel
+
+
+def look(y: np.ndarray | Panel, **more: object) -> Systems:
+    panel = y if isinstance(y, Panel) else Panel.from_array(y, scale=(0, 100))
+    return systems(panel, matters=panel.matters, level=0.95, **more)  # type: ignore[arg-type]
+
+
+def drawn(n: int, steps: list[float], k: int = 3, m: int = 4, seed: int = 0, noise: float = 5.0) -> np.ndarray:
+    g = np.random.default_rng(seed)
+    return (
+        50 + np.array(steps)[:, None, None] + g.normal(0, 10, (n, 1, 1, 1)) + g.normal(0, noise, (n, len(steps), k, m))
+    )
+
+
+def test_two_systems_are_a_paired_t_test() -> None:
+    from scipy.stats import ttest_rel
+
+    y = drawn(25, [0, 1])
+    found = ttest_rel(*(y[:, s].mean((1, 2)) for s in (1, 0))).confidence_interval()
+    board = look(y).board
+    a, b = (1, 0) if board.gap[1, 0] > 0 else (0, 1)
+    ends = sorted(abs(x) if a == 1 else x for x in (found.low, found.high)) if a == 1 else [-found.high, -found.low]
+    assert board.gap[1, 0] == pytest.approx(y[:, 1].mean() - y[:, 0].mean())
+    assert [board.low[1, 0], board.high[1, 0]] == pytest.approx([found.low, found.high])
+    assert board.mean == pytest.approx(y.mean((0, 2, 3)))
+    assert len(ends) == 2
+    assert b != a
+
+
+def test_the_frame_has_the_columns_others_rely_on() -> None:
+    frame = look(drawn(30, [0, 4, 8])).frame
+    assert frame.columns.tolist() == (
+        ["language", "system", "mean", "behind_leader", "low", "high", "rank_low", "rank_high", "may_be_best"]
+    )
+    assert frame["language"].drop_duplicates().tolist() == ["all", "l1", "l2", "l3"]
+    first = frame.iloc[0]
+    assert first["system"] == "s3"
+    assert first["behind_leader"] == 0
+    assert np.isnan(first["low"])
+    assert frame["behind_leader"].max() == 0
+    assert (frame["mean"] - frame.groupby("language")["mean"].transform("max")).tolist() == pytest.approx(
+        frame["behind_leader"].tolist()
+    )
+
+
+def test_rank_ranges_count_who_is_surely_ahead() -> None:
+    found = look(drawn(60, [20, 10, 10, 0])).frame.query("language == 'all'").set_index("system")
+    assert found.loc["s1", ["rank_low", "rank_high"]].tolist() == [1, 1]
+    assert found.loc["s2", ["rank_low", "rank_high"]].tolist() == [2, 3]
+    assert found.loc["s3", ["rank_low", "rank_high"]].tolist() == [2, 3]
+    assert found.loc["s4", ["rank_low", "rank_high"]].tolist() == [4, 4]
+    assert found["may_be_best"].tolist() == [True, False, False, False]
+
+
+def test_one_thin_task_leaves_the_ranking_of_the_others() -> None:
+    y = drawn(80, [12.0 - 2.4 * s for s in range(6)], k=4, m=5)
+    whole = look(y[1:]).board
+    y[0, :, :, 1:] = np.nan
+    thin = look(y).board
+    assert thin.order == whole.order
+    assert thin.rank_low.tolist() == whole.rank_low.tolist()
+    assert thin.ahead[0, 1]
+    assert "wins" not in look(y).findings[0].text
+    y[0] = np.nan
+    y[0, 2, 1, 3] = 60.0  # one score alone: nothing to compare it with
+    assert look(y).board.gap == pytest.approx(whole.gap)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_words_agree_with_the_board(seed: int) -> None:
+    """'tied' never stands beside a lead, and nobody is said to be behind where ranges overlap."""
+    made = look(drawn(20, [0, 1.5, 3], seed=seed))
+    text, b = made.findings[0].text, made.board
+    first, second = b.order[:2]
+    assert text.startswith("Too close to call") != bool(b.ahead[first, second])
+    assert "tied" not in text
+    assert "behind" not in text
+    assert bool(b.ahead[first, second]) == (int(b.may_be_best.sum()) == 1)
+    if b.may_be_best.sum() > 2:
+        assert "between three systems" in text
+
+
+def test_exact_ties_are_level() -> None:
+    y = drawn(30, [0, 0, -9])
+    y[:, 1] = y[:, 0]
+    text = look(y).findings[0].text
+    assert text.startswith("Too close to call: s1 and s2 are level (0")
+    assert "A difference of 2 points between the two is ruled out." in text
+
+
+def test_what_is_within_what_matters_is_ruled_out() -> None:
+    text = look(drawn(2000, [0.05, 0, -9])).findings[0].text
+    assert "ruled out" in text
+    assert "would settle" not in text
+
+
+def test_a_judge_who_disagrees_is_said() -> None:
+    y = drawn(80, [5, 0], m=5)
+    y[:, 1, :, 2] += 12
+    text = look(y).findings[0].text
+    assert ", but judge J3 puts s2 first" in text
+    assert "All five" not in text
+    assert "every" not in text.lower()
+    y[:, 1, :, 3:] += 30
+    assert look(y).findings[0].text.startswith("s2 is ahead of s1")
+
+
+def test_languages_swap_places() -> None:
+    y = drawn(80, [6, 0, -20])
+    y[:, 1, 2] += 12
+    made = look(y)
+    row = made.swaps.iloc[0]
+    assert len(made.swaps) == 1
+    assert {row["first"], row["second"]} == {"s1", "s2"}
+    assert row["language_b"] == "l3"
+    assert row["gap_a"] > 0 > row["gap_b"]
+    assert row["low_a"] > 0 > row["high_b"]
+    found = next(f for f in made.findings if f.key == "systems.swap")
+    assert found.severity == "warning"
+    assert found.topic == "Winner"
+    assert "l3" in found.text
+    y[:, 1, 2] -= 12
+    y[:, 2, 1] -= 9
+    y[:, 0] += 40  # who wins is not concerned
+    y[:, 2, 0] += 24
+    quiet = next(f for f in look(y).findings if f.key == "systems.swap")
+    assert quiet.topic == ""
+    assert quiet.severity == "notice"
+
+
+def test_the_winner_hangs_on_one_judge() -> None:
+    y = drawn(80, [0, 1], m=4, noise=1.0)
+    y[:, 0, :, 0] += 12
+    made = look(y)
+    assert ("J1", 1) in made.without
+    assert "Without J1, s2 leads." in made.findings[0].text
+
+
+def test_systems_that_share_nothing_are_not_compared() -> None:
+    y = drawn(40, [5, 0, 3])
+    y[:20, 2], y[20:, :2] = np.nan, np.nan
+    made = look(y)
+    assert np.isnan(made.board.gap[0, 2])
+    assert made.board.order[0] == 0
+    assert "s3 cannot be compared: no task joins them with the others." in made.findings[0].text
+    frame = made.frame.query("language == 'all'").set_index("system")
+    assert frame.loc["s1", "rank_high"] == 2
+    assert frame.loc["s3", ["rank_low", "rank_high"]].tolist() == [1, 3]
+
+
+def test_few_tasks_have_no_interval_and_no_winner() -> None:
+    made = look(drawn(5, [9, 0]))
+    assert "5 tasks are too few for an interval" in made.findings[0].text
+    assert not made.board.ahead.any()
+
+
+def test_pass_and_fail_are_in_percentage_points() -> None:
+    g = np.random.default_rng(0)
+    y = (g.random((200, 2, 2, 3)) < np.array([0.9, 0.6])[:, None, None]).astype(float)
+    panel = Panel.from_array(y)
+    made = systems(panel, matters=panel.matters, level=0.95)
+    assert panel.two_valued
+    assert "percentage points" in made.findings[0].text
+    assert made.board.low[0, 1] < 0.3 < made.board.high[0, 1]
+
+
+def test_nothing_hangs_on_order_or_the_last_bit() -> None:
+    y = drawn(30, [0, 0.4, 0.8, 3], seed=4)
+    one = look(y)
+    g = np.random.default_rng(1)
+    two = look(y[g.permutation(30)][:, :, :, ::-1] * (1 + 1e-15))
+    assert one.board.order == two.board.order
+    assert one.findings[0].text == two.findings[0].text
+    assert one.board.low == pytest.approx(two.board.low, nan_ok=True)
+
+
+def test_weights_of_judges() -> None:
+    y = drawn(60, [0, 0], m=2)
+    y[:, 0, :, 0] += 10
+    y[:, 1, :, 1] += 10
+    even, first, second = (look(y, weights=np.array(w)).board for w in ([0.5, 0.5], [1.0, 0.0], [0.1, 0.9]))
+    assert first.order[0] == 0
+    assert second.order[0] == 1
+    assert first.gap[0, 1] == pytest.approx(y[:, 0, :, 0].mean() - y[:, 1, :, 0].mean())
+    assert even.gap == pytest.approx(look(y).board.gap)
+    y[0, 0, 0, 0] = np.nan
+    assert look(y, weights=np.array([0.1, 0.9])).board.order[0] == 1
+
+
+def test_numbers_are_those_of_a_spreadsheet() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.read_csv(shared_file("devai/run_level_scores.csv")).rename(
+        columns={"backbone": "judge", "framework": "system"}
+    )
+    found = look(Panel.from_frame(frame, scale=(0, 100))).frame.query("language == 'all'").set_index("system")
+    cells = frame.groupby("system")["score"].mean()
+    assert found["mean"].sort_index().tolist() == pytest.approx(cells.sort_index().tolist())
+    assert found["behind_leader"].min() == pytest.approx(cells.min() - cells.max())
+
+
+# --- own makers ---
+
+JUDGES = ("gpt-5", "claude-4", "gemini-3", "qwen-3")
+FAMILY = ("gpt-5-mini", "claude-haiku", "gemini-flash", "qwen-small")
+
+
+def kin(favour: float, makers: int = 4, seed: int = 0) -> Panel:
+    y = drawn(60, [0.0] * makers, k=1, m=makers, seed=seed)
+    for i in range(makers):
+        y[:, i, :, i] += favour
+    return Panel.from_array(y, judges=JUDGES[:makers], systems=FAMILY[:makers], scale=(0, 100))
+
+
+def test_judges_that_favour_their_own_maker() -> None:
+    made = look(kin(6.0))
+    assert made.own.clear
+    assert made.own.low < 6 < made.own.high
+    assert made.own.p <= 0.05
+    assert any(f.key == "systems.own-maker" and f.severity == "warning" for f in made.findings)
+    assert not look(kin(0.0)).own.clear
+    y = kin(6.0)
+    holes = replace(y, scores=np.where(np.random.default_rng(0).random(y.scores.shape) < 0.1, np.nan, y.scores))
+    assert own_maker(holes, {}, level=0.95, seed=0).difference == pytest.approx(6.0, abs=2)
+
+
+def test_own_maker_cannot_be_tested_with_three() -> None:
+    found = look(kin(6.0, makers=3)).own
+    assert not found.clear
+    assert "cannot be tested with 3 makers" in found.why_not
+    nobody = look(drawn(20, [0, 1])).own
+    assert "No judge and system come from the same vendor" in nobody.why_not
+
+
+def test_families_as_given() -> None:
+    y = kin(6.0)
+    hidden = replace(y, judges=("A", "B", "C", "D"), systems=("w", "x", "y", "z"))
+    assert look(hidden).own.why_not
+    given = {a: b for group in (hidden.judges, hidden.systems) for a, b in zip(group, "1234", strict=True)}
+    assert look(hidden, families_=given).own.clear
+
+
+# --- words and plans ---
+
+
+def test_small_words() -> None:
+    assert spelled(10) == "ten"
+    assert every(2, "language", lower=True) == "both languages"
+
+
+def test_settle_rises_with_the_square() -> None:
+    assert settle(10, 2, 50, 1) == pytest.approx(4 * settle(10, 2, 50, 2))
+    assert settle(10, 2, 50, 1) > (2 * 10) ** 2
+
+
+@pytest.mark.statistical
+def test_so_many_tasks_do_settle_it() -> None:
+    """The number of a pilot, and then a study of that size: it tells a difference of half of what matters in 80%."""
+    reached = 0
+    for seed in range(60):
+        pilot: Board = look(drawn(30, [0, 0], k=1, m=3, seed=seed)).board
+        n = int(np.ceil(settle(pilot.need[0, 1], pilot.q[0, 1], pilot.units, 1.0)))
+        study = look(drawn(min(n, 4000), [1.0, 0], k=1, m=3, seed=1000 + seed)).board
+        reached += bool(study.ahead[0, 1])
+    assert reached >= 0.70 * 60
+
+
+@pytest.mark.statistical
+def test_equal_systems_are_rarely_told_apart() -> None:
+    wrong = 0
+    for seed in range(100):
+        y = drawn(20, [0.0] * 4, k=2, m=3, seed=seed)
+        y = np.where(np.random.default_rng(seed).random(y.shape) < 0.2, np.nan, y)
+        wrong += bool(look(y).board.ahead.any())
+    assert wrong <= 12
+
+
+def test_simulated_panels_hold_their_order() -> None:
+    made = simulate_panel(systems=(60.0, 52.0, 44.0), tasks=60, missing=0.3, seed=2)
+    assert look(made.panel).board.order == (0, 1, 2)
