@@ -69,7 +69,9 @@ class Values:
     def contrast(self, contrasts: Array) -> Array:
         """One number per unit and contrast (r, cells); NaN where it cannot be told."""
         flat = np.where(self.present, self.v, 0.0).reshape(self.units, -1)
-        return np.where(self.estimable(contrasts), flat @ contrasts.T, np.nan)
+        x = flat @ contrasts.T
+        x[np.abs(x) <= 1e-12 * np.abs(flat).max(initial=0.0)] = 0.0  # rounding is no difference
+        return np.where(self.estimable(contrasts), x, np.nan)
 
 
 def complete(y: Array, unit: Index, weight: Array) -> Values:

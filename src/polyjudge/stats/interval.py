@@ -132,10 +132,11 @@ def _rank(x: Array) -> int:
     part = x[:, np.unique(np.linspace(0, x.shape[1] - 1, 64).astype(int))]
     part = part - part.mean(0)
     size = np.sqrt((part**2).sum(0))
-    part = part[:, size > 1e-9 * max(size.max(), 1e-300)]
-    if part.shape[1] == 0:
+    keep = size > 1e-9 * max(float(size.max()), 1e-300)
+    if not keep.any():
         return 1
-    value = np.linalg.eigvalsh(np.corrcoef(part.T).reshape(part.shape[1], -1))
+    part = part[:, keep] / size[keep]
+    value = np.linalg.eigvalsh(part.T @ part)
     return max(int((value > 1e-9 * value[-1]).sum()), 1)
 
 

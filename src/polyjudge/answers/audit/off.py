@@ -173,9 +173,8 @@ class _Work:
         if m == 2:
             self.distinct[:, 1] = False
         whole = values.v if self.present.all() and values.units > 1 else None
-        n = round(float(panel.weight.sum()))
-        self.radius = math.nan if whole is None else cbc.radius(cbc.noise_sigma(whole), values.units, k, m, 1 - level)
-        self.radius_scores = cbc.radius(cbc.score_sigma(panel.scores), n, k, m, 1 - level)
+        sigmas = (math.nan, math.nan) if whole is None else (cbc.noise_sigma(whole), cbc.score_sigma(whole))
+        self.radius, self.radius_scores = (cbc.radius(x, values.units, k, m, 1 - level) for x in sigmas)
 
     def interval(self, contrasts: Array, together: int | None = None) -> Interval:
         """Of contrasts (c, cells); NaN where it cannot be told."""
@@ -385,25 +384,26 @@ def _two_words(work: _Work, first: Interval) -> str:
 
 def _named_words(work: _Work, first: Interval, rest: Interval, named: Sequence[Cell]) -> str:
     panel, (k, m) = work.panel, work.shape
-    said = []
-    for cell in sorted(named, key=lambda c: (-round(float(abs(first.estimate[c])) / panel.width, 9), c)):
-        e, low, high = first.estimate[cell], first.low[cell], first.high[cell]
-        amount, more = work.points(e, low, high), "higher" if e > 0 else "lower"
-        judge, place = name(panel.judges[cell[1]]), work.place(cell[0])
+    if k == 2:
+        how, end = "", f"between {work.place(0)} and {work.place(1)}"
+    elif m == 2:
+        how, end = f", relative to {name(panel.judges[1])}", f"than in the other {panel.nouns}"
+    else:
+        how, end = ", relative to the other judges", f"than in the other {panel.nouns}"
+    parts = []
+    for i, cell in enumerate(sorted(named, key=lambda c: (-round(float(abs(first.estimate[c])) / panel.width, 9), c))):
+        amount = work.points(first.estimate[cell], first.low[cell], first.high[cell], i == 0)
+        more = "higher" if first.estimate[cell] > 0 else "lower"
+        judge, place = name(panel.judges[cell[1] if m > 2 else 0]), work.place(cell[0])
         if k == 2:
-            said.append(
-                f"{judge}'s gap to the other judges differs by {amount} between {work.place(0)} and {work.place(1)}."
+            parts.append(
+                f"{judge}'s gap to the other judges differs by {amount} {end}" if i == 0 else f"{judge}'s by {amount}"
             )
-        elif m == 2:
-            said.append(
-                f"In {place}, {name(panel.judges[0])} scores {amount} {more}, relative to {name(panel.judges[1])}, "
-                f"than in the other {panel.nouns}."
-            )
+        elif i == 0:
+            parts.append(f"In {place}, {judge} scores {amount} {more}{how}, {end}")
         else:
-            said.append(
-                f"In {place}, {judge} scores {amount} {more}, relative to the other judges, than in the other "
-                f"{panel.nouns}."
-            )
+            parts.append(f"in {place}, {amount} {more}" if m == 2 else f"{judge} in {place}, {amount} {more}")
+    said = ["; ".join(parts) + "."]
     if k == 2:
         said.append(f"Which {panel.noun} is at fault cannot be told from two.")
     if m == 2:
@@ -517,16 +517,14 @@ def _scale_use(panel: Panel, values: Values, level: float) -> tuple[pd.DataFrame
 
 def _scale_words(panel: Panel, slopes: pd.DataFrame, differ: NDArray[np.bool_], share: float) -> str:
     slope = slopes["slope"].to_numpy(dtype=float)
-    said = []
+    said: list[str] = []
     for which, more in ((differ & (slope < 1), "less"), (differ & (slope > 1), "more")):
         at = [int(b) for b in np.argsort(np.round(np.where(slope < 1, slope, -slope), 9), kind="stable") if which[b]]
         if at:
             verb = "reacts" if len(at) == 1 else "react"
             sizes = names([number(slope[b], 1) for b in at])
-            said.append(
-                f"{names([panel.judges[b] for b in at])} {verb} {more} than the others to differences between answers "
-                f"(slope {sizes})"
-            )
+            what = " than the others to differences between answers" if not said else ""
+            said.append(f"{names([panel.judges[b] for b in at])} {verb} {more}{what} (slope {sizes})")
     return f"{'; '.join(said)}. That, not {panel.noun}, explains {percent(share, 0)} of what differs."
 
 
@@ -548,7 +546,7 @@ def _floor(panel: Panel, level: float) -> tuple[pd.DataFrame | None, list[Findin
     work = _Work(part, values, FLOOR, level)
     tested = work.test(())
     k = len(panel.languages)
-    hit = tested.clear(FLOOR) & (tested.estimate > 0)
+    hit = tested.clear(FLOOR) & (tested.estimate > 0) & np.isfinite(panel.scores).any((0, 1))
     elsewhere = (rates.sum(0) - rates) / (k - 1)
     order = [(int(x), int(b)) for x, b in zip(*np.nonzero(hit & (rates > elsewhere)), strict=True)]
     order.sort(key=lambda c: (-round(float(tested.estimate[c]), 9), c))
