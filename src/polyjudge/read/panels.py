@@ -1,0 +1,797 @@
+"""A source becomes a panel: columns are chosen, names factorised in the engine, checks made on whole columns.
+
+Beyond 100,000 tasks the engine makes 10,000 hashed units (METHODS 17): `big.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base import limits
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.text import count, name, names, plural, shell
+from polyjudge.panel import Panel
+from polyjudge.read import columns as col
+from polyjudge.read import scale
+from polyjudge.read.columns import Asked, Roles
+from polyjudge.read.table import Table, ident, label_sql, open_table, quote
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+MOST_TASKS = 100_000
+"""Beyond so many tasks they are put into hashed units."""
+AXES = ("task", "system", "language", "judge", "criterion", "replicate")
+KEYS = ("task", "system", "language", "judge", "criterion", "replicate", "cluster", "annotator")
+DEFAULT = {"judge": "judge"}
+"""The name of the only one, where no column names it; else it is empty."""
+
+
+@dataclass
+class Entries:
+    """Scores with the codes of their labels, one row each."""
+
+    codes: dict[str, Codes]
+    labels: dict[str, list[str]]
+    score: Array
+
+    def keep(self, rows: NDArray[np.bool_]) -> None:
+        """Only these rows."""
+        self.codes = {axis: c[rows] for axis, c in self.codes.items()}
+        self.score = self.score[rows]
+
+    def shrink(self, axis: str) -> None:
+        """Leave out labels that no row has."""
+        there = np.bincount(self.codes[axis], minlength=len(self.labels[axis])) > 0
+        if not there.all():
+            self.codes[axis] = (np.cumsum(there) - 1)[self.codes[axis]]
+            self.labels[axis] = [x for x, yes in zip(self.labels[axis], there, strict=True) if yes]
+
+
+@dataclass
+class Reading:
+    """How a source was read: what `check` shows."""
+
+    panel: Panel
+    roles: dict[str, str]
+    """Role -> column, in words."""
+    unused: tuple[str, ...]
+    levels: Array
+    """Distinct scores."""
+    failed: int
+    """Rows that say that they failed."""
+    rows: int
+    tool: str = ""
+
+
+@dataclass
+class Work:
+    """What is known while a source is read."""
+
+    table: Table
+    roles: Roles
+    asked: Asked
+    notes: list[str] = field(default_factory=list)
+    failed: int = 0
+    rows: int = 0
+    order: Any = None
+
+
+def as_panel(source: Any) -> Panel:
+    """A panel as it is; anything else is read by `read_panel`."""
+    return source if isinstance(source, Panel) else read_panel(source)
+
+
+def read_panel(
+    source: Any,
+    *,
+    task: str | None = None,
+    system: str | None = None,
+    language: str | None = None,
+    judge: str | None = None,
+    score: str | None = None,
+    human: str | None = None,
+    criterion: str | None = None,
+    cluster: str | None = None,
+    replicate: str | None = None,
+    by: str | None = None,
+    languages: Sequence[str] | str | None = None,
+    judges: Sequence[str] | str | None = None,
+    systems: Sequence[str] | str | None = None,
+    criteria: Sequence[str] | str | None = None,
+    range: str | tuple[float, float] | None = None,
+    drop: Sequence[Any] | str | float | None = None,
+    engine: str | None = None,
+    labels: Any = None,
+    items: Any = None,
+) -> Panel:
+    """Read scores into a panel: a file, a frame, a table of a database or warehouse, files of an evaluation tool.
+
+    Long tables have one row a score, wide ones a column of scores for each judge; columns are found by their usual
+    names. What is not there is one: one language, one judge; a row without a task is a task.
+
+    source : path, `file.db::table`, `-`, address of a database, data frame, Arrow or Ibis table, or a panel
+    task, system, language, judge, score, criterion, cluster, replicate : columns that hold these; replicate="row":
+        rows that repeat are replicates
+    human : the column of human labels, or the judges that are people
+    by : a column that takes the place of the language
+    languages, judges, systems, criteria : only these; in a wide table the columns of scores
+    range : the lowest and the highest score, "0:100"
+    drop : scores that mean that there is none, such as -1
+    engine : "spark" reads files by Spark
+    labels : a file or frame of human labels
+    items : a file or frame with the texts of the tasks
+
+    Examples:
+        polyjudge check scores.csv
+        polyjudge check scores.csv --judge backbone --range 0:100
+    """
+    given = {k: v for k, v in locals().items() if k not in ("source", "labels", "items") and v is not None}
+    if isinstance(source, Panel):
+        return _part(source, given)
+    return explain(source, labels=labels, items=items, **given).panel
+
+
+def _part(panel: Panel, given: Mapping[str, Any]) -> Panel:
+    chosen = {axis: _several(given[axis]) for axis in ("systems", "languages", "judges") if axis in given}
+    if set(given) - set(chosen):
+        raise UsageError(f"{names(sorted(set(given) - set(chosen)))}: a panel is read already, and is not read again.")
+    return panel.select(**chosen) if chosen else panel
+
+
+def _several(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    parts = given.split(",") if isinstance(given, str) else [given] if isinstance(given, (int, float)) else list(given)
+    return tuple(x for x in ((f"{p:g}" if isinstance(p, float) else str(p)).strip() for p in parts) if x)
+
+
+def explain(source: Any, *, labels: Any = None, items: Any = None, **options: Any) -> Reading:
+    """Read a source, and say how it was read."""
+    several = {
+        axis: _several(options.pop(axis, None)) for axis in ("languages", "judges", "systems", "criteria", "drop")
+    }
+    asked = Asked(**options | several | {"range": scale.parse_range(options.get("range"))})
+    table = open_table(source, asked.engine)
+    work = Work(table, col.find_roles(list(table.columns), asked, table.where), asked)
+    work.notes += [*table.notes, *work.roles.notes]
+    _settle(work)
+    raw = _spool(work)
+    entries, people = _entries(work, raw)
+    panel = _panel(work, entries, people)
+    panel = replace(
+        panel, source=_shown(source), read=asked.words(), texts=_texts(source, work), order=_order(work, panel)
+    )
+    if labels is not None:
+        panel = replace(panel, human=read_labels(labels, panel))
+    used = work.roles.used()
+    return Reading(
+        panel,
+        {**work.roles.of, **({"judges": names(work.roles.wide, 6)} if work.roles.wide else {})}
+        | ({"human": names(work.roles.humans)} if work.roles.humans else {})
+        | ({"error": names(work.roles.errors)} if work.roles.errors else {}),
+        tuple(c for c in table.columns if c not in used),
+        np.unique(entries.score),
+        work.failed,
+        work.rows,
+        table.tool,
+    )
+
+
+def _shown(source: Any) -> str:
+    return str(source) if isinstance(source, (str, Path)) else ""
+
+
+# --- which columns ---
+
+
+def _settle(work: Work) -> None:
+    """What names alone do not decide: a table with a column of scores for each judge, a judge column of numbers."""
+    roles, asked, table = work.roles, work.asked, work.table
+    if "score" in roles.of or "winner" in roles.of:
+        return
+    listed = {"judge": asked.judges, "criterion": asked.criteria, "system": asked.systems, "language": asked.languages}
+    for axis, wanted in listed.items():
+        if wanted and all(w in table.columns for w in wanted):
+            roles.wide = {c: {axis: c} for c in wanted}
+            for role in [r for r, c in roles.of.items() if c in wanted]:
+                del roles.of[role]
+            roles.humans = [c for c in roles.humans if c not in wanted]
+            return
+    free = [c for c in roles.unused if c not in roles.texts.values()]
+    sample = _sample(table, [*free, *(roles.of[r] for r in ("judge", "system") if r in roles.of)])
+    for role in ("judge", "system"):  # human,judge: the judge's scores
+        if role in roles.of and not getattr(asked, role) and _numeric(sample[roles.of[role]]):
+            free.append(roles.of.pop(role))
+    wide = [c for c in free if _numeric(sample[c])]
+    named = [c for c in wide if not col.NO_SCORE.search(col.norm(c)) and col.norm(c) not in col.SUMMARY]
+    alike = _alike({c: sample[c] for c in named})
+    if not alike:
+        _no_score(work, named or wide)
+    if "judge" in roles.of and len(alike) > 0:
+        judges = set(_texts_of(sample.get(roles.of["judge"], [])))
+        if len(alike) == 1 and judges is not None:
+            roles.of["score"] = alike[0]
+            return
+        flags = ",".join(shell(c) for c in alike)
+        raise PanelError(
+            f"{table.where} has a judge in each row ({name(roles.of['judge'])}) and several columns of numbers: "
+            f"{names(alike, 12)}. Say which one is the score (--score {shell(alike[0])}), or that all are criteria "
+            f"(--criteria {flags}) or systems (--systems {flags})."
+        )
+    roles.wide = col.spread(alike, "judge", "language" not in roles.of)
+    left = [c for c in named if c not in alike]
+    if left:
+        work.notes.append(
+            f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge: other scores than the other columns."
+        )
+    roles.unused = [c for c in roles.unused if c not in alike]
+
+
+def _sample(table: Table, columns: Sequence[str]) -> dict[str, list[Any]]:
+    """The first rows of columns."""
+    out: dict[str, list[Any]] = {}
+    for at in range(0, len(columns), 500):
+        part = columns[at : at + 500]
+        rows = table.rows(f"SELECT {', '.join(table.columns[c][0] for c in part)} FROM {table.relation} LIMIT 500")
+        out |= {c: [row[i] for row in rows] for i, c in enumerate(part)}
+    return out
+
+
+def _texts_of(values: Sequence[Any]) -> list[str]:
+    return [t for t in (str(v).strip() for v in values if v is not None) if t]
+
+
+def _numeric(values: Sequence[Any]) -> bool:
+    """Whether values look like scores: numbers, or words of passing and failing, with some of them there."""
+    import re
+
+    texts = [t.lower() for t in _texts_of(values) if t.lower() not in scale.ABSENT]
+    number = re.compile(r"[+-]?(\d+([.,]\d*)?|\.\d+)(e[+-]?\d+)?\s*%?|\d+(\.\d+)?\s*(/|out of)\s*\d+(\.\d+)?")
+    return bool(texts) and all(t in scale.PASS or number.fullmatch(t) for t in texts)
+
+
+def _levels(values: Sequence[Any]) -> set[float]:
+    found = set()
+    for text in (t.lower().rstrip("% ").replace(",", ".").split("/")[0].split(" out")[0] for t in _texts_of(values)):
+        number = scale.PASS.get(text, scale._number(text))
+        if number is not None:
+            found.add(number)
+    return found
+
+
+def _alike(sample: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The largest group of columns whose values look like each other's: sizes within a factor of four, and either both
+    or neither of two values."""
+    seen = {c: _levels(v) for c, v in sample.items()}
+    best: list[str] = []
+    for one, levels in seen.items():
+        size = max((abs(x) for x in levels), default=0.0)
+        group = [
+            c
+            for c, other in seen.items()
+            if not levels or not other or levels & other == other or _close(size, max(abs(x) for x in other))
+        ]
+        if len(group) > len(best):
+            best = group
+        del one
+    return best
+
+
+def _close(one: float, two: float) -> bool:
+    return max(one, two) < 4 * min(one, two) or one == two
+
+
+def _no_score(work: Work, columns: Sequence[str]) -> None:
+    where, humans = work.table.where, work.roles.humans
+    if humans:
+        raise PanelError(
+            f"{where} holds human labels ({names(humans)}) and no scores of a judge. Give the judges' scores, and these "
+            f"as labels; or read them as scores: --score {shell(humans[0])}."
+        )
+    if columns:
+        flags = " or ".join(f"--score {shell(c)}" for c in columns[:4])
+        raise PanelError(f"{where} has no column that is called a score. Say which one it is: {flags}.")
+    raise PanelError(
+        f"{where} has no column of scores. Its columns: {names(work.table.columns, 20)}. Name it: --score COLUMN."
+    )
+
+
+# --- copying and typing ---
+
+
+def _spool(work: Work) -> str:
+    """The chosen columns as the table `typed`: labels as text, scores as numbers."""
+    roles, table, asked = work.roles, work.table, work.asked
+    chosen = {r: c for r, c in roles.of.items() if r in KEYS or r in ("score", "first", "second", "winner")}
+    plain = dict.fromkeys([*chosen.values(), *roles.wide, *roles.errors, *roles.humans])
+    parts = [f"{table.columns[c][0]} AS {ident(c)}" for c in plain]
+    response = roles.texts.get("response")
+    if response:
+        parts.append(f"length(CAST({table.columns[response][0]} AS VARCHAR)) AS polyjudge_length")
+    spool = table.spool or "task" not in roles.of
+    kind = "TABLE" if spool else "VIEW"
+    table.run(f"CREATE OR REPLACE TEMP {kind} raw AS SELECT {', '.join(parts)} FROM {table.relation}")
+    types = {c: table.columns[c][1] for c in plain}
+    typed = {axis: label_sql(chosen[axis], types[chosen[axis]]) for axis in KEYS if axis in chosen}
+    if "task" not in chosen:
+        typed["task"] = "'row ' || (rowid + 1)"
+    wanted = [roles.of["score"]] if "score" in roles.of else list(roles.wide)
+    if wanted:
+        made = scale.score_sql(table, "raw", {c: types[c] for c in wanted}, asked.drop, work.notes)
+        typed |= {f"score {i}" if roles.wide else "score": made[c] for i, c in enumerate(wanted)}
+    else:
+        from polyjudge.read.pairs import winner_sql
+
+        typed |= winner_sql(table, roles.of, types)
+    for i, column in enumerate(roles.humans):
+        typed[f"human {i}"] = scale.score_sql(table, "raw", {column: types[column]}, asked.drop, [])[column]
+    tests = []
+    for column in roles.errors:
+        seen = [
+            str(r[0])
+            for r in table.rows(f"SELECT DISTINCT lower(trim(CAST({ident(column)} AS VARCHAR))) FROM raw LIMIT 500")
+        ]
+        test = scale.failed_sql(column, types[column], seen)
+        tests += [f"coalesce({test}, false)"] if test else []
+    typed["failed"] = " OR ".join(tests) or "false"
+    if response:
+        typed["length"] = "polyjudge_length"
+    table.run(
+        "CREATE OR REPLACE TEMP VIEW typed AS SELECT "
+        + ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
+        + " FROM raw"
+    )
+    if tests:
+        work.failed = int(table.rows("SELECT count(*) FROM typed WHERE failed")[0][0])
+        total = int(table.rows("SELECT count(*) FROM typed")[0][0])
+        if work.failed == total:
+            raise PanelError(
+                f"Every row of {table.where} says that it failed ({names(roles.errors)}): there is no score."
+            )
+        if work.failed:
+            said = "One row says that it" if work.failed == 1 else f"{work.failed:,} rows say that they"
+            work.notes.append(
+                f"{said} failed ({names(roles.errors)}): no score is read from {'it' if work.failed == 1 else 'them'}."
+            )
+    return "typed"
+
+
+def _factor(table: Table, axis: str, column: str, source: str) -> list[str]:
+    """The labels of a column in their order, as a type of the engine: its codes are their places."""
+    found = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {column} FROM {source} WHERE {column} IS NOT NULL")]
+    found.sort(key=col.natural if len(found) < 20_000 else lambda x: (len(x), x))
+    table.run(f"DROP TYPE IF EXISTS {axis}_codes")
+    with_list = "SELECT unnest(?::VARCHAR[])"
+    table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM ({with_list})", [found])
+    return found
+
+
+def _entries(work: Work, typed: str) -> tuple[Entries, Any]:
+    """All scores with their codes, and the rows of human labels."""
+    table, roles = work.table, work.roles
+    axes = [a for a in KEYS if a in roles.of or a == "task"]
+    wide = list(roles.wide)
+    if "winner" in roles.of:
+        return _pair_entries(work, typed, [a for a in axes if a not in ("annotator", "system")]), None
+    scores = [ident(f"score {i}") for i in range(len(wide))] if wide else ["score"]
+    any_score = " OR ".join(f"{s} IS NOT NULL" for s in scores[:2000])
+    _no_blank_labels(work, typed, [a for a in axes if a != "annotator"], any_score)
+    labels = {a: _factor(table, a, a, typed) for a in axes}
+    if not labels["task"]:
+        raise PanelError(f"{table.where} has no rows with a task.")
+    parts = [f"CAST(enum_code(CAST({a} AS {a}_codes)) AS INTEGER) AS {a}" for a in axes if a != "annotator"]
+    parts += ["failed"] if work.failed else []
+    parts += ["length"] if "response" in roles.texts else []
+    parts += [ident(c) for c in ("first", "second") if c in roles.of]
+    cells = [f"CASE WHEN failed THEN NULL ELSE {s} END AS {s}" if work.failed else s for s in scores]
+    found = table.arrays(f"SELECT {', '.join([*parts, *cells])} FROM {typed}")
+    work.rows = len(found["task"])
+    matrix = np.stack([np.ma.filled(np.ma.asarray(found[s.strip('"')], dtype=float), np.nan) for s in scores], axis=1)
+    codes = {a: np.ma.filled(np.ma.asarray(found[a]), -1).astype(np.int64) for a in axes if a != "annotator"}
+    where, which = np.nonzero(~np.isnan(matrix))
+    entries = Entries({a: c[where] for a, c in codes.items()}, labels, matrix[where, which])
+    if wide:
+        for axis in {a for cell in roles.wide.values() for a in cell}:
+            labels[axis] = col.labels_of(roles.wide, axis)
+            place = np.array([labels[axis].index(roles.wide[c][axis]) for c in wide])
+            entries.codes[axis] = place[which]
+    for axis in ("system", "language", "judge", "criterion"):
+        if axis not in entries.codes:
+            labels[axis] = [DEFAULT.get(axis, "")]
+            entries.codes[axis] = np.zeros(len(where), dtype=np.int64)
+    people = _people(work, typed, axes) if roles.humans else None
+    return entries, people
+
+
+def _pair_entries(work: Work, typed: str, axes: list[str]) -> Entries:
+    """Verdicts on pairs as scores of systems."""
+    import pandas as pd
+
+    from polyjudge.read.pairs import pair_rows, shares
+
+    _no_blank_labels(work, typed, axes, "score IS NOT NULL")
+    frame, systems = pair_rows(work, typed, axes)
+    work.order = frame
+    made = shares(frame, axes)
+    labels, codes = {"system": systems}, {}
+    for axis in [*axes, "system"]:
+        labels[axis] = systems if axis == "system" else sorted(set(frame[axis]), key=col.natural)
+        codes[axis] = pd.Index(labels[axis]).get_indexer(pd.Index(made[axis])).astype(np.int64)
+    for axis in ("language", "judge", "criterion"):
+        if axis not in codes:
+            labels[axis], codes[axis] = [DEFAULT.get(axis, "")], np.zeros(len(made), dtype=np.int64)
+    return Entries(codes, labels, made["score"].to_numpy(dtype=float))
+
+
+def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
+    """Who was shown first in each verdict, of the tasks, languages and judges of the panel."""
+    if work.order is None:
+        return None
+    frame = work.order.copy()
+    for axis in ("language", "judge"):
+        if axis not in frame:
+            frame[axis] = DEFAULT.get(axis, "")
+    for axis in ("task", "language", "judge"):
+        frame = frame[frame[axis].isin(getattr(panel, plural(axis)))]
+    return frame[["task", "language", "judge", "first", "second", "won"]].reset_index(drop=True)
+
+
+def _no_blank_labels(work: Work, typed: str, axes: Sequence[str], any_score: str) -> None:
+    parts = ", ".join(f"count(*) FILTER ({a} IS NULL AND ({any_score}))" for a in axes)
+    for axis, times in zip(axes, work.table.rows(f"SELECT {parts} FROM {typed}")[0], strict=True):
+        if times and axis != "cluster":
+            raise PanelError(
+                f"{count(int(times), 'score')} in {work.table.where} {'has' if times == 1 else 'have'} no {axis} (column "
+                f"{name(work.roles.of.get(axis, axis))} is empty there). Fill it, or delete those rows."
+            )
+
+
+def _people(work: Work, typed: str, axes: Sequence[str]) -> pd.DataFrame:
+    """Human labels of a table: one row a label."""
+    import pandas as pd
+
+    keys = [a for a in axes if a in ("task", "system", "language", "annotator")]
+    parts = []
+    for i, column in enumerate(work.roles.humans):
+        sql = f"SELECT DISTINCT {', '.join(keys)}, {ident(f'human {i}')} AS label FROM {typed} WHERE {ident(f'human {i}')} IS NOT NULL"
+        rows = work.table.rows(f"{sql} ORDER BY ALL")
+        part = pd.DataFrame(rows, columns=[*keys, "label"])
+        if "annotator" not in keys:
+            part["annotator"] = column if len(work.roles.humans) > 1 else ""
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+# --- one panel ---
+
+
+def _panel(work: Work, entries: Entries, people: Any) -> Panel:
+    asked, table, notes = work.asked, work.table, work.notes
+    if not len(entries.score):
+        raise PanelError(f"{table.where} holds no score. Name the column of scores: --score COLUMN.")
+    _one_spelling(work, entries)
+    _without_summaries(work, entries)
+    people = _people_among_judges(work, entries, people)
+    _only(work, entries)
+    if not len(entries.score):
+        raise PanelError(f"No score in {table.where} is left.")
+    for axis in AXES[:5]:
+        entries.shrink(axis)
+    _check_levels(work, entries)
+    cell = [a for a in AXES[:5] if a in entries.codes]
+    shape = tuple(len(entries.labels[a]) for a in cell)
+    limits.require(
+        8.0 * float(np.prod(np.array(shape, dtype=float))) * 3,
+        f"{table.where} ({' x '.join(f'{x:,}' for x in shape[:4])})",
+    )
+    flat = np.ravel_multi_index(tuple(entries.codes[a] for a in cell), shape)
+    y, repeats = _average(work, entries, flat, shape)
+    _check_tasks(work, y)
+    (low, high), two = _ends(entries.score, asked, pairs=work.order is not None)
+    unit = _clusters(work, entries)
+    made: dict[str, Any] = {
+        "tasks": tuple(entries.labels["task"]), "systems": tuple(entries.labels["system"]),
+        "languages": tuple(entries.labels["language"]), "judges": tuple(entries.labels["judge"]),
+        "noun": col.norm(asked.by).replace("_", " ") if asked.by else "language", "human": people,
+        **({"unit": unit, "clustered": True} if unit is not None else {}),
+    }  # fmt: skip
+    criteria = entries.labels["criterion"]
+    if len(criteria) == 1:
+        return Panel(
+            scores=y[..., 0], scale=(low, high), two_valued=two, replicates=repeats, notes=tuple(notes),
+            criterion=criteria[0], **made,
+        )  # fmt: skip
+    return _several_criteria(work, entries, y, criteria, made)
+
+
+def _ends(score: Array, asked: Asked, pairs: bool = False) -> tuple[tuple[float, float], bool]:
+    """The lowest and highest score, declared or evident; whether scores are pass or fail."""
+    low, high = float(score.min()), float(score.max())
+    two = (
+        bool(((score == low) | (score == high)).all())
+        and (low >= 0 and high <= 1)
+        and float(low).is_integer()
+        and float(high).is_integer()
+    )
+    two = two or bool((low, high) == (0.0, 100.0) and ((score == low) | (score == high)).all())
+    if asked.range:
+        return asked.range, two and (low, high) == asked.range
+    return ((0.0, 1.0) if pairs or (two and high <= 1) else (low, high)), two
+
+
+def _several_criteria(work: Work, entries: Entries, y: Array, criteria: list[str], made: dict[str, Any]) -> Panel:
+    parts, ends = {}, {}
+    for i, criterion in enumerate(criteria):
+        seen = entries.score[entries.codes["criterion"] == i]
+        ends[criterion], two = _ends(seen, work.asked)
+        parts[criterion] = Panel(scores=y[..., i], scale=ends[criterion], two_valued=two, criterion=criterion, **made)
+    lows, highs = np.array(list(ends.values())).T
+    same = (highs.max() <= 2 * highs.min() and len(set(lows)) <= 2) or work.asked.range is not None
+    z = y if same else (y - lows) / np.maximum(highs - lows, 1e-300)
+    if not same:
+        work.notes.append("Criteria are on different scales: their mean is of scores brought to 0 to 1.")
+    used = np.isfinite(y).any((0, 1))  # a judge may lack a criterion in a language
+    there = np.where(used, np.isfinite(y), True).all(-1) & used.any(-1)
+    total = np.where(used & np.isfinite(z), z, 0.0).sum(-1) / np.maximum(used.sum(-1), 1)
+    scores = np.where(there, total, np.nan)
+    ends_all = (float(lows.min()), float(highs.max())) if same else (0.0, 1.0)
+    return Panel(scores=scores, scale=ends_all, criteria=parts, notes=tuple(work.notes), **made)
+
+
+def _one_spelling(work: Work, entries: Entries) -> None:
+    """Two spellings of one label are one where no answer has both."""
+    for axis in ("judge", "system", "language", "task"):
+        labels = entries.labels[axis]
+        found = col.spellings(axis, labels)
+        others = [a for a in AXES if a in entries.codes and a != axis]
+        for other, kept in found.items():
+            one, two = labels.index(other), labels.index(kept)
+            here, there = (entries.codes[axis] == i for i in (one, two))
+            keys = [np.stack([entries.codes[a][rows] for a in others], axis=1) for rows in (here, there)]
+            both = set(map(tuple, keys[0])) & set(map(tuple, keys[1]))
+            if not both:
+                entries.codes[axis] = np.where(here, two, entries.codes[axis])
+        merged = {o: k for o, k in found.items() if not (entries.codes[axis] == labels.index(o)).any()}
+        if merged:
+            o, k = next(iter(merged.items()))
+            more = f", and {len(merged) - 1:,} more alike" if len(merged) > 1 else ""
+            work.notes.append(f"The {axis}s {name(o)} and {name(k)} are read as one{more}: no answer has both.")
+
+
+def _without_summaries(work: Work, entries: Entries) -> None:
+    for axis in ("task", "system", "language", "judge"):
+        found = col.summaries(entries.labels[axis])
+        wanted = getattr(work.asked, f"{axis}s", ()) if axis != "task" else ()
+        found = [x for x in found if x not in wanted]
+        if not found or len(entries.labels[axis]) < 3 and axis != "task":
+            continue
+        rows = np.isin(entries.codes[axis], [entries.labels[axis].index(x) for x in found])
+        if rows.any() and not rows.all():
+            entries.keep(~rows)
+            work.notes.append(
+                f"{count(int(rows.sum()), 'score')} of {names(found)} {'is' if rows.sum() == 1 else 'are'} left out: "
+                f"a summary of the other {axis}s."
+            )
+
+
+def _people_among_judges(work: Work, entries: Entries, people: Any) -> Any:
+    """Judges that are called as people are: what they say are labels."""
+    import pandas as pd
+
+    judges = entries.labels["judge"]
+    said = work.asked.human
+    chosen = [j for j in judges if j == said] if said else [j for j in judges if col.is_human(j)]
+    if said and not chosen and said not in work.table.columns:
+        raise UsageError(f"There is no column and no judge {name(said)} (--human). The judges: {names(judges, 12)}.")
+    if not chosen or len(chosen) == len(judges):
+        return people
+    rows = np.isin(entries.codes["judge"], [judges.index(j) for j in chosen])
+    frame = pd.DataFrame(
+        {a: np.array(entries.labels[a], dtype=object)[entries.codes[a][rows]] for a in ("task", "system", "language")}
+        | {"annotator": np.array(judges, dtype=object)[entries.codes["judge"][rows]], "label": entries.score[rows]}
+    )
+    entries.keep(~rows)
+    entries.shrink("judge")
+    return frame if people is None else pd.concat([people, frame], ignore_index=True)
+
+
+def _only(work: Work, entries: Entries) -> None:
+    """Keep the labels that were asked for."""
+    for axis in ("language", "judge", "system", "criterion"):
+        wanted = getattr(work.asked, "criteria" if axis == "criterion" else f"{axis}s")
+        have = entries.labels[axis]
+        wanted = [w for w in wanted if not (work.roles.wide and w in work.roles.wide and w not in have)]
+        if not wanted:
+            continue
+        odd = [w for w in wanted if w not in have]
+        if odd:
+            noun = work.asked.by or axis if axis == "language" else axis
+            raise UsageError(f"There is no {noun} {name(odd[0])} in {work.table.where}. It has: {names(have, 12)}.")
+        entries.keep(np.isin(entries.codes[axis], [have.index(w) for w in wanted]))
+
+
+def _check_levels(work: Work, entries: Entries) -> None:
+    for i, criterion in enumerate(entries.labels["criterion"]):
+        rows = slice(None) if len(entries.labels["criterion"]) == 1 else entries.codes["criterion"] == i
+        x = entries.score[rows]
+        if not len(x):
+            continue
+        where = f"{work.table.where} ({name(criterion)})" if criterion else work.table.where
+        levels, times = np.unique(x, return_counts=True)
+        scale.check_range(levels, times, work.asked.range, where, work.notes)
+        if work.asked.range is not None:
+            continue
+        ask = f"{levels[0]:g}:{levels[-1]:g}"
+        for axis in ("judge", "language"):
+            codes = entries.codes[axis][rows]
+            order = np.argsort(codes, kind="stable")
+            cuts = np.split(x[order], np.cumsum(np.bincount(codes, minlength=len(entries.labels[axis])))[:-1])
+            groups = {g: np.unique(c) for g, c in zip(entries.labels[axis], cuts, strict=True) if len(c) > 2}
+            noun = (work.asked.by or axis) if axis == "language" else axis
+            scale.check_scales(groups, noun, ask, work.notes)
+
+
+def _average(work: Work, entries: Entries, flat: Codes, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
+    """The scores as an array: the mean of replicates, refused where rows repeat for another reason."""
+    size = int(np.prod(shape))
+    times = np.bincount(flat, minlength=size)
+    y = np.full(size, np.nan)
+    if times.max() <= 1:
+        y[flat] = entries.score
+        return y.reshape(shape), None
+    order = np.lexsort((entries.score, flat))  # the order of rows does not matter
+    sums = np.add.reduceat(entries.score[order], np.flatnonzero(np.diff(flat[order], prepend=-1)))
+    y[np.flatnonzero(times)] = sums / times[times > 0]
+    repeated = "replicate" in entries.codes or work.asked.replicate in ("row", "rows")
+    if "replicate" in entries.codes and work.asked.replicate is None or "replicate" in entries.codes:
+        r = len(entries.labels["replicate"])
+        inner = np.bincount(flat * r + entries.codes["replicate"]) if size * r < 50_000_000 else np.ones(1)
+        repeated = inner.max() <= 1 or work.asked.replicate in ("row", "rows")
+        if repeated and size * r <= 5_000_000 and shape[-1] == 1:
+            z = np.full(size * r, np.nan)
+            z[flat * r + entries.codes["replicate"]] = entries.score
+            return y.reshape(shape), z.reshape(*shape[:-1], r)
+    if not repeated:
+        low, high = (f(np.inf if f is np.minimum else -np.inf) for f in ()) if False else (None, None)
+        del low, high
+        first = np.full(size, np.nan)
+        first[flat] = entries.score
+        if (first[flat] == entries.score).all():
+            again = int((times[times > 1] - 1).sum())
+            work.notes.append(
+                f"{count(again, 'row')} {'repeats' if again == 1 else 'repeat'} another with the same score, and {'counts' if again == 1 else 'count'} once."
+            )
+            y[flat] = entries.score
+        else:
+            _refuse_repeats(work, entries, flat, times, shape)
+    return y.reshape(shape), None
+
+
+def _refuse_repeats(work: Work, entries: Entries, flat: Codes, times: Codes, shape: tuple[int, ...]) -> None:
+    table, roles = work.table, work.roles
+    cell = [a for a in AXES[:5] if a in entries.codes]
+    at = np.unravel_index(int(np.argmax(times)), shape)
+    words = [f"{a} {name(entries.labels[a][i])}" for a, i in zip(cell, at, strict=True) if entries.labels[a][i]]
+    keys = [table.columns[roles.of[a]][0] for a in KEYS[:6] if a in roles.of]
+    tells = []
+    for column in roles.unused[:60]:
+        sql = table.columns[column][0]
+        found = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
+        if not 1 < found[1] <= max(200, found[0] ** 0.5):
+            continue
+        listed = ", ".join([*keys, sql])
+        if not table.rows(f"SELECT 1 FROM {table.relation} GROUP BY {listed} HAVING count(*) > 1 LIMIT 1"):
+            tells.append(column)
+    most = int(times.max())
+    mend = (
+        f"The column {name(tells[0])} tells them apart: is it what is compared (--system {shell(tells[0])}), a criterion "
+        f"(--criterion {shell(tells[0])}), or a repeat (--replicate {shell(tells[0])})?"
+        if tells
+        else "If they are repeated measurements: --replicate row; else name the columns that tell them apart."
+    )
+    raise PanelError(f"{table.where} has {most} scores for one {', '.join(words)}. {mend}")
+
+
+def _check_tasks(work: Work, y: Array) -> None:
+    """Tasks that nothing joins are no tasks."""
+    seen = np.isfinite(y).any(-1)
+    n, s, k, m = seen.shape
+    if m > 1 and n > 2 and (seen.any((1, 2)).sum(1) <= 1).all():
+        task = work.roles.of.get("task")
+        said = f"the column {name(task)}" if task else "there is no column of tasks, and a row"
+        raise PanelError(
+            f"In {work.table.where} no task has scores of two judges: {said} is not the task that they share. Name the "
+            "column of tasks: --task COLUMN."
+        )
+
+
+def _clusters(work: Work, entries: Entries) -> Codes | None:
+    if "cluster" not in entries.codes:
+        return None
+    cluster = np.full(len(entries.labels["task"]), -1, dtype=np.int64)
+    cluster[entries.codes["task"]] = entries.codes["cluster"]
+    if (cluster[entries.codes["task"]] != entries.codes["cluster"]).any():
+        at = int(np.flatnonzero(cluster[entries.codes["task"]] != entries.codes["cluster"])[0])
+        raise PanelError(
+            f"The task {name(entries.labels['task'][entries.codes['task'][at]])} is in two clusters "
+            f"({name(work.roles.of['cluster'])}). A task belongs to one: mend the column, or name another (--cluster)."
+        )
+    return cluster
+
+
+# --- texts and labels ---
+
+
+def _texts(source: Any, work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
+    """Fetch prompts, responses and reasons of tasks, by reading the source again."""
+    roles, table = work.roles, work.table
+    if not roles.texts or "task" not in roles.of:
+        return None
+
+    def fetch(tasks: Sequence[str]) -> pd.DataFrame:
+        import pandas as pd
+
+        found = dict(roles.of)
+        keys = [a for a in ("task", "system", "language", "judge") if a in found]
+        parts = [f"{_labelled(table, found[a])} AS {ident(a)}" for a in keys]
+        parts += [f"CAST({table.columns[found['score']][0]} AS VARCHAR) AS score"] if "score" in found else []
+        parts += [f"CAST({table.columns[c][0]} AS VARCHAR) AS {ident(t)}" for t, c in roles.texts.items()]
+        wanted = ", ".join(map(quote, tasks)) or "NULL"
+        sql = f"SELECT * FROM (SELECT {', '.join(parts)} FROM {table.relation}) WHERE task IN ({wanted})"
+        titles = [*keys, *(["score"] if "score" in found else []), *roles.texts]
+        frame = pd.DataFrame(table.rows(sql), columns=titles)
+        if "score" in frame:
+            frame["score"] = pd.to_numeric(frame["score"], errors="coerce")
+        return frame
+
+    return fetch
+
+
+def _labelled(table: Table, column: str) -> str:
+    sql, kind = table.columns[column]
+    return label_sql(column, kind).replace(ident(column), sql)
+
+
+def read_labels(labels: Any, panel: Panel | None = None) -> pd.DataFrame:
+    """Human labels of a file or frame: task, system, language, annotator, label."""
+    import pandas as pd
+
+    frame = read_table(labels)
+    asked = Asked()
+    roles = col.find_roles(list(frame.columns), asked, "the file of labels")
+    hits = [*roles.humans, *([roles.of["score"]] if "score" in roles.of else [])]
+    if not hits:
+        raise PanelError(
+            f"The file of labels has no column of labels ({names(frame.columns, 12)}). Call one of them `label`."
+        )
+    who = roles.of.get("annotator") or roles.of.get("judge")
+    out = pd.DataFrame({"task": frame[roles.of["task"]].astype(str) if "task" in roles.of else frame.index.astype(str)})
+    for axis in ("system", "language"):
+        out[axis] = frame[roles.of[axis]].astype(str) if axis in roles.of else ""
+    out["annotator"] = frame[who].astype(str) if who else ""
+    text = frame[hits[0]].astype(str).str.strip().str.lower()
+    out["label"] = pd.to_numeric(text.replace({k: str(v) for k, v in scale.PASS.items()}), errors="coerce")
+    return out.dropna(subset=["label"]).reset_index(drop=True)
+
+
+def read_table(source: Any) -> pd.DataFrame:
+    """A small table as a frame: labels, items."""
+    import pandas as pd
+
+    table = open_table(source)
+    parts = [
+        f"{sql if kind != 'VARCHAR' else f'nullif(trim({sql}), {quote(chr(0))})'} AS {ident(c)}"
+        for c, (sql, kind) in table.columns.items()
+    ]
+    del parts
+    rows = table.rows(f"SELECT {', '.join(s for s, _ in table.columns.values())} FROM {table.relation}")
+    return pd.DataFrame(rows, columns=list(table.columns))

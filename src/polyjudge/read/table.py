@@ -1,0 +1,676 @@
+"""Where scores stand: a file, a frame, a database, a warehouse, as one table that is asked in SQL.
+
+Files and frames are read by a DuckDB connection of their own that reaches no other file, no network and no extension.
+Tables of Ibis (PostgreSQL, Spark, warehouses) are asked the same SQL, translated.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import io
+import json
+import os
+import re
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.base import limits
+from polyjudge.base.errors import PanelError, PolyjudgeError, TooLarge, UsageError
+from polyjudge.base.text import name, names, redact
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW = "polyjudge_row"
+"""Column that numbers the rows."""
+SMALL = 64 << 20
+"""Bytes of a file that one thread reads: to divide little work is more work."""
+PEEK = 1 << 18
+"""Bytes at the start of a file that are looked at."""
+KINDS = {
+    "csv": (".csv", ".tsv", ".txt", ".tab", ".psv"), "json": (".json", ".jsonl", ".ndjson"),
+    "parquet": (".parquet", ".pq"), "excel": (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
+    "database": (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3", ".db3"), "eval": (".eval",),
+}  # fmt: skip
+SERVERS = (
+    "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
+)  # fmt: skip
+"""Servers that an address may name, as Ibis calls them."""
+SECONDS = 60.0
+"""A view of a database file is somebody's program: it may run so long."""
+
+
+def quote(text: object) -> str:
+    """Text as an SQL string."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def ident(column: str) -> str:
+    """A column as an SQL identifier."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+@dataclass
+class Table:
+    """A table whose columns are not chosen yet.
+
+    relation : what stands after FROM, in SQL of DuckDB
+    columns : name -> (SQL of the column, its type as DuckDB calls it); a field of a record has a dotted name
+    spool : reading it is costly, so that the chosen columns are copied once
+    notes : what had to be done to read it
+    """
+
+    con: Any
+    relation: str
+    columns: dict[str, tuple[str, str]]
+    where: str
+    files: tuple[Path, ...] = ()
+    spool: bool = False
+    notes: list[str] = field(default_factory=list)
+    line: int = 0
+    """Line of the first row in a text file; 0 where rows have none."""
+    ibis: Any = None
+    """The table of another engine; `relation` stands for it."""
+    tool: str = ""
+    kind: str = ""
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with engine_errors(self.where):
+            return list(self.con.execute(sql).fetchall())
+
+    def arrays(self, sql: str) -> dict[str, Any]:
+        """The columns of a query as arrays."""
+        with engine_errors(self.where):
+            found: dict[str, Any] = self.con.execute(sql).fetchnumpy()
+        return found
+
+    def run(self, sql: str) -> None:
+        """A statement without a result."""
+        with engine_errors(self.where):
+            self.con.execute(sql)
+
+    def select(self, wanted: Mapping[str, str], into: str) -> None:
+        """Make `into` of expressions by their names, and number its rows."""
+        kind = "TABLE" if self.spool else "VIEW"
+        row = "row_number() OVER () - 1" if kind == "VIEW" or self.relation.startswith("(") else "NULL"
+        parts = [f"{sql} AS {ident(n)}" for n, sql in wanted.items()]
+        parts += [] if kind == "TABLE" else [f"{row} AS {ROW}"]
+        self.run(f"CREATE OR REPLACE TEMP {kind} {into} AS SELECT {', '.join(parts)} FROM {self.relation}")
+
+
+@contextmanager
+def engine_errors(where: str) -> Iterator[None]:
+    """What the engine says about a file, as one sentence."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise TooLarge(
+            f"{where} needs more memory or room for temporary files than there is. Allow more ({limits.VARIABLE}=16GB)."
+        ) from None
+    except (duckdb.Error, UnicodeDecodeError) as error:
+        text = str(error)
+        line = re.search(r"Line: (\d+)", text)
+        at = f", line {line[1]}" if line else ""
+        found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+        if found:
+            raise PanelError(
+                f"{where}{at} has {found[2]} fields, the header {found[1]}. Mend that line, or quote its text."
+            ) from None
+        if "quote" in text.lower() and line:
+            raise PanelError(f"{where}{at}: a quotation mark is not closed. Mend that line.") from None
+        if line and "Maximum line size" in text:
+            raise PanelError(f"{where}{at} is too long, or a quotation mark before it is not closed.") from None
+        said = re.sub(r"\s+", " ", redact(text).split("\n")[0])
+        raise PanelError(f"{where}{at} cannot be read: {name(said, 160)}.") from None
+
+
+def label_sql(column: str, kind: str) -> str:
+    """SQL of a label as text: an empty one is none, a whole number has no decimal point."""
+    value, text = ident(column), f"CAST({ident(column)} AS VARCHAR)"
+    if kind in ("DOUBLE", "FLOAT"):
+        whole = f"CAST(CAST({value} AS HUGEINT) AS VARCHAR)"
+        return f"CASE WHEN isnan({value}) THEN NULL WHEN {value} = floor({value}) AND abs({value}) < 9e15 THEN {whole} ELSE {text} END"
+    if kind.startswith("DECIMAL"):
+        return f"CASE WHEN {value} = floor({value}) THEN CAST(CAST({value} AS HUGEINT) AS VARCHAR) ELSE {text} END"
+    return f"nullif(trim({text}), '')"
+
+
+# --- opening ---
+
+
+def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
+    """A DuckDB connection of our own that may reach these files only."""
+    import duckdb
+
+    said = os.environ.get(limits.VARIABLE)
+    memory = limits.budget() * 3 // 4 if said else min(1200 << 20, limits.budget() // 2)
+    size = sum(p.stat().st_size * (8 if p.suffix in (".gz", ".parquet", ".pq") else 1) for p in files) + frame_rows * 64
+    con = duckdb.connect()
+    spill = Path(tempfile.gettempdir()) / f"polyjudge-{os.getpid()}"
+    for setting, value in (
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+        ("enable_external_file_cache", "false"),  # a file may change between two readings
+        ("memory_limit", quote(f"{memory >> 20}MiB")),
+        ("temp_directory", quote(spill)),
+        ("enable_progress_bar", "false"),
+        ("allowed_paths", "[" + ", ".join(quote(p) for p in files) + "]"),
+    ):
+        with suppress(duckdb.CatalogException):  # an older engine has not all of them
+            con.execute(f"SET {setting} = {value}")
+    if size < SMALL:
+        con.execute("SET threads = 1")
+    return con
+
+
+def lock(con: Any) -> None:
+    """From here on nothing but what is named is reached, and no setting changes."""
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
+
+
+def open_table(source: Any, engine: str | None = None) -> Table:
+    """A source as a table. Files of evaluation tools become long tables here."""
+    if isinstance(source, (str, Path)):
+        text = str(source)
+        if text == "-":
+            return _open_files([_standard_input()], None, "standard input")
+        if "://" in text or engine == "spark":
+            return _open_ibis(_address(text, engine))
+        return _open_path(text)
+    module = type(source).__module__.partition(".")[0]
+    if module in ("ibis", "pyspark"):
+        return _open_ibis(source)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(x, (str, Path)) for x in source):
+        return _open_files([_there(Path(x)) for x in source], None, f"{len(source)} files")
+    return _open_frame(source)
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():
+        raise PanelError(f"{name(path, 200)} is not there. Check the path.")
+    if not path.is_file() and not path.is_dir():
+        raise PanelError(f"{name(path, 200)} is no ordinary file. Name a file.")
+    return path.absolute()
+
+
+def _standard_input() -> Path:
+    """What comes in, as a temporary file."""
+    import atexit
+
+    data = sys.stdin.buffer.read()
+    if not data.strip():
+        raise PanelError("Nothing came in on standard input. Name a file, or send scores to it.")
+    kind = ".parquet" if data[:4] == b"PAR1" else ".json" if data.lstrip()[:1] in (b"{", b"[") else ".csv"
+    kind = ".json.gz" if data[:2] == b"\x1f\x8b" and gzip.decompress(data).lstrip()[:1] in (b"{", b"[") else kind
+    kind = ".csv.gz" if data[:2] == b"\x1f\x8b" and kind == ".csv" else kind
+    handle, path = tempfile.mkstemp(suffix=kind)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    atexit.register(lambda: Path(path).unlink(missing_ok=True))
+    return Path(path)
+
+
+def kind_of(path: Path) -> str:
+    """What kind of file it is, by its name, else by its first bytes."""
+    plain = path.name.lower().removesuffix(".gz")
+    for kind, ends in KINDS.items():
+        if plain.endswith(ends):
+            return kind
+    first = start(path, 64)
+    if first[:4] == b"PAR1":
+        return "parquet"
+    if first[:15] == b"SQLite format 3" or first[8:12] == b"DUCK":
+        return "database"
+    return "json" if first.lstrip()[:1] in (b"{", b"[") else "csv"
+
+
+def start(path: Path, size: int = PEEK) -> bytes:
+    """The first bytes of a file, unpacked."""
+    try:
+        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
+            return file.read(size)
+    except (OSError, EOFError) as error:
+        raise PanelError(f"{name(path, 200)} cannot be read: {getattr(error, 'strerror', '') or error}.") from None
+
+
+def _open_path(text: str) -> Table:
+    path, _, inner = text.partition("::") if "::" in text and not Path(text).exists() else (text, "", "")
+    here = Path(path).expanduser()
+    if here.is_dir():
+        found = sorted(p for p in here.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
+        found = [
+            p for p in found if any(p.name.lower().removesuffix(".gz").endswith(e) for e in sum(KINDS.values(), ()))
+        ]
+        if not found:
+            raise PanelError(f"The folder {name(path, 200)} holds no file of scores. Name a file.")
+    elif not here.exists() and glob.has_magic(path):
+        found = sorted(map(Path, glob.glob(str(here), recursive=True)))
+        if not found:
+            raise PanelError(f"No file is called {name(path, 200)}. Check the path.")
+    else:
+        found = [here]
+    return _open_files([_there(p) for p in found], inner or None, name(path, 200))
+
+
+def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
+    from polyjudge.read import tools
+
+    for path in paths:
+        if path.stat().st_size == 0:
+            raise PanelError(f"{name(path, 200)} is empty.")
+    kinds = {kind_of(p) for p in paths}
+    if len(kinds) > 1:
+        raise PanelError(f"{where} holds files of several kinds ({names(sorted(kinds))}). Name files of one kind.")
+    kind = kinds.pop()
+    found = tools.read(paths, where) if kind in ("json", "eval", "csv") else None
+    if found is not None:
+        table = _open_frame(found.frame, where)
+        table.tool, table.notes, table.files = found.tool, list(found.notes), tuple(paths)
+    elif kind == "csv":
+        table = _open_csv(paths, where)
+    elif kind == "json":
+        table = _open_json(paths, where)
+    elif kind == "parquet":
+        table = _open_parquet(paths, where)
+    elif len(paths) > 1:
+        raise PanelError(f"{where} holds several files of the kind {paths[0].suffix}. Name one.")
+    elif kind == "excel":
+        table = _open_frame(_excel(paths[0], inner), where)
+        table.files = tuple(paths)
+    else:
+        table = _open_database(paths[0], inner, where)
+    table.kind = kind
+    return table
+
+
+# --- CSV ---
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the first lines of a CSV file say: its columns, and how it is written."""
+
+    columns: list[str]
+    delimiter: str
+    skip: int
+    encoding: str
+
+
+def csv_head(path: Path) -> Head:
+    """The header of a CSV file: lines of titles and comments above it are skipped."""
+    data = start(path)
+    shown = name(path, 200)
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
+    elif b"\0" in data[:4096]:
+        raise PanelError(f"{shown} looks like UTF-16 without its mark, or is no text. Save it as CSV in UTF-8.")
+    else:
+        try:
+            data.decode("utf-8")
+            encoding = "utf-8"
+        except UnicodeDecodeError as error:
+            encoding = "utf-8" if error.start > len(data) - 4 and len(data) == PEEK else "latin-1"
+    text = data.decode(encoding, "ignore").lstrip("\ufeff")
+    lines = text.splitlines()
+    skip = _lines_above(lines)
+    delimiter = _delimiter(lines[skip]) if lines[skip : skip + 1] else ","
+    csv.field_size_limit(1 << 30)
+    columns = next(csv.reader(io.StringIO("\n".join(lines[skip : skip + 50])), delimiter=delimiter), [])
+    columns = [c.strip().removeprefix("# ") if i == 0 else c.strip() for i, c in enumerate(columns)]
+    columns = [c or f"column {i + 1}" for i, c in enumerate(columns)]
+    twice = sorted({c for c in columns if columns.count(c) > 1}) if len(set(columns)) < len(columns) else []
+    if twice:
+        raise PanelError(f"{shown} has two columns called {name(twice[0])}. Rename one of them.")
+    return Head(columns, delimiter, skip, encoding)
+
+
+def _delimiter(line: str) -> str:
+    """What divides the fields of a line: most frequent outside quotes."""
+    return max(",\t;|", key=re.sub(r'"[^"]*("|$)', "", line).count)
+
+
+def _lines_above(lines: Sequence[str]) -> int:
+    """How many lines stand above the header: comments, Excel's `sep=`, a title over the table, empty lines."""
+    for at, line in enumerate(lines[:20]):
+        below = next((later for later in lines[at + 1 :] if later.strip()), "")
+        fields = line.count(_delimiter(line))
+        if not line.strip() or re.fullmatch("sep=.", line.strip()):
+            continue
+        if line.startswith("#") and not (fields and fields == below.count(_delimiter(line)) and "#" not in below[:1]):
+            continue
+        if fields or not any(later.count(_delimiter(later)) > 1 for later in lines[at + 1 : 21]):
+            return at
+    return 0
+
+
+def _open_csv(paths: list[Path], where: str) -> Table:
+    heads = [csv_head(p) for p in paths]
+    columns = heads[0].columns
+    for path, head in zip(paths, heads, strict=True):
+        if set(head.columns) != set(columns):
+            odd = sorted(set(head.columns) ^ set(columns))[0]
+            raise PanelError(
+                f"{name(path, 200)} and {name(paths[0], 200)} have different columns (such as {name(odd)}). Give the "
+                "files the same columns."
+            )
+    con = connect(paths)
+    lock(con)
+    latin = [p for p, head in zip(paths, heads, strict=True) if head.encoding == "latin-1"]
+    notes = [f"{name(latin[0], 200)} is not in UTF-8; it was read as Latin-1."] if latin else []
+    relation = _csv_relation(paths, heads)
+    table = Table(con, relation, {c: (ident(c), "VARCHAR") for c in columns}, where, tuple(paths), True, notes)
+    table.line = heads[0].skip + 2 if len(paths) == 1 else 0
+    return table
+
+
+def _csv_relation(paths: list[Path], heads: list[Head]) -> str:
+    """CSV files with every column as text, as it is written. Nothing is guessed."""
+    parts = []
+    for path, head in zip(paths, heads, strict=True):
+        types = ", ".join(f"{quote(c)}: 'VARCHAR'" for c in head.columns)
+        parts.append(
+            f"SELECT {', '.join(map(ident, heads[0].columns)) if len(paths) > 1 else '*'} FROM read_csv({quote(path)}, "
+            f"auto_detect = false, header = true, columns = {{{types}}}, delim = {quote(head.delimiter)}, "
+            f"quote = '\"', escape = '\"', skip = {head.skip}, hive_partitioning = false, max_line_size = 16777216"
+            + (f", encoding = {quote(head.encoding)})" if head.encoding != "utf-8" else ")")
+        )
+    return f"({' UNION ALL '.join(parts)})"
+
+
+# --- JSON and Parquet ---
+
+
+def _open_json(paths: list[Path], where: str) -> Table:
+    """JSON lines and lists by the engine; a document around one list of records by Python."""
+    for path in paths:
+        head = start(path)
+        if b"\0" in head[:4096]:
+            raise PanelError(f"{name(path, 200)} looks like UTF-16. Save it in UTF-8.")
+    documents = [_document(p) for p in paths]
+    if all(d is not None for d in documents):
+        import pandas as pd
+
+        return _open_frame(pd.DataFrame([row for d in documents for row in d or ()]), where)
+    con = connect(paths)
+    lock(con)
+    listed = "[" + ", ".join(map(quote, paths)) + "]"
+    relation = (
+        f"read_json({listed}, sample_size = -1, union_by_name = true, hive_partitioning = false, "
+        "convert_strings_to_integers = false, dateformat = 'x', timestampformat = 'x', maximum_object_size = 67108864)"
+    )
+    table = Table(con, relation, {}, where, tuple(paths), True)
+    _flatten(table)
+    return table
+
+
+def _document(path: Path) -> list[dict[str, Any]] | None:
+    """The records of a document that holds one list of them, or of records that each hold one list; None when the file
+    is a plain list, or an object in each line."""
+    head = start(path).decode("utf-8-sig", "ignore").lstrip()
+    first: Any = None
+    with suppress(ValueError, RecursionError):
+        first, end = json.JSONDecoder().raw_decode(head.removeprefix("[").lstrip())
+        if isinstance(first, dict) and _inner(first) is None:
+            return None  # plain records
+    if not isinstance(first, dict) and not head.startswith("{"):
+        return None
+    limits.require(path.stat().st_size * 8, name(path, 200))
+    text = (gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")).read().decode("utf-8-sig")
+    try:
+        whole = json.loads(text)
+    except RecursionError:
+        raise PanelError(f"{name(path, 200)} is nested too deep to be scores.") from None
+    except ValueError:
+        try:
+            whole = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError) as error:
+            raise PanelError(f"{name(path, 200)} is not valid JSON: {name(error, 100)}.") from None
+    records = whole if isinstance(whole, list) else [whole]
+    out: list[dict[str, Any]] = []
+    for record in records:
+        if not isinstance(record, dict):
+            raise PanelError(f"{name(path, 200)} holds {name(repr(record), 40)} where a record should be.")
+        out += _explode(record)
+    return out
+
+
+def _inner(record: Mapping[str, Any]) -> str | None:
+    """The only key that holds a list of records."""
+    keys = [k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(x, dict) for x in v)]
+    return keys[0] if len(keys) == 1 else None
+
+
+def _explode(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    key = _inner(record)
+    if key is None:
+        return [flat(record)]
+    outer = flat({k: v for k, v in record.items() if k != key})
+    return [
+        {**outer, **{(f"{key}.{k}" if k in outer else k): v for k, v in row.items()}}
+        for inner in record[key]
+        for row in _explode(inner)
+    ]
+
+
+def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 5) -> dict[str, Any]:
+    """Nested records as dotted columns; lists are left out.
+
+    >>> flat({"a": {"b": 1}, "c": [1], "d": "x"})
+    {'a.b': 1, 'd': 'x'}
+    """
+    out: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, Mapping) and depth > 1:
+            out |= flat(inner, f"{prefix}{key}.", depth - 1)
+        elif inner is None or isinstance(inner, (str, int, float, bool)):
+            out[f"{prefix}{key}"] = inner
+    return out
+
+
+def _open_parquet(paths: list[Path], where: str) -> Table:
+    con = connect(paths)
+    lock(con)
+    listed = "[" + ", ".join(map(quote, paths)) + "]"
+    relation = (
+        f"read_parquet({listed}, union_by_name = {'true' if len(paths) > 1 else 'false'}, hive_partitioning = false)"
+    )
+    table = Table(con, relation, {}, where, tuple(paths))
+    _flatten(table)
+    return table
+
+
+def _flatten(table: Table) -> None:
+    """Find the columns; fields of records get dotted names."""
+    with engine_errors(table.where):
+        found = table.con.sql(f"SELECT * FROM {table.relation} LIMIT 0")
+    for column, kind in zip(found.columns, found.types, strict=True):
+        _add(table, column, ident(column), kind)
+    if not table.columns:
+        raise PanelError(f"{table.where} has no columns.")
+
+
+def _add(table: Table, column: str, sql: str, kind: Any, depth: int = 4) -> None:
+    if kind.id == "struct" and depth:
+        for child, inner in kind.children:
+            _add(table, f"{column}.{child}", f"{sql}.{ident(child)}", inner, depth - 1)
+    elif kind.id not in ("list", "map", "array", "blob", "union"):
+        table.columns[column] = (sql, str(kind))
+
+
+# --- databases ---
+
+
+def _open_database(path: Path, inner: str | None, where: str) -> Table:
+    if start(path, 16)[:15] == b"SQLite format 3":
+        return _open_sqlite(path, inner, where)
+    con = connect([path, path.with_name(path.name + ".wal")])
+    with engine_errors(where):
+        con.execute(f"ATTACH {quote(path)} AS scores_db (TYPE duckdb, READ_ONLY)")
+        lock(con)
+        rows = con.execute(
+            "SELECT schema_name, table_name, false FROM duckdb_tables() WHERE database_name = 'scores_db' UNION ALL "
+            "SELECT schema_name, view_name, true FROM duckdb_views() WHERE database_name = 'scores_db' AND NOT internal"
+        ).fetchall()
+    found = {(r[1] if r[0] == "main" else f"{r[0]}.{r[1]}"): r for r in rows}
+    schema, chosen, is_view = found[_pick(list(found), inner, where)]
+    table = Table(con, f"scores_db.{ident(schema)}.{ident(chosen)}", {}, where, (path,), spool=is_view)
+    with time_limit(con.interrupt if is_view else None, where):
+        _flatten(table)
+    return table
+
+
+def _open_sqlite(path: Path, inner: str | None, where: str) -> Table:
+    """SQLite has loose types, so its values come as text; a database of a stranger runs no function with effects."""
+    import pandas as pd
+
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=10)) as db:
+            for pragma in ("trusted_schema = OFF", "query_only = ON", f"hard_heap_limit = {256 << 20}"):
+                db.execute(f"PRAGMA {pragma}")
+            db.text_factory = lambda data: data.decode("utf-8", "replace")
+            listed = db.execute(
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+            )
+            chosen = _pick([str(r[0]) for r in listed], inner, where)
+            with time_limit(db.interrupt, where):
+                cursor = db.execute(f"SELECT * FROM {ident(chosen)}")
+                columns = [str(d[0]) for d in cursor.description]
+                con = connect((), 1 << 20)
+                typed = ", ".join(f"{ident(c)} VARCHAR" for c in columns)
+                con.execute(f"CREATE TEMP TABLE sqlite_rows ({typed})")
+                while rows := cursor.fetchmany(50_000):
+                    texts = [[None if v is None or isinstance(v, bytes) else str(v) for v in row] for row in rows]
+                    con.register("chunk", pd.DataFrame(texts, columns=columns, dtype=object))
+                    con.execute("INSERT INTO sqlite_rows SELECT * FROM chunk")
+                    con.unregister("chunk")
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise PanelError(f"{where} cannot be read: {name(error, 120)}. The file may be damaged.") from None
+    lock(con)
+    return Table(con, "sqlite_rows", {c: (ident(c), "VARCHAR") for c in columns}, where, (path,))
+
+
+def _pick(tables: list[str], wanted: str | None, where: str) -> str:
+    if wanted in tables:
+        return str(wanted)
+    if wanted is None and len(tables) == 1:
+        return tables[0]
+    if wanted is None:
+        raise PanelError(f"{where} has {len(tables)} tables ({names(tables, 12)}). Say which one: {where}::TABLE.")
+    raise PanelError(f"{where} has no table {name(wanted)}. Its tables are {names(tables, 12)}.")
+
+
+@contextmanager
+def time_limit(interrupt: Any, where: str) -> Iterator[None]:
+    """Interrupt an engine that works too long on a view."""
+    import threading
+
+    if interrupt is None:
+        yield
+        return
+    late = threading.Event()
+    timer = threading.Timer(SECONDS, lambda: (late.set(), interrupt()))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Exception:
+        if late.is_set():
+            raise PanelError(f"{where} did not end within {SECONDS:g} seconds. Copy the view into a table.") from None
+        raise
+    finally:
+        timer.cancel()
+
+
+# --- frames ---
+
+
+def _open_frame(source: Any, where: str = "the table") -> Table:
+    """pandas, Polars, Arrow, a Hugging Face dataset, a list of records: as DuckDB scans them."""
+    import pandas as pd
+
+    frame = source
+    if type(source).__name__ in ("DatasetDict", "IterableDatasetDict"):
+        raise UsageError(
+            f"This is a dictionary of datasets ({names(source)}). Give one of them: data[{next(iter(source))!r}]."
+        )
+    if type(source).__module__.startswith("datasets"):
+        frame = source.with_format("arrow")[:]
+    elif hasattr(source, "collect") and hasattr(source, "lazy"):
+        frame = source.collect() if type(source).__name__ == "LazyFrame" else source
+    if hasattr(frame, "to_arrow") and not isinstance(frame, pd.DataFrame):
+        frame = frame.to_arrow()
+    if isinstance(frame, Mapping) or (isinstance(frame, list) and all(isinstance(r, Mapping) for r in frame)):
+        try:
+            frame = pd.DataFrame(frame)
+        except ValueError as error:
+            raise UsageError(f"These records are no table: {name(error, 120)}.") from None
+    if hasattr(frame, "read_all"):
+        frame = frame.read_all()
+    is_arrow = hasattr(frame, "schema") and hasattr(frame, "column_names")
+    if not is_arrow and not isinstance(frame, pd.DataFrame):
+        raise UsageError(
+            f"Scores are read from a file, a data frame, an Arrow table or an Ibis table, not from {type(source).__name__}."
+        )
+    columns = [str(c) for c in (frame.column_names if is_arrow else frame.columns)]
+    twice = [c for c in columns if columns.count(c) > 1]
+    if twice:
+        raise PanelError(f"{where} has two columns called {name(twice[0])}. Rename one of them.")
+    if not len(frame):
+        raise PanelError(f"{where} has no rows.")
+    if not is_arrow:
+        index = [n for n in frame.index.names if n is not None]
+        frame = frame.reset_index() if index else frame
+        columns = [str(c) for c in frame.columns]
+        frame = pd.DataFrame({c: plain_column(frame.iloc[:, i].reset_index(drop=True)) for i, c in enumerate(columns)})
+    con = connect((), len(frame) * max(len(columns), 1))
+    with engine_errors(where):
+        con.register("polyjudge_frame", frame)
+    lock(con)
+    table = Table(con, "polyjudge_frame", {}, where)
+    _flatten(table)
+    return table
+
+
+def plain_column(series: Any) -> Any:
+    """A column of pandas as the engine reads it: nullable types, categories and objects of several kinds too."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(series.cat.categories.dtype)
+    if pd.api.types.is_extension_array_dtype(series.dtype) and not isinstance(series.dtype, pd.DatetimeTZDtype):
+        gone = series.isna()
+        if pd.api.types.is_bool_dtype(series.dtype) or (pd.api.types.is_integer_dtype(series.dtype) and gone.any()):
+            return (
+                series.astype(object).where(~gone, None).map(_text, na_action="ignore")
+                if gone.any()
+                else series.astype(bool)
+            )
+        if pd.api.types.is_numeric_dtype(series.dtype):
+            return series.astype("float64" if pd.api.types.is_float_dtype(series.dtype) else "int64")
+        series = series.astype(object).where(~gone, None)
+    if series.dtype != object:
+        return series
+    gone = series.isna().to_numpy()
+    kinds = {type(v) for v, no in zip(series, gone, strict=True) if not no}
+    if kinds <= {str}:
+        return series.where(~gone, None)
+    return pd.Series([None if no else _text(v) for v, no in zip(series, gone, strict=True)], dtype=object)
+
+
+def _text(value: Any) -> str:
+    """A value as text: a whole number without its decimal point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
