@@ -50,15 +50,19 @@ def points(value: Any, half: Any = None, sign: bool = False) -> str:
 
 
 def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False) -> str:
-    """A number with its interval, and its unit if it is given.
+    """A number with its interval, and its unit if it is given. An end is shown as 0 only where 0 is not excluded.
 
     >>> ci(10.77, 10.52, 11.02, "points"), ci(-28.3, -32.8, -23.8), ci(1.0, None, None)
     ('10.8 points [10.5, 11.0]', '-28 [-33, -24]', '1.00 (no interval)')
+    >>> ci(3, 0.2, 6), ci(3, -0.2, 6)
+    ('3.0 [0.2, 6.0]', '3 [0, 6]')
     """
     unit = f" {unit}" if unit else ""
     if missing(low) or missing(high):
         return f"{points(value, sign=sign)}{unit} (no interval)"
     d = digits_of((high - low) / 2)
+    while low * high > 0 and d < 6 and 0.0 in (round(low, d), round(high, d)):
+        d += 1
     return f"{number(value, d, sign)}{unit} [{number(low, d, sign)}, {number(high, d, sign)}]"
 
 
