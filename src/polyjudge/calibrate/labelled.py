@@ -92,7 +92,7 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
             "(labels=, columns task, label and, where there are several, system, language, annotator)."
         )
     roles = _roles(frame, panel)
-    values = to_numbers(frame[roles["label"]])
+    values, worded = to_numbers(frame[roles["label"]])
     known = np.isfinite(values)
     where = [_codes(frame, roles.get("task"), panel.tasks)]
     where += [_codes(frame, roles.get(a), getattr(panel, a + "s")) for a in ("system", "language")]
@@ -106,7 +106,7 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     label = values[found]
     who = frame[roles["annotator"]].astype(str).to_numpy()[found] if "annotator" in roles else np.full(len(label), "")
     annotators, codes = np.unique(who, return_inverse=True)
-    label, two_valued = _pass_or_fail(label, panel)
+    label, two_valued = (label, True) if worded else _pass_or_fail(label, panel)
     shape = panel.scores.shape[:3]
     flat = np.ravel_multi_index((row, system, language), shape)
     # an answer counts once: the mean of its annotators, each the mean of the looks they took
@@ -165,12 +165,12 @@ def _codes(frame: pd.DataFrame, column: str | None, known: Sequence[str]) -> Cod
     return np.asarray(at, dtype=np.int64)
 
 
-def to_numbers(column: pd.Series) -> Array:
-    """Labels as numbers: pass and fail (yes and no, true and false, ...) are 1 and 0; what is neither is named."""
+def to_numbers(column: pd.Series) -> tuple[Array, bool]:
+    """Labels as numbers, and whether they were words: pass and fail (yes and no, true and false, ...) are 1 and 0."""
     import pandas as pd
 
     if column.dtype.kind in "bif":
-        return column.to_numpy(dtype=float)
+        return column.to_numpy(dtype=float), column.dtype.kind == "b"
     text = column.astype("string").str.strip().str.lower()
     x = pd.to_numeric(text, errors="coerce").astype("Float64").fillna(text.map(WORDS).astype("Float64"))
     wrong = text[x.isna() & text.notna() & ~text.isin(["", "nan", "none", "null", "n/a"])]
@@ -179,7 +179,7 @@ def to_numbers(column: pd.Series) -> Array:
             f"The label {name(wrong.iloc[0])!r} (column {name(column.name)}) is neither a number nor pass or fail. "
             "Labels are numbers, or pass and fail, yes and no, true and false."
         )
-    return x.to_numpy(dtype=float, na_value=np.nan)
+    return x.to_numpy(dtype=float, na_value=np.nan), bool(text.isin(list(WORDS)).any())
 
 
 def _pass_or_fail(label: Array, panel: Panel) -> tuple[Array, bool]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyjudge.answers.humans import words
+from polyjudge.answers.humans.returned import Returned, is_label_folder, read_labels
 from polyjudge.answers.humans.weights import weights_by_labels
 from polyjudge.base.errors import UsageError
 from polyjudge.base.numbers import threshold as parse_threshold
@@ -159,6 +160,8 @@ def humans(
     if allow is not None and not 0 < allow < 0.5:
         raise UsageError(f"allow is a share of errors above 0 and below 0.5, such as 0.05, not {allow:g}.")
     rules = [_rule(text) for text in require or ()]
+    if is_label_folder(labels):
+        labels = read_labels(labels)
     found = labelled(panel, labels)
     sides = sides_of(panel, found, threshold)
     for text, (measure, _), _, _ in rules:
@@ -436,6 +439,9 @@ def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
     columns = ["language", "annotator", "labels", "harsher", "low", "high"]
     guide = sides.guide[found.row, found.system, found.language]
     rows: list[tuple[Any, ...]] = []
+    pairs = {(i, a) for i, a in zip(found.language.tolist(), found.who.tolist(), strict=True)}
+    of = np.bincount([i for i, _ in pairs], minlength=len(panel.languages))
+    together = max(int(np.where(of > 2, of, np.minimum(of - 1, 1)).clip(0).sum()), 1)  # distinct comparisons
     for i, language in enumerate(panel.languages):
         at = (found.language == i) & np.isfinite(guide)
         people = np.unique(found.who[at])
@@ -454,7 +460,7 @@ def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
             unit = np.unique(flat, return_inverse=True)[1]
             parts = np.bincount(unit, each)
             n = len(parts)
-            q = st.stdtrit(max(n - 1, 1), (1 + level ** (1 / max(len(people), 1))) / 2)
+            q = st.stdtrit(max(n - 1, 1), (1 + level ** (1 / together)) / 2)
             half = q * math.sqrt(float((parts**2).sum()) * n / max(n - 1, 1)) if n >= st.FEWEST else math.nan
             rows.append((language, found.annotators[a], int(mine.sum()), d, d - half, d + half))
     return pd.DataFrame(rows, columns=columns)
@@ -555,6 +561,8 @@ def _alone(panel: Panel, sides: Sides, allow: float | None, level: float) -> pd.
                 beyond = far >= cut - tiny
                 for part, where in (("beyond the cuts", beyond), ("between the cuts", ~beyond)):
                     seen, every = where & at, where & np.isfinite(f)
+                    if not every.any():
+                        continue
                     limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
                     rows.append(
                         ("the judge" if part[0] == "b" and part[2] == "y" else "people", part,
@@ -586,10 +594,11 @@ def _stand_ins(panel: Panel, sides: Sides, epsilon: float = 0.15) -> list[tuple[
     if len(found.annotators) < 3 or not (sides.verdicts or sides.same):
         return []
     table = _annotator_table(sides)
+    many = (~np.isnan(table)).sum(1) >= 3
     flat = np.unique(np.ravel_multi_index((found.row, found.system, found.language), sides.y.shape))
     out = []
     for judge, f in sides.judges.items():
-        won, near, p = st.alternative_annotator(f.reshape(-1)[flat], table, epsilon)
+        won, near, p = st.alternative_annotator(f.reshape(-1)[flat][many], table[many], epsilon)
         tested = int(np.isfinite(p).sum())
         if tested >= 3:
             out.append((judge, won, near, tested))

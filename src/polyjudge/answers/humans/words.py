@@ -81,9 +81,10 @@ def _annotators(h: Humans) -> list[Finding]:
     if len(sure):
         row = sure.iloc[0]
         size = ci(*(_factor(h) * row[c] for c in ("harsher", "low", "high")), unit=_label_unit(h))
+        others = "the other" if len(h.annotators[h.annotators["language"] == row["language"]]) == 2 else "the others"
         where = f" in {name(row['language'])}" if len(h.panel_.languages) > 1 else ""
         more = f" {count(len(sure) - 1, 'more annotator')} differ too." if len(sure) > 2 else ""
-        text = f"Annotator {name(row['annotator'])} is harsher than the others{where}, by {size}.{more}"
+        text = f"Annotator {name(row['annotator'])} is harsher than {others}{where}, by {size}.{more}"
         found.append(_say("harsher", text, "notice", topic="People" if len(h.panel_.languages) < 5 else ""))
     return found
 
@@ -293,7 +294,7 @@ def _apart(h: Humans) -> list[Finding]:
         return [_say("apart", f"{' and '.join(parts)}{worst}: {_list(h, d, 4)}.")]
     row = d.iloc[0]
     text = f"Farthest apart: {_where(h, row)} ({who(h)} {row['score']:.4g}, people {row['people']:.4g})"
-    rest = f", then {_list(h, d.iloc[1:], 3)}" if len(d) > 1 else ""
+    rest = f", then {names_of(h, d.iloc[1:4])}" if len(d) > 1 else ""
     return [_say("apart", f"{text}{rest}.")]
 
 
@@ -302,9 +303,13 @@ def _where(h: Humans, row: Any) -> str:
     return f"{name(row['task'], 30)}{' (' + ', '.join(more) + ')' if more else ''}"
 
 
+def names_of(h: Humans, d: pd.DataFrame) -> str:
+    """Names of answers, in a sentence."""
+    return ", ".join(_where(h, row) for _, row in d.iterrows())
+
+
 def _list(h: Humans, d: pd.DataFrame, most: int) -> str:
-    shown = [_where(h, row) for _, row in d.head(most).iterrows()]
-    return ", ".join(shown) + (f" and {len(d) - most:,} more" if len(d) > most else "")
+    return names_of(h, d.head(most)) + (f" and {len(d) - most:,} more" if len(d) > most else "")
 
 
 def _requirements(h: Humans) -> list[Finding]:
@@ -409,12 +414,10 @@ def _judges_section(h: Humans) -> Section:
         columns |= {"r": "points r_low r_high"}
     if h.sides_.verdicts or h.sides_.same:
         columns["difference"] = "+points difference_low difference_high"
-    titles = {"difference": f"judge less people, {_unit(h)}"}
+    note = f"difference: judge less people, in {_unit(h)}" if "difference" in columns else ""
     if h.sides_.verdicts:
-        note = "sensitivity: of what people pass, how much the judge passes; specificity: of what people fail, how much it fails"
-    else:
-        note = ""
-    table = Table("judges", "Each judge and people", h.judges, columns, titles, note)
+        note += "; sensitivity: passed by the judge, of what people pass; specificity: failed, of what people fail"
+    table = Table("judges", "Each judge and people", h.judges, columns, {}, note)
     lead = h.judges[h.judges["language"] == h.judges["language"].iloc[0]]
     m = "accuracy" if h.sides_.verdicts else "r"
     bars = lead[["judge", m, m + "_low", m + "_high"]].set_axis(["label", "value", "low", "high"], axis=1)
@@ -435,8 +438,9 @@ def _rates_section(h: Humans) -> Section:
         shown = frame.assign(**{c: f * frame[c] for c in ("difference", "low", "high")})
         columns["difference"] = "+points low high"
     columns["labelled"] = "count"
-    titles = {"panel": who(h), "people": "people would give", "labels": "labels alone", "difference": f"{who(h)} less people, {_label_unit(h)}"}
-    tables = [Table("frame", "What people would give", shown, columns, titles)]
+    titles = {"panel": who(h), "people": "people would give", "labels": "labels alone"}
+    note = f"difference: {who(h)} less people, in {_label_unit(h)}" if "difference" in columns else ""
+    tables = [Table("frame", "What people would give", shown, columns, titles, note)]
     if len(h.pairs):
         f = _factor(h)
         numbers = [c for c in h.pairs.columns if c not in ("system", "other")]

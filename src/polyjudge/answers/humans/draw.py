@@ -1,0 +1,340 @@
+"""`label make`: which answers should people label? Drawn at random in each language, with a page for each annotator.
+
+The same tasks in all languages where they share tasks, systems in turn, some answers by two annotators (METHODS 22,
+"Draw"). The manifest keeps what must stay blind: which answer is behind a token, and which system wrote it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge._version import __version__
+from polyjudge.answers.humans.sheet import ANSWERS, LEVELS, Look, page, words_of
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.files import new_folder, read_text, write_text
+from polyjudge.base.text import count, name, names, shell
+from polyjudge.calibrate.labelled import labelled
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ask = Literal["pass", "levels", "slider"]
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "polyjudge-labels", 2
+MAKER = "label make"
+
+
+@dataclass(frozen=True, repr=False)
+class Drawn(Result):
+    """What was drawn. items : task, system, language, annotator; files : page, language, annotator, items"""
+
+    items: pd.DataFrame
+    files: pd.DataFrame
+    folder: str
+    ask: str
+    findings: tuple[Finding, ...]
+    panel_: Panel
+
+    def report(self) -> Report:
+        """The report."""
+        noun = self.panel_.noun
+        columns = {"page": "name", **({noun: "name"} if len(self.panel_.languages) > 1 else {}), "annotator": "name"}
+        table = Table("files", "Pages for annotators", self.files.rename(columns={"language": noun}), {**columns, "items": "count"})
+        steps = (Step("", "Send each annotator the page with their name. They open it in a browser, offline, and send a file back."),
+                 Step(f"polyjudge label read {shell(self.folder)} -o labels.csv", "when the files are in that folder"),
+                 Step(f"polyjudge humans {shell(self.panel_.source or 'scores.csv')} {shell(self.folder)}", "compare judges and people"))  # fmt: skip
+        return Report("label make", "Answers to label", (self.panel_.facts,), self.findings, None, steps, (Section("pages", "Pages", tables=(table,)),))
+
+
+def draw_labels(
+    panel: Panel | Any,
+    *,
+    n: int = 20,
+    items: Any = None,
+    output: Path = Path("labels"),
+    annotators: int = 2,
+    overlap: float = 0.3,
+    ask: Ask | None = None,
+    rubric: str = "",
+    labels: Any = None,
+    overwrite: bool = False,
+    seed: int = 0,
+) -> Drawn:
+    """Draw answers for people to label, and write a page for each annotator.
+
+    A page works offline in any browser, by keyboard alone, in twenty languages; what an annotator saves there comes
+    back as one small file. `polyjudge label read` joins the files.
+
+    n : answers per language
+    items : texts: a table or file with task, prompt and response (and language, system where texts differ by them)
+    output : new folder for the pages
+    annotators : annotators per language
+    overlap : share of the answers that all annotators of a language get, so that their agreement can be told
+    ask : pass, levels or slider; by the scale of the scores unless said
+    rubric : how to judge: a text, or a file with it
+    labels : labels that there are already (table, file or folder): their answers are not drawn again
+    overwrite : replace pages that an earlier draw wrote there
+    seed : of the draw
+
+    Examples:
+        polyjudge label make scores.csv --items items.jsonl -o labels
+        polyjudge label make scores.csv --items items.jsonl -n 50 --ask pass --rubric rubric.txt -o labels
+    """
+    from polyjudge.read import as_panel
+
+    panel = as_panel(panel)
+    _check(n, annotators, overlap, ask)
+    if (Path(output) / MANIFEST).exists() and not overwrite:
+        raise UsageError(
+            f"{name(str(output), 200)} was drawn already, and annotators may have its pages: with another manifest their "
+            "answers could not be read. Name a new folder, or --overwrite."
+        )
+    taken = np.zeros(panel.scores.shape[:3], dtype=bool)
+    if labels is not None:
+        taken = np.isfinite(labelled(panel, labels).y)
+    rubric = read_text(rubric) if rubric and len(rubric) < 400 and _is_file(rubric) else rubric
+    question = _question(panel, ask)
+    drawn = draw(panel, n, taken, seed)
+    if not drawn.any():
+        raise UsageError("Every answer has a label already: there is nothing left to draw.")
+    texts, known = _texts(panel, items, drawn)
+    digest = _digest(__version__, seed, n, panel.source, panel.facts, *panel.tasks[:1000])[:16]
+    shown = _deal(panel, drawn, annotators, overlap, digest, seed)
+    pages: dict[str, str] = {}
+    files: list[tuple[str, str, str, int]] = []
+    for who, looks in shown.items():
+        language = panel.languages[looks[0].language]
+        stem = _stem(who, pages)
+        pages[f"{stem}.html"] = page(
+            [(x.token, *texts[x.answer]) for x in looks], language, stem, digest, question, rubric
+        )
+        files.append((f"{stem}.html", language, who, len(looks)))
+    every = [x for looks in shown.values() for x in looks]
+    manifest = {
+        "format": FORMAT, "version": VERSION, "polyjudge": __version__, "id": digest, "seed": seed, "ask": question,
+        "shown": {x.token: _about(panel, x) for x in every},
+    }  # fmt: skip
+    with new_folder(output, MAKER, overwrite=overwrite) as folder:
+        for file, text in pages.items():
+            write_text(folder / file, text)
+        write_text(folder / MANIFEST, manifest_text(manifest))
+    import pandas as pd
+
+    return Drawn(
+        items=pd.DataFrame([_about(panel, x) for x in every]),
+        files=pd.DataFrame(files, columns=["page", "language", "annotator", "items"]),
+        folder=str(output),
+        ask=question["kind"],
+        findings=_findings(panel, drawn, n, question, known, str(output), rubric),
+        panel_=panel,
+    )
+
+
+make = draw_labels
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:
+    if n < 1 or annotators < 1:
+        raise UsageError("n and annotators are whole numbers from 1 on.")
+    if not 0 <= overlap <= 1:
+        raise UsageError(f"overlap is a share from 0 to 1, not {overlap:g}.")
+    if ask not in (None, "pass", "levels", "slider"):
+        raise UsageError(f"ask is pass, levels or slider, not {name(ask)!r}.")
+
+
+def _question(panel: Panel, ask: Ask | None) -> dict[str, Any]:
+    """What is asked: the kind of answer, and the labels that answers stand for."""
+    low, high = panel.scale
+    seen = panel.scores[np.isfinite(panel.scores)][:100_000]
+    whole = bool((np.abs(seen - np.round(seen)) < 1e-9).all()) and float(low).is_integer() and 1 < high - low < LEVELS
+    ask = ask or ("pass" if panel.two_valued else "levels" if whole else "slider")
+    if ask == "levels" and not whole:
+        raise UsageError(
+            f"Levels fit scores that are whole numbers of at most {LEVELS} values; these go from {low:g} to {high:g}. "
+            "Ask for pass, or a slider."
+        )
+    values = list(range(int(low), int(high) + 1)) if ask == "levels" else []
+    return {"kind": ask, "values": values, "to": [low, high], "low": 0, "high": 100, "step": 1}
+
+
+def draw(panel: Panel, n: int, taken: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
+    """Which answers (rows, systems, languages): n in each language, at random among those that are scored and not
+    taken; all languages go through the tasks in one order, and systems take turns."""
+    rng = np.random.default_rng(seed)
+    rows, s, k = taken.shape
+    order, first = rng.permutation(rows), rng.permutation(s)
+    free = np.isfinite(panel.scores).any(3) & ~taken
+    out = np.zeros_like(taken)
+    row = np.tile(order, s)
+    system = first[(np.arange(rows * s) + np.repeat(np.arange(s), rows)) % s]
+    for i in range(k):
+        at = np.flatnonzero(free[row, system, i])[:n]
+        out[row[at], system[at], i] = True
+    return out
+
+
+def _deal(
+    panel: Panel, drawn: NDArray[np.bool_], annotators: int, overlap: float, digest: str, seed: int
+) -> dict[str, list[Look]]:
+    """What each annotator is shown, in order: all of them some answers, the rest in turn."""
+    rng = np.random.default_rng([seed, 1])
+    shown: dict[str, list[Look]] = {}
+    for i, language in enumerate(panel.languages):
+        answers = rng.permutation(np.argwhere(drawn[:, :, i]))
+        both = round(overlap * len(answers)) if annotators > 1 else 0
+        both = max(both, 1) if overlap > 0 and annotators > 1 else both
+        for a in range(annotators):
+            mine = np.concatenate([answers[:both], answers[both:][a::annotators]])
+            who = f"{language or 'annotator'}-{a + 1}"
+            looks = [
+                Look(_digest(digest, who, r, s, i)[:14], (int(r), int(s), i), who) for r, s in rng.permutation(mine)
+            ]
+            if looks:
+                shown[who] = looks
+    return shown
+
+
+def _about(panel: Panel, look: Look) -> dict[str, str]:
+    r, s, i = look.answer
+    about = {"task": panel.tasks[r], "language": panel.languages[i], "annotator": look.annotator}
+    return {**about, "system": panel.systems[s]} if panel.has_systems else about
+
+
+def _stem(who: str, used: dict[str, str]) -> str:
+    """A file name that no page has yet."""
+    import re
+
+    plain = re.sub(r"[^\w+-]+", "_", who).strip("_")[:80] or "annotator"
+    stem, again = plain, 1
+    while f"{stem}.html".casefold() in {x.casefold() for x in used}:
+        again += 1
+        stem = f"{plain}_{again}"
+    return stem
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def manifest_text(manifest: dict[str, Any]) -> str:
+    """A manifest as its file: with a checksum, by which any change is seen."""
+    return json.dumps({**manifest, "checksum": checksum(manifest)}, indent=1) + "\n"
+
+
+def checksum(manifest: dict[str, Any]) -> str:
+    """Of all of a manifest but itself."""
+    rest = {k: v for k, v in manifest.items() if k != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+# --- texts ---
+
+
+def _texts(
+    panel: Panel, items: Any, drawn: NDArray[np.bool_]
+) -> tuple[dict[tuple[int, int, int], tuple[str, str]], bool]:
+    """Prompt and response of each drawn answer, and whether they are known: else its name, for people to look it up."""
+    at = [(int(r), int(s), int(i)) for r, s, i in np.argwhere(drawn)]
+    frame = _items(items)
+    if frame is None and panel.texts is not None:
+        frame = panel.texts(list(dict.fromkeys(panel.tasks[r] for r, _, _ in at)))
+        frame = frame if "response" in frame.columns else None
+    if frame is None:
+        if panel.has_systems:
+            raise UsageError(
+                "Annotators need the texts of the answers: name a file of them (--items, with the columns task, "
+                "system, language, prompt, response)."
+            )
+        return {x: ("", panel.tasks[x[0]]) for x in at}, False
+    low = {str(c).strip().lower(): c for c in frame.columns}
+    roles = {role: next((low[x] for x in known if x in low), None) for role, known in ITEMS.items()}
+    if roles["task"] is None or roles["response"] is None:
+        raise PanelError(f"Items need the columns task and response; there are {names(map(str, frame.columns), 8)}.")
+    columns = [frame[roles[r]] if roles[r] is not None else None for r in ("task", "system", "language", "prompt", "response")]
+    parts = [[""] * len(frame) if c is None else ["" if _none(x) else str(x) for x in c] for c in columns]
+    found = {(t, s, x): (prompt, response) for t, s, x, prompt, response in zip(*parts, strict=True)}
+    out, lacking = {}, []
+    for r, s, i in at:
+        t, system, language = panel.tasks[r], panel.systems[s], panel.languages[i]
+        keys = [(t, a, b) for a in (system, "") for b in (language, "")]
+        text = next((found[k] for k in keys if k in found), None)
+        if text is None:
+            lacking.append(f"{t}{f' in {language}' if language else ''}")
+        else:
+            out[r, s, i] = text
+    if lacking:
+        raise PanelError(
+            f"{count(len(lacking), 'drawn answer')} {'has' if len(lacking) == 1 else 'have'} no text in the items: "
+            f"{names(lacking, 3)}. Items need the columns task, response and, where texts differ by them, language "
+            "and system."
+        )
+    return out, True
+
+
+ITEMS = {
+    "task": ("task", "task_id", "case", "case_id", "item", "item_id", "id", "segment"),
+    "system": ("system", "model", "framework"),
+    "language": ("language", "lang"),
+    "prompt": ("prompt", "question", "query", "instruction", "input", "source", "task_text"),
+    "response": ("response", "answer", "output", "completion", "translation", "text"),
+}
+
+
+def _items(items: Any) -> pd.DataFrame | None:
+    if items is None or (hasattr(items, "columns") and hasattr(items, "iloc")):
+        return items
+    from polyjudge.read import read_table
+
+    return read_table(items)
+
+
+def _none(x: Any) -> bool:
+    return x is None or x != x
+
+
+# --- what is said ---
+
+
+def _findings(
+    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, folder: str, rubric: str
+) -> tuple[Finding, ...]:
+    each = drawn.sum((0, 1))
+    per = f" per {panel.noun}" if len(each) > 1 else ""
+    some = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
+    kind = {"pass": "pass or fail", "levels": "a level", "slider": "a number from 0 to 100"}[question["kind"]]
+    text = f"{some} answers{per}, drawn at random. Annotators give {kind}."
+    found = [Finding("info", "label.drawn", text, "Drawn")]
+    if each.min() < n:
+        few = [x or "the scores" for x, c in zip(panel.languages, each, strict=True) if c < n]
+        found.append(Finding("notice", "label.few", f"There are fewer than {n} answers left in {names(few)}.", "Drawn"))
+    if not known:
+        text = "The pages show names of tasks only. For the texts name a file of them: --items."
+        found.append(Finding("notice", "label.texts", text, "Drawn"))
+    if not rubric:
+        text = "There is no rubric on the pages: --rubric says how to judge."
+        found.append(Finding("notice", "label.rubric", text, "Drawn"))
+    unknown = [x for x in panel.languages if x and not words_of(x)["known"]]
+    if unknown:
+        text = f"The words of the page are English in {names(unknown)}; the texts are as they are."
+        found.append(Finding("info", "label.english", text))
+    found.append(Finding("info", "label.written", f"Pages and manifest are in {name(folder, 200)}.", "Drawn"))
+    return tuple(found)
+
+
+__all__ = ["ANSWERS", "Drawn", "draw", "draw_labels", "make"]

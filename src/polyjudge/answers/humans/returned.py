@@ -1,0 +1,290 @@
+"""`label read`: join what came back from annotators. A file that cannot be read is named, and the others are read.
+
+An answer names its item by a token that only the manifest can resolve, so a file is known by what it holds, whatever it
+is called; nothing is dropped without a word.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.answers.humans.draw import FORMAT, MANIFEST, VERSION, checksum
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.files import MARKER, check_apart, check_new, read_json, read_text, write_text
+from polyjudge.base.text import count, name, names, shell
+from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST = 64 << 20
+"""Bytes of a file that may hold answers."""
+
+
+@dataclass(frozen=True, repr=False)
+class Returned(Result):
+    """What came back. labels : task, system, language, annotator, label, as `humans` takes them; annotators : language,
+    annotator, asked, labelled, skipped, missing; skipped : task, system, language, annotator, why; files : file,
+    answers, problem (empty where there was none)"""
+
+    labels: pd.DataFrame
+    annotators: pd.DataFrame
+    skipped: pd.DataFrame
+    files: pd.DataFrame
+    folder: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def missing(self) -> int:
+        """Answers that were given out and have neither a label nor a reason for skipping them."""
+        return int(self.annotators["missing"].sum())
+
+    def report(self) -> Report:
+        """The report."""
+        kinds = {"language": "name", "annotator": "name", **dict.fromkeys(("asked", "labelled", "skipped", "missing"), "count")}
+        if self.annotators["language"].nunique() == 1:
+            kinds.pop("language")
+        tables = [Table("annotators", "Annotators", self.annotators, kinds)]
+        if len(self.files):
+            tables.append(Table("files", "Files", self.files, {"file": "name", "answers": "count", "problem": "text"}))
+        if len(self.skipped):
+            tables.append(Table("skipped", "Skipped", self.skipped, dict.fromkeys(self.skipped.columns, "name")))
+        tables.append(Table("labels", "Labels", self.labels, dict.fromkeys(self.labels.columns, "name"), most=20))
+        steps = (Step(f"polyjudge humans SCORES {shell(self.folder)}", "compare judges and people"),) if len(self.labels) else ()
+        return Report("label read", "Labels that came back", (), self.findings, None, steps, (Section("back", "What came back", tables=tuple(tables)),))
+
+
+def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bool = False) -> Returned:
+    """Join the files that came back from annotators, and say what is missing.
+
+    Put the files into the folder that `polyjudge label make` wrote, under any name. A file that cannot be read is
+    named, and the others are read; of two answers of one annotator to the same item the later one counts.
+
+    folder : the folder that `label make` wrote, with what came back in it
+    output : write the labels to this file (CSV)
+    overwrite : replace that file if it exists
+
+    Examples:
+        polyjudge label read labels
+        polyjudge label read labels -o labels.csv
+    """
+    import pandas as pd
+
+    folder = Path(folder)
+    folder = folder.parent if folder.name == MANIFEST else folder
+    manifest = read_manifest(folder)
+    shown: dict[str, dict[str, str]] = manifest["shown"]
+    best: dict[str, tuple[str, Any, str]] = {}
+    files, changed = [], 0
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.name in (MANIFEST, MARKER) or _is_page(path, manifest):
+            continue
+        known, problem, moved = _join(path, shown, manifest["ask"], best)
+        changed += moved
+        files.append((str(path.relative_to(folder)), known, problem))
+    frame, skipped = _frames(shown, best)
+    findings = _findings(manifest, frame, skipped, files, changed, folder)
+    if output is not None:
+        check_apart({"--output": output}, [folder / MANIFEST])
+        check_new(output, overwrite)
+        from polyjudge.report.text import csv as as_csv
+
+        write_text(output, as_csv(frame))
+    return Returned(
+        labels=frame,
+        annotators=_annotators(shown, best),
+        skipped=skipped,
+        files=pd.DataFrame(files, columns=["file", "answers", "problem"]),
+        folder=str(folder),
+        findings=findings,
+    )
+
+
+read = read_labels
+
+
+def is_label_folder(path: Any) -> bool:
+    """Whether a path is a folder that `label make` wrote."""
+    try:
+        return (Path(path) / MANIFEST).is_file()
+    except (TypeError, OSError, ValueError):
+        return False
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder of labels, checked: a change of it is an error of the input."""
+    path = folder / MANIFEST
+    where = name(str(path), 200)
+    if not path.is_file():
+        raise UsageError(f"{where} is not there: name the folder that `polyjudge label make` wrote.")
+    try:
+        data = read_json(path)
+    except PanelError as error:
+        raise UsageError(f"{error} Restore the manifest that label make wrote.") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UsageError(f"{where} is not a manifest of labels.")
+    if data.get("version") != VERSION:
+        raise UsageError(
+            f"{where} is of version {name(data.get('version'))}; this polyjudge reads {VERSION}. Draw again with "
+            "`polyjudge label make`."
+        )
+    try:
+        whole = data.get("checksum") == checksum(data)
+    except (RecursionError, ValueError):
+        whole = False
+    if not whole:
+        raise UsageError(f"{where} was changed after it was written. Restore the manifest that label make wrote.")
+    return data
+
+
+# --- files ---
+
+
+def _is_page(path: Path, manifest: dict[str, Any]) -> bool:
+    """Whether a file is one of the pages that were given out, not an answer to them."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        return False
+    try:
+        with path.open("rb") as file:
+            return b"<!doctype html" in file.read(200).lower()
+    except OSError:
+        return False
+
+
+def _join(
+    path: Path, shown: dict[str, dict[str, str]], ask: dict[str, Any], best: dict[str, tuple[str, Any, str]]
+) -> tuple[int, str, int]:
+    """Take the answers of one file: how many, what is wrong with it, and how many replaced an older answer."""
+    try:
+        records = list(_records(path))
+    except RecursionError:
+        return 0, "cannot be read: it is nested too deeply", 0
+    except (PanelError, ValueError, TypeError, AttributeError, OSError, csv.Error) as error:
+        return 0, f"cannot be read: {name(str(error), 120)}", 0
+    if not records:
+        return 0, "holds no answers", 0
+    known = moved = 0
+    strange, wrong = [], []
+    when = f"{path.stat().st_mtime:020.3f}"
+    for record in records:
+        token = str(record.get("item") or record.get("id") or "").strip()
+        label, skip = record.get("label"), str(record.get("skip") or "").strip()
+        empty = label is None or str(label).strip() == ""
+        if empty and not skip:
+            continue
+        if token not in shown:
+            strange.append(token)
+            continue
+        value = None if empty else label_value(label, ask)
+        if value is None and not empty:
+            wrong.append(str(label))
+            continue
+        known += 1
+        at = str(record.get("at") or when)
+        old = best.get(token)
+        if old is not None and (old[0], old[1] is not None) > (at, value is not None):
+            continue
+        moved += old is not None and old[1] is not None and old[1] != value
+        best[token] = (at, value, skip)
+    problem = []
+    if strange:
+        problem.append(f"{count(len(strange), 'answer')} to items that this folder did not give out")
+    if wrong:
+        problem.append(f"{count(len(wrong), 'answer')} that {'was' if len(wrong) == 1 else 'were'} not offered ({names(wrong, 3)})")
+    if not known and not problem:
+        problem.append("holds no answers")
+    return known, "; ".join(problem), moved
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    """The answers in a file: JSON of the page, or a table with the columns item and label."""
+    text = read_text(path, MOST)
+    if text.lstrip()[:1] in ("{", "["):
+        data = json.loads(text)
+        found = data.get("answers") if isinstance(data, dict) else data
+        if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+            raise ValueError("it is JSON, but not a file that the page saved")
+        yield from found
+        return
+    head = text.split("\n", 1)[0]
+    mark = max(",;\t", key=head.count)
+    columns = [x.strip().strip('"').lower() for x in head.split(mark)]
+    if not {"item", "id"} & set(columns) or "label" not in columns:
+        raise ValueError("it is neither a file that the page saved nor a table with the columns item and label")
+    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=mark):
+        yield {str(key).strip().lower(): value for key, value in row.items() if key is not None}
+
+
+def label_value(label: Any, ask: dict[str, Any]) -> Any:
+    """The label behind an answer: pass or fail, a level, or the slider's number on the scale of the scores; None where
+    it was not offered."""
+    if ask["kind"] == "pass":
+        word = str(label).strip().lower()
+        return word if word in ("pass", "fail") else {"1": "pass", "0": "fail"}.get(word)
+    try:
+        value = float(str(label).strip().replace(",", "."))
+    except ValueError:
+        return None
+    if ask["kind"] == "levels":
+        return next((float(x) for x in ask["values"] if abs(x - value) < 1e-9), None)
+    share = (value - ask["low"]) / (ask["high"] - ask["low"])
+    low, high = ask["to"]
+    return float(f"{low + share * (high - low):.12g}") if 0 <= share <= 1 else None
+
+
+# --- what came back ---
+
+
+def _frames(
+    shown: dict[str, dict[str, str]], best: dict[str, tuple[str, Any, str]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    import pandas as pd
+
+    keys = ["task", "system", "language", "annotator"]
+    keys = [k for k in keys if k != "system" or any("system" in x for x in shown.values())]
+    rows = [(*(shown[t][k] for k in keys), value, skip) for t, (_, value, skip) in best.items()]
+    every = pd.DataFrame(rows, columns=[*keys, "label", "why"])
+    every = every.sort_values(["language", "annotator", "task"], kind="stable", ignore_index=True)
+    labels = every[every["label"].notna()].drop(columns="why").reset_index(drop=True)
+    return labels.infer_objects(), every[every["label"].isna()].drop(columns="label").reset_index(drop=True)
+
+
+def _annotators(shown: dict[str, dict[str, str]], best: dict[str, tuple[str, Any, str]]) -> pd.DataFrame:
+    import pandas as pd
+
+    counts: dict[tuple[str, str], list[int]] = {}
+    for token, about in shown.items():
+        row = counts.setdefault((about["language"], about["annotator"]), [0, 0, 0, 0])
+        row[0] += 1
+        got = best.get(token)
+        row[3 if got is None else 2 if got[1] is None else 1] += 1
+    rows = [(*who, *row) for who, row in sorted(counts.items())]
+    return pd.DataFrame(rows, columns=["language", "annotator", "asked", "labelled", "skipped", "missing"])
+
+
+def _findings(
+    manifest: dict[str, Any], labels: pd.DataFrame, skipped: pd.DataFrame, files: list[Any], changed: int, folder: Path
+) -> tuple[Finding, ...]:
+    asked = len(manifest["shown"])
+    text = f"{len(labels):,} of {count(asked, 'label')} came back, from {count(sum(1 for f in files if f[1]), 'file')}."
+    found = [Finding("info", "labels.back", text, "Labels")]
+    if not files:
+        text = f"No file has come back to {name(str(folder), 200)} yet. Put what annotators saved there, under any name."
+        found.append(Finding("warning", "labels.none", text, "Labels"))
+    for file, _, problem in files:
+        if problem:
+            found.append(Finding("warning", "labels.file", f"{name(file, 100)}: {problem}.", "Labels"))
+    if len(skipped):
+        share = len(skipped) / max(len(skipped) + len(labels), 1)
+        text = f"Annotators skipped {count(len(skipped), 'answer')} ({share:.0%}): if those are harder or worse than the others, rates and means by the labels are off."
+        found.append(Finding("warning" if share > 0.1 else "notice", "labels.skipped", text, "Labels"))
+    if changed:
+        text = f"{count(changed, 'answer')} {'was' if changed == 1 else 'were'} given again later; the later one counts."
+        found.append(Finding("info", "labels.changed", text, "Labels"))
+    return tuple(found)
