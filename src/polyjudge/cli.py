@@ -54,7 +54,7 @@ COMMANDS = {
     "plan": Command("Collect", "polyjudge.answers.plan:plan", "How many tasks a question needs."),
     "collect": Command("Collect", "polyjudge.collect.run:collect", "Have judges score items (with Inspect)."),
     "paper reproduce": Command("Paper", "polyjudge.paper.ledger:reproduce", "Print the paper's claims beside ours."),
-    "paper report": Command("Paper", "polyjudge.paper.protocols:report", "The paper's tables for your own panel."),
+    "paper report": Command("Paper", "polyjudge.paper.tables:report", "The paper's tables for your own panel."),
 }
 GROUPS = {"label": ("People", "Have people label some answers."), "paper": ("Paper", "The paper this implements.")}
 READ = ("panel", "old", "new")

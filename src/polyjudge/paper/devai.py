@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
@@ -16,10 +17,7 @@ from polyjudge.base.text import name, names
 from polyjudge.calibrate import baselines
 from polyjudge.panel import Panel
 from polyjudge.paper import protocols
-from polyjudge.paper.protocols import Array, Counts, draws
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polyjudge.paper.protocols import Array, Counts, draws, summary
 
 LANGUAGES = ("English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili")
 JUDGES = ("GPT-4o", "GPT-5.4", "Sonnet", "Gemini", "DeepSeek", "Qwen")
@@ -33,10 +31,7 @@ TABLE_2 = (
 )  # fmt: skip
 TINY = 1e-7
 """Scores run from 0 to 100."""
-TYPES = {
-    "operational": ("Data Loading", "Training"),
-    "semantic": ("Model Construction", "Evaluation Metrics"),
-}
+TYPES = {"operational": ("Data Loading", "Training"), "semantic": ("Model Construction", "Evaluation Metrics")}
 CATEGORIES = {
     "Dataset or Environment": "Data Loading",
     "Save Trained Model": "Training",
@@ -44,13 +39,11 @@ CATEGORIES = {
     "Performance Metrics": "Evaluation Metrics",
     "Performence Metrics": "Evaluation Metrics",  # so in the benchmark
 }
-OTHERS = {
+OTHERS = {  # task:requirements
     "Data Loading": "55:1,3,7",
     "Training": "4:2,4 8:3 15:3 28:4 36:4 53:2",
     "Model Construction": "9:4 17:7",
-    "Evaluation Metrics": (
-        "28:6 29:4 35:4 38:4,7 40:3 41:4 44:3 45:3 46:4 47:4 48:3,4 50:5,7"  # task:requirements
-    ),
+    "Evaluation Metrics": "28:6 29:4 35:4 38:4,7 40:3 41:4 44:3 45:3 46:4 47:4 48:3,4 50:5,7",
 }
 """Requirements of category "Other" or of none, typed as in the released code."""
 FOLDERS = ("gpt-4o", "gpt-5.4", "claude-sonnet-4.6", "gemini-3-flash-preview", "deepseek-v3.2", "qwen3.5-9b")
@@ -80,8 +73,6 @@ def read_runs(path: str | Path) -> Runs:
 
 def read_csv(path: str | Path, columns: tuple[str, ...], released: str) -> pd.DataFrame:
     """A released CSV file that has these columns."""
-    import pandas as pd
-
     try:
         table = pd.read_csv(path)
     except FileNotFoundError:
@@ -99,8 +90,6 @@ def read_csv(path: str | Path, columns: tuple[str, ...], released: str) -> pd.Da
 
 def array_of(table: pd.DataFrame, keys: tuple[str, ...], axes: Any, value: str, path: str | Path) -> Array:
     """A long table as an array with these labels along its axes; strange labels and repeated rows are refused."""
-    import pandas as pd
-
     out = np.full([len(a) for a in axes], np.nan)
     at = [pd.Index(axis).get_indexer(pd.Index(table[key])) for key, axis in zip(keys, axes, strict=True)]
     for key, places in zip(keys, at, strict=True):
@@ -123,14 +112,11 @@ def values(
     def of(published: int) -> int:
         return published if seed == 0 else seed
 
+    sizes = {"tasks": n, "languages": LANGUAGES, "judges": JUDGES, "replicates": FRAMEWORKS}
+    beta = zip(LANGUAGES, cbc.interaction(scores), strict=True)
     out: dict[str, Any] = {
-        "panel": {
-            "tasks": n, "languages": LANGUAGES, "judges": JUDGES, "replicates": FRAMEWORKS, "runs": runs.scores.size
-        },
-        "beta_hat": {
-            language: dict(zip(JUDGES, row, strict=True))
-            for language, row in zip(LANGUAGES, cbc.interaction(scores), strict=True)
-        },
+        "panel": sizes | {"runs": runs.scores.size},
+        "beta_hat": {language: dict(zip(JUDGES, row, strict=True)) for language, row in beta},
         "rank_reversal": _reversals(scores),
         "bound": _bound(scores),
         "fit": cbc.fit(runs.scores)._asdict(),
@@ -138,8 +124,8 @@ def values(
         "unseen_language": _unseen(scores, np.random.default_rng(of(207))),
         "decisions": _table_3(scores, draws(n, 1000, of(307))),
     }  # fmt: skip
-    sizes, counts, rng = [2, 3, 4, 5, 6], [10, 20, 30, 40, 55], np.random.default_rng(of(107))
-    judges = protocols.ablate_judges(scores, sizes, [draws(n, 100, of(7) + s) for s in sizes], TINY)
+    judged, counts, rng = [2, 3, 4, 5, 6], [10, 20, 30, 40, 55], np.random.default_rng(of(107))
+    judges = protocols.ablate_judges(scores, judged, [draws(n, 100, of(7) + s) for s in judged], TINY)
     out["ablation_judges"] = judges[["tau", "sd"]].to_dict("list")
     tasks = protocols.ablate_tasks(scores, counts, [protocols.subset_draws(n, s, 100, rng) for s in counts], TINY)
     out["ablation_tasks"] = tasks.rename(columns={"error": "mean_abs_beta_error"}).to_dict("list")
@@ -180,8 +166,7 @@ def _bound(scores: Array) -> dict[str, float]:
     """Proposition 2 with the sd of all scores."""
     n, k, m = scores.shape
     sigma = cbc.score_sigma(scores)
-    half = np.abs(cbc.interaction(scores)).max() / 2
-    tasks = cbc.tasks_for(half, sigma, k, m)
+    tasks = cbc.tasks_for(np.abs(cbc.interaction(scores)).max() / 2, sigma, k, m)
     return {"sigma_all_scores": sigma, "radius": cbc.radius(sigma, n, k, m), "tasks_for_half_of_max_beta": tasks}
 
 
@@ -232,12 +217,6 @@ def _bare_ensemble(s: cbc.Split) -> Array:
         below, level = (x[..., None] > x[..., None, :]).sum(-1), (x[..., None] == x[..., None, :]).sum(-1)
         shares.append((below + (level + 1) / 2) / m)
     return np.asarray((shares[0] + shares[1] + shares[2]) / 3.0)
-
-
-def summary(taus: Array) -> tuple[float, float, float]:
-    """Mean, and the ends of the 95% interval of replicates."""
-    low, high = np.percentile(taus, [2.5, 97.5])
-    return float(taus.mean()), float(low), float(high)
 
 
 def _unseen(scores: Array, rng: np.random.Generator) -> dict[str, dict[str, float]]:
@@ -303,8 +282,6 @@ def _counts(types: Mapping[tuple[str, int], str]) -> dict[str, dict[str, Any]]:
 def read_judgments(path: str | Path, runs: Runs) -> pd.DataFrame:
     """Verdicts on single requirements: the authors' folder (MODEL/LANGUAGE/FRAMEWORK/gray_box/TASK.json), whose shares
     must be the released scores, or a CSV file with task, framework, language, backbone, requirement_id, satisfied."""
-    import pandas as pd
-
     columns = ("task", "language", "backbone", "framework", "requirement_id", "satisfied")
     if not Path(path).is_dir():
         return read_csv(path, columns, "verdicts, one row for each requirement,")

@@ -3,7 +3,7 @@
 claims.csv has a row for each: where it stands (`place`), what it is (`name`), as it is `printed`, its `key` in what
 `devai.values` and `mrewardbench.values` return, the sd of its value over independent draws (`scatter`), a `note`, and
 its `kind`: "reproduced" (computed, and can come out otherwise), "identity" (arithmetic, no evidence), "artefact"
-(prints, but is not what it is taken for), "reported" (not computable from the data), "setting" and "label" (taken over).
+(prints, but is not what it is taken for), "reported" (not computable from the data), "setting", "label" (taken over).
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from polyjudge.base.errors import UsageError
 from polyjudge.base.numbers import NONE, number
 from polyjudge.base.text import count, names
 from polyjudge.report.model import Finding, Report, Result, Section, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REACH = 4 * math.sqrt(2)
 """With other draws a value may lie half a unit of its last printed digit, and so many sds, from the printed one."""
@@ -64,10 +62,8 @@ class Reproduction(Result):
             sections.append(Section("anchor", "The human anchor", text, (table,)))
         draws = "the authors' own draws" if self.seed == 0 else f"draws of seed {self.seed}"
         facts = (f"The paper's numbers on {TITLES[self.which]}, computed with {draws}.",)
-        return Report(
-            "paper reproduce", "The paper, computed again", facts, self.findings, sections=tuple(sections),
-            about={"seed": self.seed},
-        )  # fmt: skip
+        title, about = "The paper, computed again", {"seed": self.seed}
+        return Report("paper reproduce", title, facts, self.findings, sections=tuple(sections), about=about)
 
 
 def reproduce(
@@ -134,8 +130,6 @@ def reproduce(
 def claims(which: str) -> pd.DataFrame:
     """The rows of claims.csv of one panel; keys without its name."""
     from importlib.resources import files
-
-    import pandas as pd
 
     with (files("polyjudge.paper") / "claims.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
@@ -240,8 +234,8 @@ def _retracted(decisions: pd.DataFrame) -> Finding:
     a = decisions.set_index("language").loc["all"]
     text = (
         "The gain against people's preferences is rounding, and retracted by its authors: as published "
-        f"{a['raw_published']} and {a['cbc_published']} of {a['rows']} decisions agree, with a tie tolerance {a['raw']} "
-        f"and {a['cbc']}. {a['ties']} margins were exact ties; calibrating left about 1e-17 of them, and {a['counted']} "
-        "were then counted as agreement."
+        f"{a['raw_published']} and {a['cbc_published']} of {a['rows']} decisions agree, with a tie tolerance "
+        f"{a['raw']} and {a['cbc']}. {a['ties']} margins were exact ties; calibrating left about 1e-17 of them, and "
+        f"{a['counted']} were then counted as agreement."
     )
     return Finding("notice", "anchor", text, "Anchor")

@@ -4,19 +4,17 @@ margins where it is given, else what their published matrices (claims.csv) allow
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import name
 from polyjudge.paper import protocols
-from polyjudge.paper.devai import array_of, read_csv, summary
-from polyjudge.paper.protocols import Array, Counts, draws
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polyjudge.paper.devai import array_of, read_csv
+from polyjudge.paper.protocols import Array, Counts, draws, summary
 
 LANGUAGES = ("eng_Latn", "arb_Arab", "tur_Latn", "zho_Hans", "hin_Deva", "jpn_Jpan", "spa_Latn")
 JUDGES = (
@@ -41,8 +39,6 @@ class Margins(NamedTuple):
 
 def read_margins(path: str | Path) -> Margins:
     """The released pilot_complete_panel.csv."""
-    import pandas as pd
-
     columns = ("item_id", "subset", "language", "evaluator_model", "margin")
     table = read_csv(path, columns, "pilot_complete_panel.csv")
     subsets = table.drop_duplicates("item_id").set_index("item_id")["subset"]
@@ -136,8 +132,6 @@ def read_sample(path: str | Path) -> pd.DataFrame:
 def draw_sample(margins: Margins, per_language: int = 100, seed: int = 107) -> pd.DataFrame:
     """The sampled items, drawn from the panel as published: in each language each subset gives its share (largest
     remainder), without replacement."""
-    import pandas as pd
-
     rng, beta = np.random.default_rng(seed), cbc.interaction(margins.scores)
     order = np.argsort(np.array(margins.items), kind="stable")
     share = np.bincount(margins.subset, minlength=2) * per_language / len(margins.items)
@@ -158,8 +152,6 @@ def draw_sample(margins: Margins, per_language: int = 100, seed: int = 107) -> p
 def anchor(sample: pd.DataFrame) -> pd.DataFrame:
     """Decisions of the panel's mean in each language and in "all": rows, how many agree with people as published (the
     bare sign of a floating-point mean) and with a tie tolerance, ties, those that rounding turned, those changed."""
-    import pandas as pd
-
     raw, calibrated = (sample[x].to_numpy(float) for x in SAMPLE[3:])
     before, after = (np.where(np.abs(x) <= TINY, 0, np.sign(x)) for x in (raw, calibrated))
     facts = pd.DataFrame(

@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 from math import comb, factorial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, logit, stdtrit
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import name
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -51,6 +49,12 @@ def subset_draws(n: int, size: int, repeats: int, rng: np.random.Generator) -> t
     return np.array(drawn), np.array(held)
 
 
+def summary(taus: Array) -> tuple[float, float, float]:
+    """Mean, and the ends of the 95% interval of replicates."""
+    low, high = np.percentile(taus, [2.5, 97.5])
+    return float(taus.mean()), float(low), float(high)
+
+
 # --- Tables 6 and 7, and slices ---
 
 
@@ -61,14 +65,13 @@ def ablate_judges(
 
     Without ties the mean over all subsets of a size is that of all judges by arithmetic; only sd says something.
     """
-    import pandas as pd
-
     rows = []
     for size, counts in zip(sizes, drawn, strict=True):
         s, m = cbc.split(scores, counts, tiny=tiny), scores.shape[2]
         rng = np.random.default_rng(size)
         every = comb(m, size) <= most
-        subsets = combinations(range(m), size) if every else {tuple(_some(rng, m, size)) for _ in range(most)}
+        drawn_ones = (tuple(sorted(rng.choice(m, size, replace=False).tolist())) for _ in range(most))
+        subsets = combinations(range(m), size) if every else set(drawn_ones)
         taus = []
         for subset in sorted(subsets):
             train, left = s.train[..., list(subset)], s.left[..., list(subset)]
@@ -77,17 +80,11 @@ def ablate_judges(
     return pd.DataFrame(rows, columns=["judges", "subsets", "tau", "sd"])
 
 
-def _some(rng: np.random.Generator, m: int, size: int) -> list[int]:
-    return sorted(rng.choice(m, size, replace=False).tolist())
-
-
 def ablate_tasks(
     scores: Array, sizes: Sequence[int], drawn: Sequence[tuple[Counts, Counts]], tiny: float = 0.0
 ) -> pd.DataFrame:
     """Table 7, Figure 4: CBC on subsets of the tasks: tasks, tau, sd, error (mean |beta^ - beta^ of all tasks|), and
     the radius of Prop. 2 with the noise's sigma and with that of all scores."""
-    import pandas as pd
-
     _, k, m = scores.shape
     whole, sigmas = cbc.interaction(scores), (cbc.noise_sigma(scores), cbc.score_sigma(scores))
     rows = []
@@ -252,8 +249,6 @@ def _climb(w: Array, t: Array, th: Array, a: Array, rounds: int = 100) -> tuple[
 def sweep(scores: Array, marks: Sequence[float], drawn: Counts | None = None, tiny: float = 0.0) -> pd.DataFrame:
     """Gates: threshold, share that passes and its spread over languages (mean over judges of largest less smallest, in
     percentage points), raw and calibrated; with draws also the held-out fall of the spread, low and high."""
-    import pandas as pd
-
     rows = []
     for mark in marks:
         passes = [100.0 * (x > mark + tiny).mean(0) for x in (scores, cbc.calibrate(scores))]
@@ -274,9 +269,7 @@ def sweep(scores: Array, marks: Sequence[float], drawn: Counts | None = None, ti
 
 def links(scores: Array, low: float, high: float) -> pd.DataFrame:
     """beta^ on bent scales beside beta^: link, spearman (over cells), sign_changes (of cells of at least 1% of the
-    range), largest (the cell that is largest there, as language and judge positions)."""
-    import pandas as pd
-
+    range)."""
     n, width = len(scores), high - low
     share = (scores - low) / width
     linear = cbc.interaction(scores)
@@ -305,8 +298,6 @@ def regress(beta: Array, languages: Sequence[str], known: pd.DataFrame, seed: in
 
     Languages are the units: with as few as panels have only a very strong relation can show.
     """
-    import pandas as pd
-
     k = len(languages)
     have = list(map(str, known["language"])) if "language" in known else []
     if k < 5 or any(have.count(x) != 1 for x in languages):

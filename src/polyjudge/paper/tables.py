@@ -1,0 +1,364 @@
+"""`paper report`: the paper's tables and figures for one's own panel, each with what of it is arithmetic.
+
+Whatever a panel does not allow (information without replicates, subsets of two judges) is left out with one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge import cbc
+from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.base.numbers import number, percent, points
+from polyjudge.base.numbers import threshold as pass_mark
+from polyjudge.base.text import count
+from polyjudge.calibrate import baselines
+from polyjudge.panel import Panel
+from polyjudge.paper import protocols
+from polyjudge.report.model import Chart, Finding, Report, Result, Section, Table
+from polyjudge.stats.interval import interval
+from polyjudge.stats.variance import components, fits
+
+Array = protocols.Array
+TITLES = {
+    "interaction": "Figure 1: interaction of language and judge, beta^",
+    "reversals": "Table 1: pairs of judges that change places",
+    "fit": "Section 5.2: share of the variance that Eq. 2 and Eq. 1 explain",
+    "variance": "Where the variance of a score comes from",
+    "calibration": "Table 2: rank consistency on left-out tasks",
+    "unseen": "Section 5.3: a language left out",
+    "decisions": "Table 3: choice of the top judge",
+    "ablation_judges": "Table 6: number of judges",
+    "without": "Without one judge",
+    "ablation_tasks": "Table 7: number of tasks",
+    "information": "Section 6: information of a score about its language (nats)",
+    "pairwise": "Appendix C: Bradley-Terry strength of every judge",
+    "gates": "Gates: pass rates (%) and their spread over languages (percentage points)",
+    "links": "The interaction on other scales",
+    "metadata": "The interaction and what is known of the languages",
+}
+NOTES = {
+    "interaction": "Rows and columns sum to 0 by arithmetic. low and high hold for all cells together.",
+    "reversals": "p published ignores that the languages were picked by the data; p selected allows for it.",
+    "fit": "R2 is of the scores it was fitted on.",
+    "calibration": "tau is consistency between languages, not accuracy. Gain in points squared (METHODS 3, I7).",
+    "unseen": "Mean imputation equals zero-shot by arithmetic.",
+    "decisions": "The target is the additive model's own answer on the left-out tasks, not a human one.",
+    "ablation_judges": "Without ties the mean over all subsets is that of all judges by arithmetic; only sd tells.",
+    "ablation_tasks": "error is the mean |beta^ - beta^ of all tasks|; radius that of Prop. 2.",
+    "information": "Less what permuted labels give; p is at least 1 in 501.",
+    "pairwise": "Who scores higher on the same task, not who is right.",
+    "gates": "A score above the threshold passes.",
+    "links": "Cells of at least 1% of the scale count as changed in sign.",
+    "metadata": "Languages are the units: with few of them only a very strong relation can show (smallest).",
+}
+PERCENT = ("share", "accuracy", "explained", "smallest")
+
+
+@dataclass(frozen=True, repr=False)
+class PaperReport(Result):
+    """frames : the paper's tables by name (`TITLES`); `left_out` says what this panel does not allow, and why."""
+
+    frames: dict[str, pd.DataFrame]
+    left_out: tuple[str, ...]
+    radius: float
+    replicates: int
+    seed: int
+    findings: tuple[Finding, ...]
+    panel_: Panel
+
+    def report(self) -> Report:
+        """One section for each table, with the figures of the paper."""
+        charts = _charts(self.frames, self.panel_)
+        sections = []
+        for table, frame in self.frames.items():
+            title = table.replace("_", " ").capitalize()
+            made = Table(table, title, frame, _kinds(frame), note=NOTES.get(table, ""))
+            sections.append(Section(table, TITLES[table], tables=(made,), charts=charts.get(table, ())))
+        if self.left_out:
+            sections.append(Section("left_out", "Left out", self.left_out))
+        about, title = {"seed": self.seed, "replicates": self.replicates}, "As the paper reports it"
+        facts = (self.panel_.facts,)
+        return Report("paper report", title, facts, self.findings, sections=tuple(sections), about=about)
+
+
+def _kinds(frame: pd.DataFrame) -> dict[str, str]:
+    """Formats of columns; ends of intervals stand with what they are the ends of."""
+    every = [str(c) for c in frame]
+    ends = {c: f" {c}_low {c}_high" for c in every if f"{c}_low" in every}
+    if "low" in every:
+        ends[every[every.index("low") - 1]] = " low high"
+    out = {}
+    for c in every:
+        kind = "count" if frame[c].dtype.kind in "iu" else "text" if frame[c].dtype.kind != "f" else "points"
+        kind = "percent" if c in PERCENT else "p" if c.startswith("p_") or c == "p" else kind
+        if c not in " ".join(ends.values()).split():
+            out[c] = kind + ends.get(c, "")
+    return out
+
+
+def report(
+    panel: Panel | Any,
+    *,
+    threshold: tuple[str, ...] | None = None,
+    metadata: Path | None = None,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> PaperReport:
+    """Give the paper's tables and figures for your own panel.
+
+    Rank reversals, fit, held-out consistency of all methods, unseen languages, decisions, ablations, information,
+    pairwise strengths, gates and links. As in the paper, its frameworks are replicates: --replicate framework.
+
+    panel : scores: a file, frame or table
+    threshold : pass marks of the gates (4 passes above 4, >=4 from 4 on); by default the quartiles of the scores
+    metadata : CSV with one row for each language (column language) and what is known of it: beta^ is regressed on it
+    replicates : bootstrap replicates of the tasks
+    seed : of the random draws
+
+    Examples:
+        polyjudge paper report scores.csv -o tables
+        polyjudge paper report scores.csv --replicate framework --metadata languages.csv
+    """
+    from polyjudge.read import as_panel
+
+    panel = as_panel(panel)
+    _, _, k, m = panel.shape
+    if k < 2 or m < 2:
+        raise PanelError(f"The paper compares judges over {panel.nouns}: it needs two of each at least.")
+    if not 100 <= replicates <= 100_000:
+        raise UsageError(f"Replicates are from 100 to 100,000, not {replicates}.")
+    values = panel.values()
+    cells = cbc.double_centre(np.eye(k * m).reshape(-1, k, m)).reshape(-1, k * m)
+    if not values.estimable(cells).all():
+        raise PanelError(
+            f"Some judges and {panel.nouns} cannot be compared: no tasks join them. Read the others alone."
+        )
+    tiny = 1e-9 * panel.width
+    marks = tuple(q - 2 * tiny * (how == ">=") for q, how in map(pass_mark, threshold or ())) or tuple(
+        np.unique(np.nanquantile(panel.scores, [0.25, 0.5, 0.75]))
+    )
+    work = _Work(panel, values.v, tiny, replicates, seed)
+    parts: dict[str, Callable[[_Work], pd.DataFrame]] = {
+        "interaction": _interaction, "reversals": _reversals, "fit": _fit, "variance": _variance,
+        "calibration": _calibration, "unseen": _unseen, "decisions": _decisions, "ablation_judges": _judges,
+        "without": _without, "ablation_tasks": _tasks, "information": _information, "pairwise": _pairwise,
+        "gates": partial(_gates, marks=marks), "links": _links,
+    }  # fmt: skip
+    if metadata is not None:
+        parts["metadata"] = partial(_metadata, path=metadata)
+    frames, left = {}, []
+    for name, part in parts.items():
+        try:
+            frames[name] = part(work)
+        except PolyjudgeError as error:
+            if name == "metadata":
+                raise
+            left.append(f"{TITLES[name]}: {error}")
+    radius = cbc.radius(cbc.noise_sigma(values.v), values.units, k, m)
+    return PaperReport(frames, tuple(left), radius, replicates, seed, tuple(_findings(panel, frames, radius)), panel)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What the tables are made of: of an incomplete panel the pseudo-values (METHODS 17)."""
+
+    panel: Panel
+    values: Array
+    tiny: float
+    replicates: int
+    seed: int
+
+    def split(self) -> cbc.Split:
+        s = cbc.split(self.values, cbc.draw(len(self.values), self.replicates, self.seed), tiny=self.tiny)
+        if not len(s.left):
+            raise PanelError("no replicate left a task out; score more tasks.")
+        return s
+
+    def cells(self, **columns: Array) -> pd.DataFrame:
+        k, m = len(self.panel.languages), len(self.panel.judges)
+        labels = {"language": np.repeat(self.panel.languages, m), "judge": np.tile(self.panel.judges, k)}
+        return pd.DataFrame({**labels, **{x: c.ravel() for x, c in columns.items()}})
+
+
+def _interaction(w: _Work) -> pd.DataFrame:
+    d = cbc.double_centre(w.values)
+    i = interval(d.reshape(len(d), -1), together=d[0].size)
+    return w.cells(mean=w.values.mean(0), beta=i.estimate, low=i.low, high=i.high)
+
+
+def _reversals(w: _Work) -> pd.DataFrame:
+    r = cbc.reversals(w.values, w.tiny)
+    judges, languages = np.array(w.panel.judges, object), np.array((*w.panel.languages, None), object)
+    return pd.DataFrame(
+        {
+            "judge_i": judges[r.i], "judge_j": judges[r.j], "delta": r.delta, "language_a": languages[r.language_a],
+            "gap_a": r.gap_a, "language_b": languages[r.language_b], "gap_b": r.gap_b,
+            "p_published": r.p_published, "p_selected": r.p,
+        }
+    )  # fmt: skip
+
+
+def _runs(w: _Work) -> Array:
+    """(tasks, languages, judges, replicates): systems count as replicates, as the paper reads its frameworks."""
+    y = w.panel.scores[..., None] if w.panel.replicates is None else w.panel.replicates
+    return np.asarray(y.transpose(0, 2, 3, 1, 4).reshape(*w.panel.scores[:, 0].shape, -1))
+
+
+def _fit(w: _Work) -> pd.DataFrame:
+    simplified, full = fits(_runs(w).transpose(0, 3, 1, 2))
+    return pd.DataFrame({"model": ["Eq. 2", "Eq. 1 (with task:language)"], "r2": [simplified, full]})
+
+
+def _variance(w: _Work) -> pd.DataFrame:
+    runs = _runs(w)
+    found = components(w.panel.scores.mean(1), runs if runs.shape[3] > 1 else None)
+    if found is None:
+        raise PanelError("fewer than two tasks have all their scores.")
+    return pd.DataFrame({"component": list(found.shares), "share": list(found.shares.values())})
+
+
+def _calibration(w: _Work) -> pd.DataFrame:
+    methods = [x for x in baselines.METHODS if w.panel.complete or x not in baselines.COMPLETE]
+    found = baselines.held_out(w.panel, methods, w.replicates, w.seed)
+    rows = []
+    for x in methods:
+        tau, low, high = protocols.summary(found.tau[x])
+        gained: tuple[float, ...] = (np.nan, np.nan, np.nan)
+        if x in baselines.SUBTRACT and x != "oracle":
+            part, keep = baselines.part_of(x, w.values)
+            gained = baselines.unbiased_gain(part, w.tiny, keep)
+        rows.append((x, tau, low, high, found.full_fit[x], *gained, baselines.IDENTITY.get(x) or None))
+    return pd.DataFrame(
+        rows, columns=["method", "tau", "low", "high", "full_fit", "gain", "gain_low", "gain_high", "identity"]
+    )
+
+
+def _unseen(w: _Work) -> pd.DataFrame:
+    if len(w.panel.languages) < 3:
+        raise PanelError(f"it takes three {w.panel.nouns}.")
+    s = w.split()
+    both = [cbc.leave_one_language_out(s, at) for at in range(len(w.panel.languages))]
+    every = tuple(np.mean([x[i] for x in both], axis=0) for i in (0, 1))
+    rows = [
+        (language, *protocols.summary(raw), *protocols.summary(zero))
+        for language, (raw, zero) in zip(("(all)", *w.panel.languages), (every, *both), strict=True)
+    ]
+    columns = [f"{x}{end}" for x in ("raw", "zero_shot") for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=["language", *columns])
+
+
+def _decisions(w: _Work) -> pd.DataFrame:
+    rows = []
+    for method, found in cbc.decisions(w.split()).items():
+        ends = cbc.binomial_interval(int(found.right.sum()), found.right.size)
+        rows.append((method, found.right.mean(), *ends, *protocols.summary(found.regret.mean(1))))
+    columns = ["method", "accuracy", "accuracy_low", "accuracy_high", "regret", "regret_from", "regret_to"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _judges(w: _Work) -> pd.DataFrame:
+    m = len(w.panel.judges)
+    if m < 3:
+        raise PanelError("it takes three judges.")
+    sizes = list(range(2, min(m, 8) + 1))
+    drawn = [cbc.draw(len(w.values), 100, w.seed + s) for s in sizes]
+    return protocols.ablate_judges(w.values, sizes, drawn, w.tiny, most=200)
+
+
+def _without(w: _Work) -> pd.DataFrame:
+    rows = zip(w.panel.judges, protocols.without_each_judge(w.values, w.tiny), strict=True)
+    return pd.DataFrame([(b, *x) for b, x in rows], columns=["without", "largest_beta", "reversing_pairs"])
+
+
+def _tasks(w: _Work) -> pd.DataFrame:
+    n = len(w.values)
+    sizes = [*(s for s in (10, 20, 30, 40) if s < n), n]
+    rng = np.random.default_rng(w.seed)
+    return protocols.ablate_tasks(w.values, sizes, [protocols.subset_draws(n, s, 100, rng) for s in sizes], w.tiny)
+
+
+def _information(w: _Work) -> pd.DataFrame:
+    return pd.DataFrame([protocols.information(_runs(w), w.seed)])
+
+
+def _pairwise(w: _Work) -> pd.DataFrame:
+    y = w.panel.scores.reshape(-1, *w.panel.shape[2:])
+    return w.cells(strength=protocols.btl(*protocols.wins(y, np.ones((1, len(y))), tiny=w.tiny))[0])
+
+
+def _gates(w: _Work, marks: tuple[float, ...]) -> pd.DataFrame:
+    y = w.panel.scores.reshape(-1, *w.panel.shape[2:])
+    y = y[np.isfinite(y).all((1, 2))]
+    if len(y) < 2:
+        raise PanelError("fewer than two answers have all their scores.")
+    drawn = cbc.draw(len(y), 200, w.seed) if len(y) <= 5000 and not w.panel.has_systems else None
+    return protocols.sweep(y, marks, drawn, w.tiny)
+
+
+def _links(w: _Work) -> pd.DataFrame:
+    y = w.panel.scores.mean(1)
+    y = y[np.isfinite(y).all((1, 2))]
+    if len(y) < 2:
+        raise PanelError("fewer than two tasks have all their scores.")
+    return protocols.links(y, *w.panel.scale)
+
+
+def _metadata(w: _Work, path: Path) -> pd.DataFrame:
+    from polyjudge.read import read_table
+
+    found = protocols.regress(cbc.interaction(w.values), w.panel.languages, read_table(path), w.seed)
+    return found.assign(judge=[w.panel.judges[b] for b in found["judge"]])
+
+
+def _findings(panel: Panel, frames: dict[str, pd.DataFrame], radius: float) -> list[Finding]:
+    r = frames["reversals"]
+    turned, sure = int((r["delta"] > 0).sum()), int((r["p_selected"] <= 0.05).sum())
+    text = (
+        f"{turned} of {count(len(r), 'pair')} of judges change places between two {panel.nouns} in the means; {sure} "
+        "do so surely, the choice of the two allowed for."
+    )
+    out = [Finding("info", "reversals", text, "Order")]
+    if "calibration" in frames:
+        raw, ours = (number(frames["calibration"].set_index("method")["tau"][x]) for x in ("raw", "cbc"))
+        text = f"On left-out tasks the {panel.nouns} rank the judges alike with a tau of {raw}, after CBC of {ours}."
+        out.append(Finding("info", "consistency", f"{text} That is consistency, not accuracy.", "Held out"))
+    if "decisions" in frames:
+        raw, ours = (percent(x) for x in frames["decisions"]["accuracy"])
+        text = f"Raw means choose the judge on top of the calibrated left-out tasks in {raw} of choices, CBC in {ours}."
+        out.append(Finding("info", "decisions", text, "Choices"))
+    largest, reach = (points(x * panel.factor) for x in (frames["interaction"]["beta"].abs().max(), radius))
+    text = (
+        f"The largest cell of beta^ is {largest} {panel.unit_name}; the radius of Prop. 2, by the noise's sd, {reach}."
+    )
+    return [*out, Finding("info", "radius", text, "Cells")]
+
+
+def _charts(frames: dict[str, pd.DataFrame], panel: Panel) -> dict[str, tuple[Chart, ...]]:
+    cells = frames["interaction"]
+    heat = cells.rename(columns={"language": "row", "judge": "column", "beta": "value"})[["row", "column", "value"]]
+    ranks = []
+    for title, values in (("raw", cells["mean"]), ("after CBC", cells["mean"] - cells["beta"])):
+        place = values.round(9).groupby(cells["language"]).rank(ascending=False, method="min")
+        ranks.append(pd.DataFrame({"panel": title, "group": cells["language"], "label": cells["judge"], "rank": place}))
+    alt = "Ranks of the judges in each language, before and after calibrating."
+    out: dict[str, tuple[Chart, ...]] = {
+        "interaction": (
+            Chart("interaction", "heatmap", TITLES["interaction"], heat, "The cells of beta^ as colours."),
+        ),
+        "calibration": (Chart("ranks", "ranks", "Figure 2: ranks before and after CBC", pd.concat(ranks), alt),),
+    }
+    if "ablation_tasks" in frames:
+        t, alt = frames["ablation_tasks"], "Error of beta^ and the radius of Prop. 2 fall with the number of tasks."
+        parts = [pd.DataFrame({"label": x, "x": t["tasks"], "value": t[x]}) for x in ("error", "radius")]
+        made = pd.concat(parts, ignore_index=True)
+        chart = Chart("convergence", "lines", "Figure 4: convergence", made, alt, "tasks", panel.unit_name)
+        out["ablation_tasks"] = (chart,)
+    return out
