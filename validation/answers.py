@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from polyjudge.answers.audit.off import off
+from polyjudge.answers.audit.systems import board, seen_means
 from polyjudge.answers.drift import Drift, drift
+from polyjudge.answers.plan import plan
 from polyjudge.panel import Panel
 
 Array = NDArray[np.float64]
@@ -115,6 +119,47 @@ def other_tasks(seed: int) -> Rows:
     return [("another", bool(cells.loc[~right, "changed"].any()))]
 
 
+def planned(seed: int) -> Rows:
+    """P1: a study as large as a pilot of 30 tasks says reaches the radius, and tells two systems apart."""
+    rows = []
+    for kind in ("normal", "exponential", "pass/fail"):
+        g = np.random.default_rng(seed)
+        target = 0.12 if kind == "pass/fail" else 4.0
+        pilot = _study(g, 30, kind, 0.0)
+        tasks = int(plan(pilot, radius=target).needed["tasks"].iloc[0])
+        found = off(_study(g, tasks, kind, 0.0)).frame
+        rows.append((f"radius {kind}", bool((found["all_high"] - found["all_low"]).max() / 2 <= target)))
+        target = 0.08 if kind == "pass/fail" else 2.0
+        tasks = int(plan(pilot, separate=target).needed["tasks"].iloc[0])
+        p = _study(g, tasks, kind, target)
+        seen = seen_means(p.scores, p.weight)
+        made = board(
+            p.system_values(),
+            p.systems,
+            seen,
+            level=0.95,
+            tiny=1e-9,
+            two_valued=p.two_valued,
+            low=p.scale[0],
+            width=p.width,
+        )
+        rows.append((f"separate {kind}", bool(made.ahead[0, 1])))
+    return rows
+
+
+def _study(g: np.random.Generator, tasks: int, kind: str, apart: float) -> Panel:
+    """Four systems, the first `apart` ahead of the second, in 4 languages by 4 judges."""
+    shape = (tasks, 4, 4, 4)
+    noise = _noise(g, shape, 5.0, kind)
+    y = g.normal(0, 12, (tasks, 1, 1, 1)) + g.normal(0, 3, (tasks, 1, 4, 1)) + g.normal(0, 5, (tasks, 4, 1, 1)) + noise
+    if kind == "pass/fail":  # the rate is 70%; the first passes `apart` more often
+        y = y / np.sqrt(12**2 + 3**2 + 5**2 + 5**2)
+        lines = -np.array([ndtri(0.7 + apart), 0.5244, 0.5244, 0.5244])
+        made = (y > lines[:, None, None]).astype(float)
+        return Panel.from_array(made, scale=(0, 1), two_valued=True)
+    return Panel.from_array(50 + y + apart * np.array([1.0, 0, 0, 0])[:, None, None], scale=(0, 100))
+
+
 CLAIMS = {
     "D1": quiet,
     "D2": innocent,
@@ -122,4 +167,5 @@ CLAIMS = {
     "D4": year,
     "D5": never_quiet,
     "D6": other_tasks,
+    "P1": planned,
 }
