@@ -6,7 +6,6 @@ half a win. Who was shown first stays in `panel.order`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
 from polyjudge.read.columns import natural
 from polyjudge.read.scale import ABSENT
-from polyjudge.read.table import Table, ident, label_sql
+from polyjudge.read.table import ident
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,22 +35,19 @@ TIE = frozenset(
 """What judges and arenas write for the place of the winner."""
 
 
-def winner_sql(table: Table, of: Mapping[str, str], types: Mapping[str, str]) -> dict[str, str]:
-    """The two systems and the winner as text, and 1 as the score of every row with a verdict."""
-    made = {part: label_sql(of[part], types[of[part]]) for part in ("first", "second", "winner")}
-    return made | {"score": f"CASE WHEN {made['winner']} IS NULL THEN NULL ELSE 1.0 END"}
-
-
-def pair_rows(work: Any, typed: str, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
+def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """Verdicts as a frame of `axes`, first, second, won; and the systems."""
     import pandas as pd
 
     table, where = work.table, work.table.where
     listed = [*axes, "first", "second", "winner"]
-    test = "WHERE NOT failed" if work.failed else ""
-    rows = table.rows(f"SELECT {', '.join(map(ident, listed))} FROM {typed} {test} ORDER BY ALL")
+    rows = table.rows(f"SELECT {', '.join(map(ident, listed))} FROM {work.typed} WHERE score IS NOT NULL ORDER BY ALL")
     frame = pd.DataFrame(rows, columns=listed)
     work.rows = len(frame)
+    for axis in axes:
+        frame[axis] = frame[axis].fillna("").str.strip()
+        if (frame[axis] == "").any():
+            raise PanelError(f"Some verdicts in {where} have no {axis}. Fill the column, or delete those rows.")
     blank = frame["first"].isna() | frame["second"].isna()
     if blank.any():
         raise PanelError(

@@ -6,6 +6,7 @@ Beyond 100,000 tasks the engine makes 10,000 hashed units (METHODS 17): `big.py`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,9 @@ class Work:
     failed: int = 0
     rows: int = 0
     order: Any = None
+    raw: str = ""
+    typed: str = ""
+    types: dict[str, str] = field(default_factory=dict)
 
 
 def as_panel(source: Any) -> Panel:
@@ -103,15 +107,15 @@ def read_panel(
     cluster: str | None = None,
     replicate: str | None = None,
     by: str | None = None,
-    languages: Sequence[str] | str | None = None,
-    judges: Sequence[str] | str | None = None,
-    systems: Sequence[str] | str | None = None,
-    criteria: Sequence[str] | str | None = None,
-    range: str | tuple[float, float] | None = None,
-    drop: Sequence[Any] | str | float | None = None,
+    languages: tuple[str, ...] | None = None,
+    judges: tuple[str, ...] | None = None,
+    systems: tuple[str, ...] | None = None,
+    criteria: tuple[str, ...] | None = None,
+    range: str | None = None,
+    drop: tuple[str, ...] | None = None,
     engine: str | None = None,
-    labels: Any = None,
-    items: Any = None,
+    labels: Path | None = None,
+    items: Path | None = None,
 ) -> Panel:
     """Read scores into a panel: a file, a frame, a table of a database or warehouse, files of an evaluation tool.
 
@@ -119,14 +123,14 @@ def read_panel(
     names. What is not there is one: one language, one judge; a row without a task is a task.
 
     source : path, `file.db::table`, `-`, address of a database, data frame, Arrow or Ibis table, or a panel
-    task, system, language, judge, score, criterion, cluster, replicate : columns that hold these; replicate="row":
-        rows that repeat are replicates
-    human : the column of human labels, or the judges that are people
-    by : a column that takes the place of the language
+    task, system, language, judge, score, criterion, cluster : the column that holds it
+    replicate : the column of repeated measurements; `row`: rows that repeat are such
+    human : the column of human labels, or the judge that stands for people
+    by : a column that takes the place of the language, such as a rubric or a domain
     languages, judges, systems, criteria : only these; in a wide table the columns of scores
-    range : the lowest and the highest score, "0:100"
+    range : the lowest and the highest score, such as 0:100
     drop : scores that mean that there is none, such as -1
-    engine : "spark" reads files by Spark
+    engine : spark, to read files or tables by Spark
     labels : a file or frame of human labels
     items : a file or frame with the texts of the tasks
 
@@ -164,14 +168,14 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     work = Work(table, col.find_roles(list(table.columns), asked, table.where), asked)
     work.notes += [*table.notes, *work.roles.notes]
     _settle(work)
-    raw = _spool(work)
-    entries, people = _entries(work, raw)
+    _spool(work)
+    entries, people = _entries(work)
     panel = _panel(work, entries, people)
     panel = replace(
         panel, source=_shown(source), read=asked.words(), texts=_texts(source, work), order=_order(work, panel)
     )
     if labels is not None:
-        panel = replace(panel, human=read_labels(labels, panel))
+        panel = replace(panel, human=labels_of(labels, panel))
     used = work.roles.used()
     return Reading(
         panel,
@@ -308,8 +312,8 @@ def _no_score(work: Work, columns: Sequence[str]) -> None:
 # --- copying and typing ---
 
 
-def _spool(work: Work) -> str:
-    """The chosen columns as the table `typed`: labels as text, scores as numbers."""
+def _spool(work: Work) -> None:
+    """The chosen columns as `work.raw`, and `work.typed` with scores as numbers and labels as text."""
     roles, table, asked = work.roles, work.table, work.asked
     chosen = {r: c for r, c in roles.of.items() if r in KEYS or r in ("score", "first", "second", "winner")}
     plain = dict.fromkeys([*chosen.values(), *roles.wide, *roles.errors, *roles.humans])
@@ -317,88 +321,111 @@ def _spool(work: Work) -> str:
     response = roles.texts.get("response")
     if response:
         parts.append(f"length(CAST({table.columns[response][0]} AS VARCHAR)) AS polyjudge_length")
-    spool = table.spool or "task" not in roles.of
-    kind = "TABLE" if spool else "VIEW"
-    table.run(f"CREATE OR REPLACE TEMP {kind} raw AS SELECT {', '.join(parts)} FROM {table.relation}")
-    types = {c: table.columns[c][1] for c in plain}
-    typed = {axis: label_sql(chosen[axis], types[chosen[axis]]) for axis in KEYS if axis in chosen}
+    work.raw = f"(SELECT {', '.join(parts)} FROM {table.relation}) AS raw"
+    if table.spool or "task" not in roles.of:
+        table.run(f"CREATE OR REPLACE TEMP TABLE raw AS SELECT * FROM {work.raw}")
+        work.raw = "raw"
+    work.types = {c: table.columns[c][1] for c in plain}
+    typed = {axis: f"CAST({ident(chosen[axis])} AS VARCHAR)" for axis in KEYS if axis in chosen}
     if "task" not in chosen:
         typed["task"] = "'row ' || (rowid + 1)"
+    failed = _failed(work)
     wanted = [roles.of["score"]] if "score" in roles.of else list(roles.wide)
-    if wanted:
-        made = scale.score_sql(table, "raw", {c: types[c] for c in wanted}, asked.drop, work.notes)
-        typed |= {f"score {i}" if roles.wide else "score": made[c] for i, c in enumerate(wanted)}
-    else:
-        from polyjudge.read.pairs import winner_sql
-
-        typed |= winner_sql(table, roles.of, types)
+    made = {c: work.types[c] for c in wanted}
+    made = scale.score_sql(table, work.raw, made, asked.drop, work.notes) if wanted else {}
+    if not wanted:
+        typed |= {part: label_sql(chosen[part], work.types[chosen[part]]) for part in ("first", "second", "winner")}
+        wanted, made = ["winner"], {"winner": f"CASE WHEN {ident(chosen['winner'])} IS NULL THEN NULL ELSE 1.0 END"}
+    for i, column in enumerate(wanted):
+        sql = f"CASE WHEN {failed} THEN NULL ELSE {made[column]} END" if failed else made[column]
+        typed[f"score {i}" if roles.wide else "score"] = sql
     for i, column in enumerate(roles.humans):
-        typed[f"human {i}"] = scale.score_sql(table, "raw", {column: types[column]}, asked.drop, [])[column]
-    tests = []
-    for column in roles.errors:
-        seen = [
-            str(r[0])
-            for r in table.rows(f"SELECT DISTINCT lower(trim(CAST({ident(column)} AS VARCHAR))) FROM raw LIMIT 500")
-        ]
-        test = scale.failed_sql(column, types[column], seen)
-        tests += [f"coalesce({test}, false)"] if test else []
-    typed["failed"] = " OR ".join(tests) or "false"
+        kind = {column: work.types[column]}
+        typed[f"human {i}"] = scale.score_sql(table, work.raw, kind, asked.drop, [])[column]
     if response:
         typed["length"] = "polyjudge_length"
-    table.run(
-        "CREATE OR REPLACE TEMP VIEW typed AS SELECT "
-        + ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
-        + " FROM raw"
-    )
-    if tests:
-        work.failed = int(table.rows("SELECT count(*) FROM typed WHERE failed")[0][0])
-        total = int(table.rows("SELECT count(*) FROM typed")[0][0])
-        if work.failed == total:
-            raise PanelError(
-                f"Every row of {table.where} says that it failed ({names(roles.errors)}): there is no score."
-            )
-        if work.failed:
-            said = "One row says that it" if work.failed == 1 else f"{work.failed:,} rows say that they"
-            work.notes.append(
-                f"{said} failed ({names(roles.errors)}): no score is read from {'it' if work.failed == 1 else 'them'}."
-            )
-    return "typed"
+    listed = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
+    work.typed = f"(SELECT {listed} FROM {work.raw}) AS typed"
 
 
-def _factor(table: Table, axis: str, column: str, source: str) -> list[str]:
-    """The labels of a column in their order, as a type of the engine: its codes are their places."""
-    found = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {column} FROM {source} WHERE {column} IS NOT NULL")]
-    found.sort(key=col.natural if len(found) < 20_000 else lambda x: (len(x), x))
+def _failed(work: Work) -> str:
+    """SQL of whether a row says that it failed; empty where none does."""
+    table, roles, tests = work.table, work.roles, []
+    for column in roles.errors:
+        text = f"lower(trim(CAST({ident(column)} AS VARCHAR)))"
+        seen = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {text} FROM {work.raw} LIMIT 500")]
+        test = scale.failed_sql(column, work.types[column], seen)
+        tests += [f"coalesce({test}, false)"] if test else []
+    if not tests:
+        return ""
+    failed = f"({' OR '.join(tests)})"
+    lost, total = table.rows(f"SELECT sum(CASE WHEN {failed} THEN 1 ELSE 0 END), count(*) FROM {work.raw}")[0]
+    work.failed = int(lost or 0)
+    if work.failed == total:
+        raise PanelError(f"Every row of {table.where} says that it failed ({names(roles.errors)}): there is no score.")
+    if not work.failed:
+        return ""
+    said = "One row says that it" if work.failed == 1 else f"{work.failed:,} rows say that they"
+    them = "it" if work.failed == 1 else "them"
+    work.notes.append(f"{said} failed ({names(roles.errors)}): no score is read from {them}.")
+    return failed
+
+
+def clean(text: str, kind: str = "VARCHAR") -> str:
+    """A label without spaces around it; a whole number without its decimal point."""
+    text = text.strip()
+    if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
+        with suppress(ValueError):
+            value = float(text)
+            if not np.isfinite(value):
+                return ""
+            return str(int(value)) if value.is_integer() and abs(value) < 9e15 else text
+    return text
+
+
+def _factor(work: Work, axis: str) -> tuple[list[str], Codes]:
+    """The labels of a column in their order, and for each code of the engine the place of its label."""
+    table = work.table
+    found = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {axis} FROM {work.typed} WHERE {axis} IS NOT NULL")]
     table.run(f"DROP TYPE IF EXISTS {axis}_codes")
-    with_list = "SELECT unnest(?::VARCHAR[])"
-    table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM ({with_list})", [found])
-    return found
+    if found:
+        table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [found])
+    else:
+        table.run(f"CREATE TEMP TYPE {axis}_codes AS ENUM ('')")
+    kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
+    cleaned = [clean(x, kind) for x in found]
+    labels = sorted({x for x in cleaned if x}, key=col.natural if len(found) < 20_000 else lambda x: (len(x), x))
+    place = {x: i for i, x in enumerate(labels)}
+    return labels, np.array([place.get(x, -1) for x in cleaned] + [-1], dtype=np.int64)
 
 
-def _entries(work: Work, typed: str) -> tuple[Entries, Any]:
+def _entries(work: Work) -> tuple[Entries, Any]:
     """All scores with their codes, and the rows of human labels."""
     table, roles = work.table, work.roles
-    axes = [a for a in KEYS if a in roles.of or a == "task"]
+    axes = [a for a in KEYS if (a in roles.of or a == "task") and a != "annotator"]
     wide = list(roles.wide)
     if "winner" in roles.of:
-        return _pair_entries(work, typed, [a for a in axes if a not in ("annotator", "system")]), None
-    scores = [ident(f"score {i}") for i in range(len(wide))] if wide else ["score"]
-    any_score = " OR ".join(f"{s} IS NOT NULL" for s in scores[:2000])
-    _no_blank_labels(work, typed, [a for a in axes if a != "annotator"], any_score)
-    labels = {a: _factor(table, a, a, typed) for a in axes}
-    if not labels["task"]:
-        raise PanelError(f"{table.where} has no rows with a task.")
-    parts = [f"CAST(enum_code(CAST({a} AS {a}_codes)) AS INTEGER) AS {a}" for a in axes if a != "annotator"]
-    parts += ["failed"] if work.failed else []
+        return _pair_entries(work, [a for a in axes if a != "system"]), None
+    scores = [f"score {i}" for i in range(len(wide))] if wide else ["score"]
+    factors = {a: _factor(work, a) for a in axes}
+    labels = {a: f[0] for a, f in factors.items()}
+    parts = [f"enum_code(CAST({a} AS {a}_codes)) AS {a}" for a in axes]
     parts += ["length"] if "response" in roles.texts else []
-    parts += [ident(c) for c in ("first", "second") if c in roles.of]
-    cells = [f"CASE WHEN failed THEN NULL ELSE {s} END AS {s}" if work.failed else s for s in scores]
-    found = table.arrays(f"SELECT {', '.join([*parts, *cells])} FROM {typed}")
+    found = table.arrays(f"SELECT {', '.join([*parts, *map(ident, scores)])} FROM {work.typed}")
     work.rows = len(found["task"])
-    matrix = np.stack([np.ma.filled(np.ma.asarray(found[s.strip('"')], dtype=float), np.nan) for s in scores], axis=1)
-    codes = {a: np.ma.filled(np.ma.asarray(found[a]), -1).astype(np.int64) for a in axes if a != "annotator"}
+    matrix = np.stack([np.ma.filled(np.ma.asarray(found[s], dtype=float), np.nan) for s in scores], axis=1)
     where, which = np.nonzero(~np.isnan(matrix))
-    entries = Entries({a: c[where] for a, c in codes.items()}, labels, matrix[where, which])
+    codes = {}
+    for axis in axes:
+        place = factors[axis][1]
+        codes[axis] = place[np.ma.filled(np.ma.asarray(found[axis], dtype=np.int64), len(place) - 1)[where]]
+        blank = int((codes[axis] < 0).sum())
+        if blank and axis != "cluster":
+            raise PanelError(
+                f"{count(blank, 'score')} in {table.where} {'has' if blank == 1 else 'have'} no {axis} (column "
+                f"{name(roles.of.get(axis, axis))} is empty there). Fill it, or delete those rows."
+            )
+    entries = Entries(codes, labels, matrix[where, which])
     if wide:
         for axis in {a for cell in roles.wide.values() for a in cell}:
             labels[axis] = col.labels_of(roles.wide, axis)
@@ -408,18 +435,16 @@ def _entries(work: Work, typed: str) -> tuple[Entries, Any]:
         if axis not in entries.codes:
             labels[axis] = [DEFAULT.get(axis, "")]
             entries.codes[axis] = np.zeros(len(where), dtype=np.int64)
-    people = _people(work, typed, axes) if roles.humans else None
-    return entries, people
+    return entries, _people(work) if roles.humans else None
 
 
-def _pair_entries(work: Work, typed: str, axes: list[str]) -> Entries:
+def _pair_entries(work: Work, axes: list[str]) -> Entries:
     """Verdicts on pairs as scores of systems."""
     import pandas as pd
 
     from polyjudge.read.pairs import pair_rows, shares
 
-    _no_blank_labels(work, typed, axes, "score IS NOT NULL")
-    frame, systems = pair_rows(work, typed, axes)
+    frame, systems = pair_rows(work, axes)
     work.order = frame
     made = shares(frame, axes)
     labels, codes = {"system": systems}, {}
@@ -445,26 +470,19 @@ def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
     return frame[["task", "language", "judge", "first", "second", "won"]].reset_index(drop=True)
 
 
-def _no_blank_labels(work: Work, typed: str, axes: Sequence[str], any_score: str) -> None:
-    parts = ", ".join(f"count(*) FILTER ({a} IS NULL AND ({any_score}))" for a in axes)
-    for axis, times in zip(axes, work.table.rows(f"SELECT {parts} FROM {typed}")[0], strict=True):
-        if times and axis != "cluster":
-            raise PanelError(
-                f"{count(int(times), 'score')} in {work.table.where} {'has' if times == 1 else 'have'} no {axis} (column "
-                f"{name(work.roles.of.get(axis, axis))} is empty there). Fill it, or delete those rows."
-            )
-
-
-def _people(work: Work, typed: str, axes: Sequence[str]) -> pd.DataFrame:
+def _people(work: Work) -> pd.DataFrame:
     """Human labels of a table: one row a label."""
     import pandas as pd
 
-    keys = [a for a in axes if a in ("task", "system", "language", "annotator")]
+    keys = [a for a in ("task", "system", "language", "annotator") if a in work.roles.of or a == "task"]
     parts = []
     for i, column in enumerate(work.roles.humans):
-        sql = f"SELECT DISTINCT {', '.join(keys)}, {ident(f'human {i}')} AS label FROM {typed} WHERE {ident(f'human {i}')} IS NOT NULL"
-        rows = work.table.rows(f"{sql} ORDER BY ALL")
-        part = pd.DataFrame(rows, columns=[*keys, "label"])
+        label = ident(f"human {i}")
+        sql = f"SELECT DISTINCT {', '.join(keys)}, {label} FROM {work.typed} WHERE {label} IS NOT NULL ORDER BY ALL"
+        part = pd.DataFrame(work.table.rows(sql), columns=[*keys, "label"])
+        for key in keys:
+            kind = work.types.get(work.roles.of.get(key, ""), "VARCHAR")
+            part[key] = part[key].fillna("").map(lambda x, kind=kind: clean(str(x), kind))
         if "annotator" not in keys:
             part["annotator"] = column if len(work.roles.humans) > 1 else ""
         parts.append(part)
@@ -585,8 +603,6 @@ def _without_summaries(work: Work, entries: Entries) -> None:
 
 def _people_among_judges(work: Work, entries: Entries, people: Any) -> Any:
     """Judges that are called as people are: what they say are labels."""
-    import pandas as pd
-
     judges = entries.labels["judge"]
     said = work.asked.human
     chosen = [j for j in judges if j == said] if said else [j for j in judges if col.is_human(j)]
@@ -594,6 +610,8 @@ def _people_among_judges(work: Work, entries: Entries, people: Any) -> Any:
         raise UsageError(f"There is no column and no judge {name(said)} (--human). The judges: {names(judges, 12)}.")
     if not chosen or len(chosen) == len(judges):
         return people
+    import pandas as pd
+
     rows = np.isin(entries.codes["judge"], [judges.index(j) for j in chosen])
     frame = pd.DataFrame(
         {a: np.array(entries.labels[a], dtype=object)[entries.codes[a][rows]] for a in ("task", "system", "language")}
@@ -761,7 +779,7 @@ def _labelled(table: Table, column: str) -> str:
     return label_sql(column, kind).replace(ident(column), sql)
 
 
-def read_labels(labels: Any, panel: Panel | None = None) -> pd.DataFrame:
+def labels_of(labels: Any, panel: Panel | None = None) -> pd.DataFrame:
     """Human labels of a file or frame: task, system, language, annotator, label."""
     import pandas as pd
 
