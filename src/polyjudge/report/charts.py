@@ -34,7 +34,7 @@ def draw(chart: Chart, dark: bool = False) -> alt.Chart:
         "ranks": _ranks,
         "lines": _lines,
     }
-    frame = chart.frame.copy()
+    frame = chart.frame.drop(columns="key", errors="ignore")
     for column in NAMES:
         if column in frame.columns:
             frame[column] = [name(x) for x in frame[column]]
@@ -120,8 +120,8 @@ def _matrix(chart: Chart, frame: pd.DataFrame, look: dict[str, Any]) -> Any:
     import altair as alt
 
     limit = max(1.0, float(frame["value"].max()))
-    return _grid(chart, frame, look, alt.Scale(domain=[0, limit], range=look["one"], clamp=True, interpolate="rgb"), ".2f",
-                 f"datum.value > {0.55 * limit!r}")  # fmt: skip
+    scale = alt.Scale(domain=[0, limit], range=look["one"], clamp=True, interpolate="rgb")
+    return _grid(chart, frame, look, scale, ".2f", f"datum.value > {0.55 * limit!r}")
 
 
 def _grid(chart: Chart, frame: pd.DataFrame, look: dict[str, Any], scale: Any, form: str, strong: str) -> Any:

@@ -8,7 +8,7 @@ in figures.html needs. `charts.py` draws the same charts with Altair for noteboo
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from polyjudge.base import numbers
@@ -16,14 +16,15 @@ from polyjudge.report.model import Chart, Table
 from polyjudge.report.text import cell, cells, heads, numeric, records
 
 Figure = dict[str, Any]
+NO_KEYS: Mapping[str, str] = {}
 STEPS = 5
 """Shades of a heatmap on each side of nothing."""
 MINIS = 12
 """Small multiples that are open at once."""
 
 
-def figure(chart: Chart, keys: Container[str] = ()) -> Figure:
-    """What the template of this kind of chart needs. keys: cells and rows that open a drawer."""
+def figure(chart: Chart, keys: Mapping[str, str] = NO_KEYS) -> Figure:
+    """What the template of this kind of chart needs. keys: cells and rows that open a drawer -> its number."""
     made = {"intervals": intervals, "bars": intervals, "ranks": ranks, "lines": lines}.get(chart.kind)
     what = made(chart) if made else grid(chart, keys)
     same = {"name": chart.name, "title": chart.title, "alt": chart.alt, "x": chart.x, "y": chart.y}
@@ -33,7 +34,7 @@ def figure(chart: Chart, keys: Container[str] = ()) -> Figure:
 # --- the board: systems against the leader ---
 
 
-def board(table: Table, languages: Chart | None, keys: Container[str]) -> Figure | None:
+def board(table: Table, languages: Chart | None, keys: Mapping[str, str]) -> Figure | None:
     """The board as an interval plot, and small multiples of the languages; none where it compares with no leader."""
     kinds = {c: k for c, k in table.columns.items() if c in table.frame.columns}
     values = [c for c, k in kinds.items() if k.startswith("+points") and len(k.split()) == 3]
@@ -47,7 +48,7 @@ def board(table: Table, languages: Chart | None, keys: Container[str]) -> Figure
     shown = []
     columns = list(kinds)
     for r, texts in zip(rows, cells(table), strict=True):
-        key = next((x for x in (str(r.get("key", "")), f"system|{r[label]}", str(r[label])) if x in keys), "")
+        key = next((keys[x] for x in (str(r.get("key", "")), f"system|{r[label]}", str(r[label])) if x in keys), "")
         written = dict(zip(columns, texts, strict=True))
         shown.append(
             {
@@ -115,7 +116,7 @@ def _bar(value: Any, low: Any, high: Any, axis: tuple[float, float]) -> Figure:
 # --- grids: heatmap and matrix ---
 
 
-def grid(chart: Chart, keys: Container[str] = ()) -> Figure:
+def grid(chart: Chart, keys: Mapping[str, str] = NO_KEYS) -> Figure:
     """A heatmap (two colours around 0) or a matrix (one colour): every cell with its number, shade and mark."""
     rows = records(chart.frame)
     seen = [abs(r["value"]) for r in rows if not numbers.missing(r["value"])]
@@ -134,13 +135,12 @@ def grid(chart: Chart, keys: Container[str] = ()) -> Figure:
         share = 0.0 if gone else min(1.0, max(0.0, abs(value) / limit if two else value / max(limit, 1e-300)))
         weak = gone or (abs(value) < least and not mark)
         shade = 0 if share < 0.04 else min(math.ceil(share * STEPS - 1e-9), 1 if weak else STEPS)
-        key = str(r.get("key") or "")
         table.setdefault(str(r["row"]), {})[str(r["column"])] = {
             "text": "" if gone else str(r.get("text") or "") or _signed(value, digits, two),
             "shade": _shade(value, shade, two),
             "mark": mark,
             "weak": weak,
-            "key": key if key in keys else "",
+            "key": keys.get(str(r.get("key") or ""), ""),
             "hint": hint(r, chart.name),
         }
     columns = list(dict.fromkeys(str(r["column"]) for r in rows))

@@ -38,7 +38,8 @@ def page(report: Report) -> str:
     """The page as text: one file, no network, everything in it."""
     style, script = _read("page.css"), _read("page.js")
     report = replace(report, drawers=dict(report.drawers), spreads=dict(report.spreads))  # some are made when asked for
-    opens = {k for k, frame in {**report.spreads, **report.drawers}.items() if len(frame)}
+    keys = sorted(k for k, frame in {**report.spreads, **report.drawers}.items() if len(frame))
+    opens = {key: f"d{i}" for i, key in enumerate(keys)}
     return (
         _templates()
         .get_template("page.html")
@@ -67,12 +68,12 @@ def notebook(report: Report) -> str:
             report=report,
             style=_read("page.css"),
             charts=[figures.figure(c) for c in shown],
-            **_top(report, set(), python=True),
+            **_top(report, {}, python=True),
         )
     )
 
 
-def _top(report: Report, opens: set[str], python: bool = False) -> dict[str, Any]:
+def _top(report: Report, opens: Mapping[str, str], python: bool = False) -> dict[str, Any]:
     """What both show first: cards, what to do next, the board."""
     steps = [(in_python(s.command) if python else s.command, s.text) for s in report.next]
     board = report.board if report.board is not None and len(report.board.frame) else None
@@ -112,7 +113,7 @@ def _languages(report: Report) -> Chart | None:
     return None
 
 
-def _section(section: Section, report: Report, opens: set[str]) -> dict[str, Any]:
+def _section(section: Section, report: Report, opens: Mapping[str, str]) -> dict[str, Any]:
     """A section, without what the cards or the board have shown already."""
     mine = report.board is not None and section.name == report.board.name
     charts = [c for c in section.charts if len(c.frame) and not (mine and c.kind == "intervals")]
@@ -137,12 +138,12 @@ def _about(report: Report) -> list[tuple[str, str]]:
 # --- what drawers and CSV buttons need, as one block of JSON ---
 
 
-def _data(report: Report, opens: set[str]) -> str:
+def _data(report: Report, opens: Mapping[str, str]) -> str:
     """JSON that cannot end its script element: titles, answers and distributions of drawers, and tables as CSV."""
     heads = _heads(report)
     for longest, most in ((LONGEST, 50), (1500, 20), (600, 12), (250, 8), (120, 4), (0, 0)):
         drawers = {
-            key: {
+            number: {
                 "title": heads[key][0],
                 "lead": heads[key][1],
                 "answers": [_answer(r, longest) for r in records(report.drawers[key].head(most))]
@@ -150,7 +151,7 @@ def _data(report: Report, opens: set[str]) -> str:
                 else [],
                 "spread": _spread(report.spreads[key]) if key in report.spreads else None,
             }
-            for key in sorted(opens)
+            for key, number in opens.items()
         }
         if len(dumps(drawers)) <= DRAWERS:
             break

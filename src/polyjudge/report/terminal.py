@@ -59,7 +59,7 @@ def _screen(report: Report, full: bool, python: bool, width: int, colour: bool) 
         lines += _topic(topic, found, width, python, paint)
     nexts = _next(report, width, python, paint)
     tail = _tail(report, full, python)
-    room = LINES - len(lines) - len(nexts) - len(tail) - (2 if nexts else 0) - (1 if tail else 0) - 3
+    room = LINES - len(lines) - len(nexts) - len(tail) - bool(nexts) - bool(tail) - 3
     if report.board is not None and len(report.board.frame):
         most = BOARD if not full else ROWS
         lines += ["", *_board(report.board, most if full else max(3, min(most, room)), width, paint)]

@@ -86,6 +86,7 @@
     const toggle = button("Numbers", () => {
       const shown = numbers.classList.toggle("unseen");
       drawn.hidden = !shown;
+      for (const part of numbers.querySelectorAll(".scroll")) shown ? part.removeAttribute("tabindex") : (part.tabIndex = 0);
       toggle.setAttribute("aria-pressed", String(!shown));
       toggle.textContent = shown ? "Numbers" : "Chart";
     });
