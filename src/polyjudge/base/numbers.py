@@ -29,17 +29,19 @@ def number(value: Any, digits: int = 2, sign: bool = False) -> str:
 def digits_of(size: Any) -> int:
     """Decimals that a half-width of this size supports.
 
-    >>> digits_of(4.5), digits_of(0.9), digits_of(0.07), digits_of(0)
-    (0, 1, 2, 2)
+    >>> digits_of(7.1), digits_of(4.5), digits_of(0.9), digits_of(0.07), digits_of(0)
+    (0, 1, 1, 2, 2)
     """
-    return 2 if missing(size) or size <= 0 else min(6, max(0, math.ceil(-math.log10(size / 2) - 1e-9)))
+    if missing(size) or size <= 0:
+        return 2
+    return 0 if size > 5 else min(6, max(1, math.ceil(-math.log10(size / 2) - 1e-9)))
 
 
 def points(value: Any, half: Any = None, sign: bool = False) -> str:
     """A number of points: with the digits that a half-width supports, else three significant ones.
 
     >>> points(-20.614, 3.4), points(35.96), points(0.00012), points(1.9, 1.9)
-    ('-21', '36.0', '0.000120', '1.9')
+    ('-20.6', '36.0', '0.000120', '1.9')
     """
     if missing(value):
         return NONE
@@ -53,7 +55,7 @@ def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False) -> s
     """A number with its interval, and its unit if it is given. An end is shown as 0 only where 0 is not excluded.
 
     >>> ci(10.77, 10.52, 11.02, "points"), ci(-28.3, -32.8, -23.8), ci(1.0, None, None)
-    ('10.8 points [10.5, 11.0]', '-28 [-33, -24]', '1.00 (no interval)')
+    ('10.8 points [10.5, 11.0]', '-28.3 [-32.8, -23.8]', '1.00 (no interval)')
     >>> ci(3, 0.2, 6), ci(3, -0.2, 6)
     ('3.0 [0.2, 6.0]', '3 [0, 6]')
     """
