@@ -57,7 +57,7 @@ def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False) -> s
     >>> ci(10.77, 10.52, 11.02, "points"), ci(-28.3, -32.8, -23.8), ci(1.0, None, None)
     ('10.8 points [10.5, 11.0]', '-28.3 [-32.8, -23.8]', '1.00 (no interval)')
     >>> ci(3, 0.2, 6), ci(3, -0.2, 6)
-    ('3.0 [0.2, 6.0]', '3 [0, 6]')
+    ('3.0 [0.2, 6.0]', '3.0 [-0.2, 6.0]')
     """
     unit = f" {unit}" if unit else ""
     if missing(low) or missing(high):
