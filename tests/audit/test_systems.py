@@ -155,7 +155,7 @@ def test_systems_that_share_nothing_are_not_compared() -> None:
     made = look(y)
     assert np.isnan(made.board.gap[0, 2])
     assert made.board.order[0] == 0
-    assert "s3 cannot be compared: no task joins them with the others." in made.findings[0].text
+    assert "No task joins s3 with the others, so it cannot be compared." in made.findings[0].text
     frame = made.frame.query("language == 'all'").set_index("system")
     assert frame.loc["s1", "rank_high"] == 2
     assert frame.loc["s3", ["rank_low", "rank_high"]].tolist() == [1, 3]

@@ -18,7 +18,7 @@ from polyjudge.answers.audit import judges as judge_room
 from polyjudge.answers.audit.advice import steps
 from polyjudge.answers.audit.off import Off, off
 from polyjudge.answers.audit.pages import build
-from polyjudge.answers.audit.systems import Systems, frame_of, systems
+from polyjudge.answers.audit.systems import Systems, amount, frame_of, systems, tiny_of
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import families as makers_of
 from polyjudge.base.text import name, names
@@ -145,6 +145,9 @@ def audit(
     longer = gate_room.length(panel, level=level)
     found = [*part.findings, *judge_room.reversal_finding(reversed_, panel, level), *passed.findings]
     found += [*(placed.findings if placed else ()), *(longer.findings if longer else ())]
+    if np.isfinite(panel.scores).any() and panel.width < 1e-200:
+        said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
+        found = [Finding("serious", "constant", said, "Judges", head="All scores are equal")]
     people = _people(panel, labels, threshold, level, seed)
     found += people
     import pandas as pd
@@ -384,10 +387,10 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
         clear = frame[frame["clear"].astype(bool)] if len(frame) else frame
         row["off"] = part.off.kind if len(clear) else "nothing" if part.off.kind == "calm" else "–"
         if len(clear):
-            top = clear.iloc[int(np.round(clear["off"].abs().to_numpy() / (1e-9 * part.panel.width)).argmax())]
-            row["off"] = f"{top['judge']} in {top['language']}"
-            row |= {"most": part.panel.factor * top["off"], "most_low": part.panel.factor * top["all_low"],
-                    "most_high": part.panel.factor * top["all_high"]}  # fmt: skip
+            top = clear.iloc[int(np.round(clear["off"].abs().to_numpy() / tiny_of(part.panel)).argmax())]
+            ends = [float(top[c]) for c in ("off", "all_low", "all_high")]
+            row["off"] = f"{top['judge']} in {top['language']}, {amount(part.panel, *ends, unit=False)}"
+            row |= dict(zip(("most", "most_low", "most_high"), ends, strict=True))
         rows.append(row)
         for one in part.findings:
             where = {**one.where, "criterion": x}

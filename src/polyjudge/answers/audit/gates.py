@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge import cbc
-from polyjudge.answers.audit.systems import LEAST, seen_means, spelled
+from polyjudge.answers.audit.systems import LEAST, seen_means, spelled, tiny_of
 from polyjudge.base.numbers import number, percent, percent_ci, threshold
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
@@ -84,7 +84,7 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
         if one
         else f"{percent(float(seen.min()), 0)[:-1]} to {percent(float(seen.max()), 0)} of answers pass{who.rstrip()}."
     )
-    if k > 1 and spread[0] > 0:
+    if k > 1 and spread[0] >= 0.005:
         whose = "A judge's" if m > 1 else "The judge's"
         said += (
             f" {whose} highest and lowest rate by {panel.noun} are {number(100 * spread[0], 0)} percentage points apart"
@@ -266,7 +266,7 @@ def length(panel: Panel, *, level: float) -> Length | None:
     mean = seen_means(panel.scores, panel.weight)
     lengths = np.nanmean(x, (0, 2))
     equal = mean - slope * (lengths - lengths.mean())
-    tiny = 1e-9 * panel.width
+    tiny = tiny_of(panel)
     ranks = [_ranks(v, tiny) for v in (mean, equal)]
     board = pd.DataFrame(
         {

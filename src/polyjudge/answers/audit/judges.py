@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge import cbc
-from polyjudge.answers.audit.systems import Board, spelled
-from polyjudge.base.numbers import points
+from polyjudge.answers.audit.systems import Board, spelled, tiny_of
+from polyjudge.base.numbers import number, points
 from polyjudge.base.text import families, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
@@ -45,7 +45,7 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
             return [*out, Finding("notice", "judges.none", "Agreement needs two judges whose scores vary.", "Judges")]
         text = "No answer has scores from two judges that vary, so their agreement cannot be told."
         return [*out, Finding("warning", "judges.none", text, "Judges")]
-    r = f"r = {a.r:.2f} [{a.r_low:.2f}, {a.r_high:.2f}]" if np.isfinite(a.r_low) else f"r = {a.r:.2f}"
+    r = f"r = {number(a.r)}" + (f" [{number(a.r_low)}, {number(a.r_high)}]" if np.isfinite(a.r_low) else "")
     if a.groups:
         return [*out, _split(panel, a)]
     if a.verdict == "agree":
@@ -167,7 +167,7 @@ def reversals(panel: Panel, values: Values) -> pd.DataFrame:
     k, m = len(panel.languages), len(panel.judges)
     if values.null.shape[1] and np.abs(_gaps(k, m) @ values.null).max() > 1e-6:
         return pd.DataFrame(columns=REVERSALS)
-    found = cbc.reversals(values.v, 1e-9 * panel.width)
+    found = cbc.reversals(values.v, tiny_of(panel))
     here = np.flatnonzero(found.delta > 0)
     here = here[np.lexsort((-found.delta[here].round(9), found.p[here].round(12)))]
     judges, languages = np.array(panel.judges, dtype=object), np.array(panel.languages, dtype=object)
@@ -194,9 +194,12 @@ def reversal_finding(frame: pd.DataFrame, panel: Panel, level: float) -> list[Fi
         return []
     x, m = sure.iloc[0], len(panel.judges)
     high, low = (x.judge_i, x.judge_j) if x.gap_a > 0 else (x.judge_j, x.judge_i)
+    total = m * (m - 1) // 2
+    one = "s" if len(sure) == 1 else ""
+    who = "The two judges change" if total == 1 else f"{len(sure)} of {total} pairs of judges change{one}"
     text = (
-        f"{len(sure)} of {m * (m - 1) // 2} pairs of judges change places between {panel.nouns}: "
-        f"{name(high)} gives more than {name(low)} in {name(x.language_a)}, and less in {name(x.language_b)}."
+        f"{who} places between {panel.nouns}: {name(high)} gives more than {name(low)} in {name(x.language_a)}, and "
+        f"less in {name(x.language_b)}."
     )
     return [Finding("notice", "judges.reversals", text)]
 
@@ -209,7 +212,7 @@ def ranks(panel: Panel, values: Values) -> pd.DataFrame:
     k, m = len(panel.languages), len(panel.judges)
     if min(k, m) < 2 or not values.present.all():
         return pd.DataFrame(columns=columns)
-    tiny = 1e-9 * panel.width
+    tiny = tiny_of(panel)
     mean = values.mean
     rows = []
     for title, cells in (("Before", mean), ("After calibrating", mean - cbc.double_centre(mean))):

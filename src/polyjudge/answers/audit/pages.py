@@ -250,7 +250,7 @@ def _judges_section(a: Audit) -> list[Section]:
     agreed = a.part_.agreement
     charts: list[Chart] = []
     text_: list[str] = []
-    if agreed is not None and len(a.pairs):
+    if agreed is not None and np.isfinite(agreed.pairs).any():
         over = "answers, within tasks" if agreed.over == "systems" else "tasks"
         text_.append(
             f"Correlation of every two judges over {over}. It says how far they agree, not whether they are right."
@@ -258,7 +258,8 @@ def _judges_section(a: Audit) -> list[Section]:
         if agreed.makers is not None:
             r, low, high = agreed.makers
             text_.append(f"Between judges of different makers r = {r:.2f} [{low:.2f}, {high:.2f}].")
-        best = f"Correlations of judges from {np.nanmin(agreed.pairs):.2f} to {np.nanmax(agreed.pairs):.2f}."
+        told = agreed.pairs[np.isfinite(agreed.pairs)]
+        best = f"Correlations of judges from {told.min():.2f} to {told.max():.2f}."
         charts.append(Chart("agreement", "matrix", "Agreement of every two judges", a.pairs, best))
     every_ = a.judges[a.judges["language"] == "all"].reset_index(drop=True)
     mean = "percent" if panel.two_valued else "points"
@@ -348,13 +349,13 @@ def _length_section(a: Audit) -> list[Section]:
 
 def _criteria_table(a: Audit) -> Table:
     columns = {"criterion": "name", "first": "name", "lead": "+points lead_low lead_high", "r": "number r_low r_high",
-               "off": "text", "most": "+points most_low most_high"}  # fmt: skip
+               "off": "text"}  # fmt: skip
     return Table(
         "criteria",
         "Criteria (who leads and by how much, agreement of two judges, what is off most)",
         a.criteria,
         {c: kind for c, kind in columns.items() if c in a.criteria.columns},
-        {"first": "ahead", "lead": "by", "r": "agreement (r)", "off": "most off", "most": "off by"},
+        {"first": "ahead", "lead": "by", "r": "agreement (r)", "off": "most off"},
     )
 
 

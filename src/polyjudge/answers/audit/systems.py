@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.base.errors import PanelError
 from polyjudge.base.numbers import ci, points
 from polyjudge.base.text import count, families, name, names
 from polyjudge.panel import Panel
@@ -67,6 +68,11 @@ def size(panel: Panel, value: float) -> str:
     """A difference of scores without interval: "1 point", "2.5 points"."""
     said = f"{panel.factor * value:.3g}"
     return f"{said} {panel.unit_name[:-1] if said == '1' else panel.unit_name}"
+
+
+def tiny_of(panel: Panel) -> float:
+    """Values this close are tied: 1e-9 of the scale."""
+    return 1e-9 * (panel.width if panel.width > 1e-200 else 1.0)
 
 
 # --- one board ---
@@ -126,9 +132,13 @@ class Board:
 
 def board(
     values: Values, systems: Sequence[str], seen: Array, *, level: float, tiny: float, two_valued: bool = False,
-    low: float = 0.0, width: float = 1.0, languages: int = 1,
+    low: float = 0.0, width: float = 1.0, languages: int = 1, informing: NDArray[np.int64] | None = None,
 ) -> Board:  # fmt: skip
-    """All pairs of systems at once (and of so many languages). seen: each system's mean of what was scored."""
+    """All pairs of systems at once (and of so many languages).
+
+    seen : each system's mean of what was scored
+    informing : units in which each system is compared with any other, where that is not all of them
+    """
     v, S = values.v, len(systems)
     i, j = np.triu_indices(S, 1)
     null = values.null
@@ -143,7 +153,10 @@ def board(
         if two_valued:
             p = np.clip((seen - low) / width, 1 / (2 * len(v)), 1 - 1 / (2 * len(v)))
             prior = (p * (1 - p))[a] + (p * (1 - p))[b]
-        made = interval(x, level=level, together=languages * len(i), prior=prior)
+        units = np.full(S, len(v)) if informing is None else informing
+        told = np.minimum(units[a], units[b])  # a system on few tasks: as many degrees of freedom, or no interval
+        made = interval(x, level=level, together=languages * len(i), prior=prior, df=told - 1.0)
+        made.q[told < LEAST] = np.nan
         estimate = np.where(np.abs(made.estimate) <= tiny, 0.0, made.estimate)
         for first, second, sign in ((a, b, 1.0), (b, a, -1.0)):
             gap[first, second] = sign * estimate
@@ -153,7 +166,7 @@ def board(
             quantile[first, second] = made.q
     whole = max(range(S), key=lambda s: int(np.isfinite(gap[s]).sum()))  # the largest part that is joined
     level_of = np.where(np.isfinite(gap[whole]), -gap[whole], -np.inf)
-    order = np.argsort(-np.round(level_of / max(tiny, 1e-300)), kind="stable")
+    order = np.argsort(-np.round(level_of / tiny), kind="stable")
     top = int(order[0])
     mean = np.where(np.isfinite(gap[top]), seen[top] - gap[top], seen)
     return Board(tuple(systems), mean, gap, at_low, at_high, tuple(map(int, order)), len(v), tiny, need, quantile)
@@ -166,17 +179,37 @@ def seen_means(scores: Array, weight: Array) -> Array:
     return np.asarray(total / np.maximum(np.einsum("nslb,n->s", o.astype(float), weight), 1e-300))
 
 
+def _units(panel: Panel) -> NDArray[np.int64] | None:
+    """Units in which each system is compared with another; None where that is all of them."""
+    if panel.complete:
+        return None
+    o = np.isfinite(panel.scores)
+    compared = (o & (o.sum(1, keepdims=True) > 1)).any((2, 3))
+    found = np.zeros((panel.units, compared.shape[1]), dtype=bool)
+    np.logical_or.at(found, panel.unit, compared)
+    return np.asarray(found.sum(0))
+
+
+def _weighed(panel: Panel, weights: Array) -> list[tuple[int, float]]:
+    """Judges with a weight and a score, and their weights, adding up to 1."""
+    there = np.isfinite(panel.scores).any((0, 1, 2)) & (weights > 0)
+    if not there.any():
+        raise PanelError("No judge with a weight above 0 has a score in one of the languages.")
+    return [(int(b), float(weights[b] / weights[there].sum())) for b in np.flatnonzero(there)]
+
+
 def _seen(panel: Panel, weights: Array | None) -> Array:
     if weights is None:
         return seen_means(panel.scores, panel.weight)
-    return np.asarray(sum(w * seen_means(panel.scores[..., [b]], panel.weight) for b, w in enumerate(weights) if w > 0))
+    parts = [(w, seen_means(panel.scores[..., [b]], panel.weight)) for b, w in _weighed(panel, weights)]
+    return np.asarray(sum(w * x for w, x in parts))
 
 
 def _values(panel: Panel, weights: Array | None) -> Values:
     """One number per unit and system; with weights, of each judge's own values."""
     if weights is None:
         return panel.system_values()
-    parts = [(w, panel.system_values(judges=[panel.judges[b]])) for b, w in enumerate(weights) if w > 0]
+    parts = [(w, panel.system_values(judges=[panel.judges[b]])) for b, w in _weighed(panel, weights)]
     return Values(np.asarray(sum(w * x.v for w, x in parts)), np.hstack([x.null for _, x in parts]), "weighted")
 
 
@@ -247,7 +280,7 @@ def sums(panel: Panel, weights: Array | None = None) -> Sums:
             ow = o * panel.weight[:, None] * by[judge]
             a[language, judge] = np.diag(ow.sum(0)) - (ow / number).T @ o
             r[language, judge] = (ow * (y - (o * y).sum(1, keepdims=True) / number)).sum(0)
-    return Sums(a, r, max(1e-9 * panel.width, 1e-300))
+    return Sums(a, r, tiny_of(panel))
 
 
 # --- self-preference ---
@@ -316,7 +349,7 @@ def own_maker(panel: Panel, given: Mapping[str, str] | None, *, level: float, se
     made_up = made_up[usable]
     x = centred[:, kin].mean(1) - centred[:, ~kin].mean(1)
     found = interval(x[:, None], level=level)
-    p = float((made_up >= float(x.mean()) - 1e-9 * panel.width).mean())
+    p = float((made_up >= float(x.mean()) - tiny_of(panel)).mean())
     return OwnMaker(float(x.mean()), float(found.low[0]), float(found.high[0]), p, tuple(shared))
 
 
@@ -364,17 +397,22 @@ def systems(
     weights: Array | None = None,
 ) -> Systems:  # fmt: skip
     """Everything an audit says about systems, of a panel with at least two. weights: of the judges, if not equal."""
-    tiny = 1e-9 * panel.width
+    tiny = tiny_of(panel)
     k, m = len(panel.languages), len(panel.judges)
     more: dict[str, Any] = {"level": level, "tiny": tiny, "two_valued": panel.two_valued}
     more |= {"low": panel.scale[0], "width": panel.width}
-    whole = board(_values(panel, weights), panel.systems, _seen(panel, weights), **more)
+    whole = board(_values(panel, weights), panel.systems, _seen(panel, weights), informing=_units(panel), **more)
     boards = {"all": whole}
     if k > 1:
         for at, language in enumerate(panel.languages):
             rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
+            if not rows.any():
+                continue
             part = panel.select(languages=[language], rows=rows)
-            boards[language] = board(_values(part, weights), panel.systems, _seen(part, weights), languages=k, **more)
+            means = _seen(part, weights)
+            boards[language] = board(
+                _values(part, weights), panel.systems, means, languages=k, informing=_units(part), **more
+            )
     added = sums(panel, weights)
     by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
     by_language = tuple(added.first(languages=[x]) for x in range(k)) if k > 1 else ()
@@ -428,7 +466,7 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame
                     languages[b], gap[b, i, j], low[b, i, j], high[b, i, j],
                 )
             )  # fmt: skip
-        rows.sort(key=lambda x: -round(min(x[3], -x[7]) / max(tiny, 1e-300)))
+        rows.sort(key=lambda x: -round(min(x[3], -x[7]) / tiny))
     columns = ["first", "second", "language_a", "gap_a", "low_a", "high_a", "language_b", "gap_b", "low_b", "high_b"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -475,11 +513,16 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     w = name(b.systems[top])
     apart = [b.systems[x] for x in b.order if not b.joined[x]]
     rest = [x for x in b.order[1:] if b.joined[x]]
-    tail = f" {names(apart)} cannot be compared: no task joins them with the others." if apart else ""
+    who = "it" if len(apart) == 1 else "they"
+    tail = f" No task joins {names(apart)} with the others, so {who} cannot be compared." if apart else ""
     where = {"system": b.systems[top]}
     if not rest:
         return Finding(
-            "warning", "winner.apart", f"No two systems are scored on the same tasks.{tail}", "Winner", where
+            "warning",
+            "winner.apart",
+            "No two systems are scored on the same tasks, so they cannot be compared.",
+            "Winner",
+            where,
         )
     x = rest[0]
     second = name(b.systems[x])
@@ -530,7 +573,7 @@ def _held(panel: Panel, s: Systems) -> str:
     elif j and agree == j:
         said = f". {every(j, 'judge')} put it first"
     else:
-        said = f". It is first by {agree} of {j} judges" if j else ""
+        said = f". {agree} of {j} judges {'puts' if agree == 1 else 'put'} it first" if j else ""
     if k:
         link = ";" if other else "," if said else "."
         if holds == k and s.everywhere and not other and j:
