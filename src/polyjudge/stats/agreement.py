@@ -113,7 +113,7 @@ def agreement(
     low, high = (wide(x) for x in limits(r, max(int(told.sum()), 1)))
     mean = _mean(r, told)
     mean_low, mean_high = (float(x[0]) for x in limits(mean))
-    has = np.array([[b in pair for pair in pairs] for b in range(m)]).reshape(m, len(pairs)) & told
+    has = np.array([[b in pair for pair in pairs] for b in range(m)], dtype=bool).reshape(m, len(pairs)) & told
     own = np.stack([_mean(r, h)[:, 0] for h in has], axis=1)
     own_low, own_high = limits(own)
     across: tuple[float, float, float] | None = None

@@ -1,0 +1,136 @@
+"""Agreement of judges (METHODS 20)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from polyjudge.stats import agreement as module
+from polyjudge.stats.agreement import Agreement, agreement
+
+Array = NDArray[np.float64]
+
+
+def seen_by(y: Array, **more: Any) -> Agreement:
+    return agreement(y, np.arange(len(y)), np.ones(len(y)), **more)
+
+
+def judges(seed: int, n: int = 60, s: int = 3, k: int = 3, m: int = 5, shared: tuple[int, ...] | None = None) -> Array:
+    g = np.random.default_rng(seed)
+    y = 50 + g.normal(0, 12, (n, 1, k, 1)) + g.normal(0, 5, (n, s, k, m))
+    y[..., list(range(m) if shared is None else shared)] += g.normal(0, 8, (n, s, k, 1))
+    return y
+
+
+def test_r_is_the_correlation_within_task_and_language() -> None:
+    y = judges(0, m=3)
+    a = seen_by(y)
+    z = y - y.mean(1, keepdims=True)
+    want = np.corrcoef(z.reshape(-1, 3).T)
+    assert np.allclose(a.pairs[np.triu_indices(3, 1)], want[np.triu_indices(3, 1)], atol=1e-9)
+    assert a.r == pytest.approx(want[np.triu_indices(3, 1)].mean())
+    assert a.reliability == pytest.approx(3 * a.r / (1 + 2 * a.r))
+    assert a.over == "systems"
+
+
+def test_without_systems_r_is_over_tasks_within_languages() -> None:
+    y = judges(1, s=1, m=2)
+    a = seen_by(y)
+    z = (y - y.mean(0))[:, 0].reshape(-1, 2)
+    assert a.r == pytest.approx(np.corrcoef(z.T)[0, 1])
+    assert a.over == "tasks"
+
+
+def test_a_shift_of_a_judge_or_language_is_no_disagreement() -> None:
+    y = judges(2)
+    moved = y + np.array([0, 30, -10, 5, 2.0]) + np.array([1, 40, -9.0])[:, None]
+    assert seen_by(moved).r == pytest.approx(seen_by(y).r)
+
+
+def test_holes_are_left_out() -> None:
+    y = judges(3, n=400)
+    thin = y.copy()
+    thin[np.random.default_rng(0).random(y.shape) < 0.2] = np.nan
+    a, b = seen_by(y), seen_by(thin)
+    assert b.r == pytest.approx(a.r, abs=0.03)
+    assert np.isfinite(b.pairs[np.triu_indices(5, 1)]).all()
+
+
+def test_verdicts() -> None:
+    assert seen_by(judges(4)).verdict == "agree"
+    assert seen_by(judges(4, n=200, shared=())).verdict == "hardly"
+    assert seen_by(judges(4, n=6, s=2, k=1, m=3, shared=(0, 1))).verdict in ("unclear", "hardly")
+    assert seen_by(judges(4, m=1)).verdict == "none"
+
+
+def test_a_judge_that_never_varies_counts_nowhere() -> None:
+    y = judges(5)
+    y[..., 4] = 70
+    a, b = seen_by(y), seen_by(y[..., :4])
+    assert a.constant == (4,)
+    assert (a.r, a.reliability) == (b.r, b.reliability)
+    assert np.isnan(a.own[4])
+    everyone = np.full((20, 2, 2, 3), 4.0)
+    assert seen_by(everyone).verdict == "none"
+
+
+def test_two_that_agree_beside_three_of_noise() -> None:
+    """It was: "they agree with each other", of the noise, in 36 to 68%."""
+    a = seen_by(judges(6, n=200, shared=(0, 1)))
+    assert a.groups == ((0, 1),)
+    assert a.alone == (2, 3, 4)
+    assert a.verdict != "agree" or a.alone
+
+
+def test_a_judge_that_agrees_less_is_named() -> None:
+    y = judges(7, n=150)
+    g = np.random.default_rng(1)
+    y[..., 3] = 50 + 0.35 * (y[..., 3] - 50) + g.normal(0, 8, y.shape[:3])
+    assert seen_by(y).odd == (3,)
+    assert seen_by(judges(7, n=150)).odd == ()
+
+
+def test_makers_are_taken_apart() -> None:
+    g = np.random.default_rng(8)
+    y = judges(8, m=4, shared=())
+    y[..., :2] += g.normal(0, 8, (*y.shape[:3], 1))
+    a = seen_by(y, makers=["A", "A", "B", "C"])
+    assert a.makers is not None
+    assert a.makers[0] < 0.1 < a.pairs[0, 1]
+    assert seen_by(y, makers=["A"] * 4).makers is None
+
+
+def test_rows_that_are_means_of_tasks_say_the_same_as_the_tasks() -> None:
+    """A mean of many answers has less noise but the whole difference between systems."""
+    g = np.random.default_rng(9)
+    y = judges(9, n=3000, shared=()) + g.normal(0, 3, (1, 3, 3, 1))
+    few = y.reshape(300, 10, *y.shape[1:]).mean(1)
+    a = seen_by(y)
+    b = agreement(few, np.arange(300), np.full(300, 10.0))
+    assert b.r == pytest.approx(a.r, abs=0.02)
+    plain = agreement(few, np.arange(300), np.ones(300))
+    assert plain.r > a.r + 0.2
+
+
+def test_many_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ROWS", 500)
+    monkeypatch.setattr(module, "DRAWN", 300)
+    a = seen_by(judges(10, n=800))
+    assert a.rows == 300
+    assert a.r == pytest.approx(seen_by(judges(10, n=400)).r, abs=0.1)
+
+
+def test_the_seed_decides() -> None:
+    y = judges(11)
+    assert seen_by(y, seed=1).r_low == seen_by(y, seed=1).r_low
+    assert seen_by(y, seed=1).r_low != seen_by(y, seed=2).r_low
+
+
+@pytest.mark.statistical
+def test_intervals_cover() -> None:
+    true = 64 / (64 + 25)
+    hits = sum(a.r_low <= true <= a.r_high for a in (seen_by(judges(s, n=25, k=2, m=3), draws=200) for s in range(150)))
+    assert 0.9 <= hits / 150 <= 0.99

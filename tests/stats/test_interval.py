@@ -1,0 +1,110 @@
+"""The one interval (METHODS 17)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from polyjudge.stats.interval import group_df, interval, moderate, pass_prior, ruled_out
+
+
+def test_one_contrast_is_plain_student() -> None:
+    x = np.random.default_rng(0).normal(3, 2, (12, 1))
+    found = interval(x)
+    low, high = stats.t.interval(0.95, 11, x.mean(), stats.sem(x[:, 0]))
+    assert np.allclose([found.low[0], found.high[0], found.low_one[0], found.high_one[0]], [low, high, low, high])
+    assert found.p[0] == pytest.approx(stats.ttest_1samp(x[:, 0], 0).pvalue)
+
+
+def test_two_copies_of_one_contrast_are_no_more_than_one() -> None:
+    x = np.random.default_rng(1).normal(3, 2, (12, 1))
+    twice = interval(np.hstack([x, -x]), together=1)
+    assert twice.df.tolist() == [11, 11]
+    assert twice.high[0] == pytest.approx(interval(x).high[0])
+
+
+def test_equal_variances_are_pooled_and_unequal_ones_are_not() -> None:
+    f = np.full(4, 9.0)
+    s2, df = moderate(np.array([1.0, 1.1, 0.9, 1.0]), f)
+    assert np.allclose(s2, 1.0)
+    assert (df > 1000).all()
+    wild = np.array([0.01, 1.0, 100.0, 10000.0])
+    s2, df = moderate(wild, f)
+    assert (np.diff(s2) > 0).all()
+    assert (df < 12).all()
+
+
+def test_moderation_is_that_of_smyth() -> None:
+    """d0 and s0^2 by the moments of log s^2: on many variances of a scaled F they are found again."""
+    g = np.random.default_rng(2)
+    d0, s0, f = 8.0, 3.0, 14
+    sigma2 = d0 * s0 / g.chisquare(d0, 20000)
+    s2 = sigma2 * g.chisquare(f, 20000) / f
+    got, df = moderate(s2, np.full(20000, float(f)))
+    assert df[0] - f == pytest.approx(d0, rel=0.1)
+    assert np.allclose(got, (d0 * s0 + f * s2) / (d0 + f), rtol=0.05)
+
+
+def test_limits_hold_together_by_sidak() -> None:
+    x = np.random.default_rng(3).normal(0, 1, (2000, 8))
+    found = interval(x)
+    assert found.q[0] == pytest.approx(stats.norm.ppf(1 - (1 - 0.95 ** (1 / 8)) / 2), rel=0.01)
+    assert found.q_one[0] == pytest.approx(1.96, rel=0.01)
+    assert (interval(x, together=1).q < found.q).all()
+
+
+@pytest.mark.parametrize("units", [0, 1, 2, 5])
+def test_fewer_than_six_units_have_no_interval(units: int) -> None:
+    found = interval(np.random.default_rng(4).normal(size=(units, 3)))
+    assert np.isnan(found.low).all()
+    assert np.isnan(found.high_one).all()
+    assert not found.clear().any()
+
+
+def test_contrasts_that_cannot_be_told_count_for_nothing() -> None:
+    x = np.random.default_rng(5).normal(size=(20, 4))
+    wide = np.insert(x, 2, np.nan, axis=1)
+    a, b = interval(x), interval(wide)
+    assert np.isnan(b.low[2])
+    assert np.allclose(np.delete(b.low, 2), a.low)
+    assert np.isnan(interval(np.full((20, 2), np.nan)).q).all()
+
+
+def test_no_difference_at_all_is_a_point() -> None:
+    found = interval(np.zeros((20, 4)))
+    assert (found.low == 0).all()
+    assert (found.high == 0).all()
+    assert not found.clear().any()
+
+
+def test_prior_of_pass_and_fail_holds_up_a_cell_that_never_failed() -> None:
+    g = np.random.default_rng(6)
+    p = (g.random((40, 6)) < 0.9).astype(float)
+    p[:, 0] = 1.0
+    prior = pass_prior(p.mean(0).reshape(2, 3), 40, np.eye(6))
+    found = interval(p, prior=prior)
+    assert found.se[0] > 0
+    assert np.isfinite(found.low).all()
+    assert (found.df == 78).all()
+
+
+def test_degrees_of_freedom_of_groups_are_those_of_welch() -> None:
+    g = np.random.default_rng(7)
+    a, b = g.normal(0, 1, 20), g.normal(0, 3, 8)
+    x = np.zeros((28, 1))
+    x[:20, 0], x[20:, 0] = (a - a.mean()) / 20, (b - b.mean()) / 8
+    seen = np.repeat([0, 1], [20, 8])
+    want = stats.ttest_ind(a, b, equal_var=False).df
+    df = group_df(x, seen)
+    assert df is not None
+    # Sums of squares of influence: (n-1)/n of Welch's variance in each group.
+    assert df[0] == pytest.approx(want, rel=0.05)
+    assert group_df(x, None) is None
+
+
+def test_what_is_ruled_out_is_the_exact_binomial_limit() -> None:
+    assert ruled_out(0, 60) == pytest.approx(1 - 0.025 ** (1 / 60))
+    assert ruled_out(3, 60) == pytest.approx(stats.beta.ppf(0.975, 4, 57))
+    assert ruled_out(60, 60) == 1.0
+    assert ruled_out(0, 60, together=16) > ruled_out(0, 60)
