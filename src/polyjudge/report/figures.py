@@ -8,7 +8,9 @@ in figures.html needs. `charts.py` draws the same charts with Altair for noteboo
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from polyjudge.base import numbers
@@ -64,6 +66,15 @@ def board(table: Table, languages: Chart | None, keys: Mapping[str, str]) -> Fig
     titles = dict(zip(columns, heads(table), strict=True))
     more = [titles[c] for c in columns if c not in (label, value) and not kinds[c].startswith("rank")]
     ranked = any(k.startswith("rank") for k in kinds.values())
+    if languages is not None:  # rows in the order of the board
+        place = {str(r[label]): i for i, r in enumerate(rows)}
+        panel = {x: i for i, x in enumerate(dict.fromkeys(languages.frame["panel"]))}
+        at = [
+            (panel[p], place.get(str(x), 0))
+            for p, x in zip(languages.frame["panel"], languages.frame["label"], strict=True)
+        ]
+        order = sorted(range(len(at)), key=at.__getitem__)
+        languages = replace(languages, frame=languages.frame.iloc[order])
     minis = figure(languages) if languages is not None else None
     return {
         "rows": shown, "ticks": _ticks(axis), "zero": _at(0.0, axis), "heads": more, "label": titles[label],
@@ -93,7 +104,7 @@ def intervals(chart: Chart) -> Figure:
         panels.setdefault(str(r[panel]) if panel else "", []).append(made)
     shown = [{"name": name, "rows": rows} for name, rows in panels.items()]
     return {
-        "panels": shown[:MINIS], "rest": shown[MINIS:], "ticks": _ticks(axis, 3 if panel else 5, kind), "bars": bars,
+        "panels": shown[:MINIS], "rest": shown[MINIS:], "ticks": _ticks(axis, 4 if panel else 5, kind), "bars": bars,
         "zero": _at(0.0, axis), "line": str(chart.options.get("zero", "")), "numbers": _by_panel(panels),
     }  # fmt: skip
 
@@ -125,9 +136,10 @@ def grid(chart: Chart, keys: Mapping[str, str] = NO_KEYS) -> Figure:
     limit = float(chart.options.get("limit") or (most if two or most > 1 else 1.0))  # a correlation: up to 1
     least = float(chart.options.get("least") or 0.0)
     digits = max(0, min(2, 2 - math.floor(math.log10(most)))) if two else 2
-    group = {
-        str(r[axis]): str(r["group"]) for r in rows for axis in ("row", "column") if "group" in chart.frame.columns
-    }
+    written = next((str(r["text"]) for r in rows if r.get("text")), "")
+    if re.fullmatch(r"[+-]?[\d,]+(\.\d+)?", written):  # as many decimals as the texts that are given
+        digits = len(written.partition(".")[2])
+    group = {str(r["row"]): str(r["group"]) for r in rows if r.get("group") not in (None, "")}
     table: dict[str, dict[str, Figure]] = {}
     for r in rows:
         value, mark = r["value"], str(r.get("mark") or "")
@@ -275,6 +287,8 @@ def _ticks(axis: tuple[float, float], most: int = 5, kind: str = "points") -> li
     rough = (axis[1] - axis[0]) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    if (axis[1] - axis[0]) / step < 2:
+        step /= 2
     first = math.ceil(axis[0] / step - 1e-9)
     marks = [i * step for i in range(first, math.floor(axis[1] / step + 1e-9) + 1)]
     if kind == "percent":

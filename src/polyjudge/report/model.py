@@ -68,7 +68,7 @@ class Chart:
     heatmap : row, column, value; optional text, mark ("named", "clear", ""), low, high, beta, key (of its drawer and
         spread). options: limit (full colour), least (smaller values are drawn without weight)
     ranks : panel, group (x axis), label (line), rank
-    matrix : row, column, value; optional group of row and column
+    matrix : row, column, value; optional group (of the row: its maker)
     lines : label, x, value; optional low, high. options: log
     bars : label, value; optional low, high, group
     """

@@ -122,14 +122,14 @@ def topics(report: Report) -> list[tuple[str, list[Finding]]]:
 
 
 def unsaid(report: Report) -> list[Finding]:
-    """Findings that the first screen does not show."""
-    shown = {id(f) for _, found in topics(report) for f in found}
-    return [f for f in report.findings if id(f) not in shown]
+    """Findings that neither the first screen nor a section says."""
+    shown = {f.text for _, found in topics(report) for f in found} | {x for s in report.sections for x in s.text}
+    return [f for f in report.findings if f.text not in shown]
 
 
 def fresh(section: Section, report: Report) -> list[str]:
-    """The sentences of a section that no finding has said."""
-    said = {f.text for f in report.findings}
+    """The sentences of a section that the first screen has not said."""
+    said = {f.text for _, found in topics(report) for f in found}
     return [line for line in section.text if line not in said]
 
 
