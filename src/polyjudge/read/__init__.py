@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from polyjudge.read.panels import Reading, as_panel, explain, labels_of, read_panel, read_table
+from polyjudge.read.write import write_scores
 
-__all__ = ["Reading", "as_panel", "explain", "labels_of", "read_panel", "read_table"]
+__all__ = ["Reading", "as_panel", "explain", "labels_of", "read_panel", "read_table", "write_scores"]

@@ -158,6 +158,18 @@ def _several(given: Any) -> tuple[str, ...]:
     return tuple(x for x in ((f"{p:g}" if isinstance(p, float) else str(p)).strip() for p in parts) if x)
 
 
+def asked_of(options: Mapping[str, Any]) -> Asked:
+    """What options say, checked."""
+    lists = ("languages", "judges", "systems", "criteria", "drop")
+    try:
+        return Asked(
+            **{k: _several(v) if k in lists else v for k, v in options.items() if k != "range"},
+            range=scale.parse_range(options.get("range")),
+        )
+    except TypeError as error:
+        raise UsageError(f"read_panel has no such option: {name(error, 80)}.") from None
+
+
 def explain(source: Any, *, labels: Any = None, items: Any = None, **options: Any) -> Reading:
     """Read a source, and say how it was read."""
     several = {
@@ -167,7 +179,7 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     table = open_table(source, asked.engine)
     work = Work(table, col.find_roles(list(table.columns), asked, table.where), asked)
     work.notes += [*table.notes, *work.roles.notes]
-    _settle(work)
+    settle(work)
     _spool(work)
     entries, people = _entries(work)
     panel = _panel(work, entries, people)
@@ -197,7 +209,7 @@ def _shown(source: Any) -> str:
 # --- which columns ---
 
 
-def _settle(work: Work) -> None:
+def settle(work: Work) -> None:
     """What names alone do not decide: a table with a column of scores for each judge, a judge column of numbers."""
     roles, asked, table = work.roles, work.asked, work.table
     if "score" in roles.of or "winner" in roles.of:
@@ -314,7 +326,7 @@ def _no_score(work: Work, columns: Sequence[str]) -> None:
 
 def _spool(work: Work) -> None:
     """The chosen columns as `work.raw`, and `work.typed` with scores as numbers and labels as text."""
-    roles, table, asked = work.roles, work.table, work.asked
+    roles, table = work.roles, work.table
     chosen = {r: c for r, c in roles.of.items() if r in KEYS or r in ("score", "first", "second", "winner")}
     plain = dict.fromkeys([*chosen.values(), *roles.wide, *roles.errors, *roles.humans])
     parts = [f"{table.columns[c][0]} AS {ident(c)}" for c in plain]
@@ -329,23 +341,32 @@ def _spool(work: Work) -> None:
     typed = {axis: f"CAST({ident(chosen[axis])} AS VARCHAR)" for axis in KEYS if axis in chosen}
     if "task" not in chosen:
         typed["task"] = "'row ' || (rowid + 1)"
-    failed = _failed(work)
-    wanted = [roles.of["score"]] if "score" in roles.of else list(roles.wide)
-    made = {c: work.types[c] for c in wanted}
-    made = scale.score_sql(table, work.raw, made, asked.drop, work.notes) if wanted else {}
-    if not wanted:
+    made = score_columns(work)
+    if not made:
         typed |= {part: label_sql(chosen[part], work.types[chosen[part]]) for part in ("first", "second", "winner")}
-        wanted, made = ["winner"], {"winner": f"CASE WHEN {ident(chosen['winner'])} IS NULL THEN NULL ELSE 1.0 END"}
-    for i, column in enumerate(wanted):
-        sql = f"CASE WHEN {failed} THEN NULL ELSE {made[column]} END" if failed else made[column]
+        failed = _failed(work)
+        made = {
+            "winner": f"CASE WHEN {typed['winner']} IS NULL{' OR ' + failed if failed else ''} THEN NULL ELSE 1.0 END"
+        }
+    for i, (_, sql) in enumerate(made.items()):
         typed[f"score {i}" if roles.wide else "score"] = sql
     for i, column in enumerate(roles.humans):
         kind = {column: work.types[column]}
-        typed[f"human {i}"] = scale.score_sql(table, work.raw, kind, asked.drop, [])[column]
+        typed[f"human {i}"] = scale.score_sql(table, work.raw, kind, work.asked.drop, [])[column]
     if response:
         typed["length"] = "polyjudge_length"
     listed = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
     work.typed = f"(SELECT {listed} FROM {work.raw}) AS typed"
+
+
+def score_columns(work: Work) -> dict[str, str]:
+    """SQL of each score column as a number; NULL where there is none, or the row says that it failed."""
+    wanted = [work.roles.of["score"]] if "score" in work.roles.of else list(work.roles.wide)
+    if not wanted:
+        return {}
+    failed = _failed(work)
+    made = scale.score_sql(work.table, work.raw, {c: work.types[c] for c in wanted}, work.asked.drop, work.notes)
+    return {c: f"CASE WHEN {failed} THEN NULL ELSE {sql} END" if failed else sql for c, sql in made.items()}
 
 
 def _failed(work: Work) -> str:

@@ -149,6 +149,19 @@ def label_sql(column: str, kind: str) -> str:
 # --- opening ---
 
 
+_outputs: list[Path] = []
+
+
+@contextmanager
+def writing(part: Path) -> Iterator[None]:
+    """Connections that are opened inside may also write this file."""
+    _outputs.append(part.absolute())
+    try:
+        yield
+    finally:
+        _outputs.pop()
+
+
 def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
     """A DuckDB connection of our own that may reach these files only."""
     import duckdb
@@ -165,7 +178,7 @@ def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
         ("memory_limit", quote(f"{memory >> 20}MiB")),
         ("temp_directory", quote(spill)),
         ("enable_progress_bar", "false"),
-        ("allowed_paths", "[" + ", ".join(quote(p) for p in files) + "]"),
+        ("allowed_paths", "[" + ", ".join(quote(p) for p in (*files, *_outputs)) + "]"),
     ):
         with suppress(duckdb.CatalogException):  # an older engine has not all of them
             con.execute(f"SET {setting} = {value}")

@@ -1,0 +1,180 @@
+"""Scores written back: the same rows with one more column, from one row to billions (DESIGN, Reading).
+
+What is subtracted is a small table of language, judge and number; the engine adds the column while it copies the rows.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.base.errors import CalibratorError, UsageError
+from polyjudge.base.files import atomic_path, check_apart, check_new
+from polyjudge.base.text import name, names
+from polyjudge.read import columns as col
+from polyjudge.read import panels, table
+from polyjudge.read.table import ident, quote
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = {
+    ".csv": "FORMAT csv, HEADER true", ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
+    ".parquet": "FORMAT parquet, COMPRESSION zstd", ".pq": "FORMAT parquet, COMPRESSION zstd",
+    ".jsonl": "FORMAT json", ".ndjson": "FORMAT json", ".json": "FORMAT json, ARRAY true",
+}  # fmt: skip
+
+
+def write_scores(
+    source: Any,
+    output: Any,
+    subtract: pd.DataFrame,
+    *,
+    column: str = "calibrated",
+    limits: tuple[float, float] | None = None,
+    unseen: str = "error",
+    overwrite: bool = False,
+    **options: Any,
+) -> tuple[int, int]:
+    """Write the rows of a source with one more column: the score less what is subtracted. Returns the number of rows,
+    and of scores that stayed as they were.
+
+    source : what `read_panel` takes; `options` are its options for columns
+    output : a file (.csv, .parquet, .jsonl, also .gz), `file.duckdb::table`, or, of an Ibis table, a new table's name
+    subtract : language, judge, subtract
+    column : name of the new column; in a wide table it stands before the judge: calibrated_gpt
+    limits : the scale to which calibrated scores are clipped
+    unseen : "keep" leaves scores of languages and judges that `subtract` does not know, "error" refuses them
+    """
+    path, _, inner = str(output).partition("::")
+    kind = next((k for k in FORMATS if path.lower().removesuffix(".gz").endswith(k)), "")
+    check_apart({"--output": path}, [str(source).split("::")[0]] if isinstance(source, (str, Path)) else [])
+    if kind and not inner:
+        check_new(path, overwrite)
+        with atomic_path(path) as part, table.writing(part):
+            found, sql, counts = _plan(source, subtract, column, limits, unseen, options)
+            _copy(found, sql, part, kind, path.lower().endswith(".gz"))
+    elif inner:
+        with tempfile.TemporaryDirectory(prefix="polyjudge-") as folder, table.writing(Path(folder) / "rows"):
+            found, sql, counts = _plan(source, subtract, column, limits, unseen, options)
+            _copy(found, sql, Path(folder) / "rows", ".parquet", False)
+            _into_table(Path(folder) / "rows", Path(path), inner, overwrite)
+    else:
+        found, sql, counts = _plan(source, subtract, column, limits, unseen, options)
+        if found.ibis is None:
+            raise UsageError(f"{name(path, 200)} is no file that can be written. Name a .csv, .parquet or .jsonl file.")
+        found.con.create(path, sql, overwrite)
+    return counts
+
+
+def _plan(
+    source: Any,
+    subtract: pd.DataFrame,
+    column: str,
+    limits: tuple[float, float] | None,
+    unseen: str,
+    options: Mapping[str, Any],
+) -> tuple[table.Table, str, tuple[int, int]]:
+    """The source, the query that makes the new rows, and the numbers of rows and of scores that stay as they were."""
+    asked = panels.asked_of(options)
+    found = table.open_table(source, asked.engine)
+    work = panels.Work(found, col.find_roles(list(found.columns), asked, found.where), asked)
+    panels.settle(work)
+    roles, columns = work.roles, found.columns
+    if "winner" in roles.of:
+        raise UsageError("Verdicts on pairs are not calibrated: there is no score in a row.")
+    dotted = [c for c in roles.used() if c in columns and columns[c][0] != ident(c)]
+    more = "".join(f", {columns[c][0]} AS {ident(c)}" for c in dotted)
+    work.raw, work.types = f"(SELECT *{more} FROM {found.relation}) AS raw", {c: k for c, (_, k) in columns.items()}
+    scores = panels.score_columns(work)
+    axes = [a for a in ("language", "judge") if a in roles.of and not any(a in c for c in roles.wide.values())]
+    keys = [f"CAST({ident(roles.of[a])} AS VARCHAR)" for a in axes]
+    counted = ", ".join([*keys, "count(*)", *(f"count({sql})" for sql in scores.values())])
+    rows = found.rows(f"SELECT {counted} FROM {work.raw}" + (f" GROUP BY {', '.join(keys)}" if keys else ""))
+    kept, odd, out = 0, set(), {}
+    for i, (score, sql) in enumerate(scores.items()):
+        cell = roles.wide.get(score, {})
+        amounts = _amounts(work, subtract, axes, [tuple(r[: len(axes)]) for r in rows], cell)
+        for row in rows:
+            scored, texts = int(row[len(axes) + 1 + i]), tuple(row[: len(axes)])
+            if scored and texts not in amounts:
+                kept += scored
+                odd.add(" with ".join(str(x) for x in (*texts, *cell.values()) if x is not None))
+        value = f"({sql}) - coalesce({_case(keys, amounts)}, 0)"
+        if limits is not None:
+            value = f"least(greatest({value}, {limits[0]!r}), {limits[1]!r})"
+        out[column if len(scores) == 1 else "_".join([column, *cell.values()])] = value
+    if odd and unseen != "keep":
+        raise CalibratorError(
+            f"The calibrator does not know {names(sorted(odd))}. Fit it on scores that have them, or leave those scores "
+            "as they are: --unseen keep."
+        )
+    taken = [c for c in out if c in columns]
+    if taken:
+        raise UsageError(f"The scores have a column {name(taken[0])} already. Name another: --column.")
+    drop = f" EXCLUDE ({', '.join(map(ident, dotted))})" if dotted else ""
+    made = ", ".join(f"{sql} AS {ident(c)}" for c, sql in out.items())
+    return found, f"SELECT *{drop}, {made} FROM {work.raw}", (sum(int(r[len(axes)]) for r in rows), kept)
+
+
+def _amounts(
+    work: panels.Work,
+    subtract: pd.DataFrame,
+    axes: Sequence[str],
+    there: Sequence[tuple[Any, ...]],
+    cell: Mapping[str, str],
+) -> dict[tuple[Any, ...], float]:
+    """What is subtracted where the source says so and so: labels as they are written there."""
+    known = {(r.language, r.judge): float(r.subtract) for r in subtract.itertuples()}
+    parts = []
+    for at, axis in enumerate(("language", "judge")):
+        mine = sorted({k[at] for k in known})
+        kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
+        texts = {r[axes.index(axis)] for r in there} if axis in axes else {cell.get(axis, panels.DEFAULT.get(axis, ""))}
+        clean = {t: panels.clean(str(t), kind) for t in texts if t is not None}
+        same = col.spellings(axis, sorted({*mine, *clean.values()} - {""}))
+        back = {same.get(k, k): k for k in mine}
+        parts.append({t: c if c in mine else back.get(same.get(c, c), "") for t, c in clean.items()})
+    out = {}
+    for texts in there:
+        pair = []
+        for at, axis in enumerate(("language", "judge")):
+            text = texts[axes.index(axis)] if axis in axes else cell.get(axis, panels.DEFAULT.get(axis, ""))
+            pair.append(parts[at].get(text, ""))
+        if tuple(pair) in known:
+            out[texts] = known[pair[0], pair[1]]
+    return out
+
+
+def _case(keys: Sequence[str], amounts: Mapping[tuple[Any, ...], float]) -> str:
+    """SQL of what is subtracted in a row, NULL where nothing is known: the last key decides first, then the others."""
+    if not amounts:
+        return "CAST(NULL AS DOUBLE)"
+    if not keys:
+        return repr(next(iter(amounts.values())))
+    groups: dict[Any, dict[tuple[Any, ...], float]] = {}
+    for texts, amount in amounts.items():
+        groups.setdefault(texts[-1], {})[texts[:-1]] = amount
+    cases = " ".join(f"WHEN {quote(k)} THEN {_case(keys[:-1], inner)}" for k, inner in groups.items() if k is not None)
+    return f"(CASE {keys[-1]} {cases} END)"
+
+
+def _copy(found: table.Table, sql: str, part: Path, kind: str, packed: bool) -> None:
+    options = FORMATS[kind] + (", COMPRESSION gzip" if packed and "parquet" not in FORMATS[kind] else "")
+    if found.ibis is not None:
+        found.con.stream(sql, part, options)
+    else:
+        found.run(f"COPY ({sql}) TO {quote(part)} ({options}, USE_TMP_FILE false)")
+
+
+def _into_table(rows: Path, path: Path, inner: str, overwrite: bool) -> None:
+    """A new table of a DuckDB file."""
+    import duckdb
+
+    with table.engine_errors(name(path, 200)), duckdb.connect(str(path)) as con:
+        exists = con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [inner]).fetchall()[0][0]
+        if exists and not overwrite:
+            raise UsageError(f"{name(path, 200)} has a table {name(inner)} already. Name a new one, or --overwrite.")
+        con.execute(f"CREATE OR REPLACE TABLE {ident(inner)} AS SELECT * FROM read_parquet({quote(rows)})")
