@@ -285,9 +285,9 @@ def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any]
         more, kinds = documented(read_panel)[1], typing.get_type_hints(read_panel)
         for p in inspect.signature(read_panel).parameters.values():
             if p.kind is p.KEYWORD_ONLY and p.name not in own:
-                parameters.append(_parameter(p, kinds[p.name], more.get(p.name, ""), hidden=not takes_columns))
+                parameters.append(_parameter(p, kinds[p.name], more.get(p.name, ""), hidden=key != "check"))
                 reading.append(p.name)
-        if not takes_columns:
+        if key != "check":
             text += "\n\nHow the file is read can be said with the options that `polyjudge check --help` lists."
     common = [n for n in COMMON if not (n == "output_folder" and "output" in own) and n not in own]
     for n in common:
@@ -364,7 +364,7 @@ def _finish(
     if outputs["-o"] is not None:
         check_folder(outputs["-o"], key, shared["overwrite"])
     for p in reads:
-        if values.get(p) is not None and (p == "panel" or columns):
+        if values.get(p) is not None and not takes_columns and (p == "panel" or columns):
             from polyjudge.read import read_panel
 
             values[p] = read_panel(values[p], **columns)
