@@ -1,6 +1,6 @@
 """Planted panels for what is off, named, sloped, floored and agreed (rows O, N, S, F and A1 of scenarios.csv).
 
-scores = task (sd 12) + task:language (sd 3) + noise (sd 5) + what is planted + 50, on a declared scale from 0 to 100.
+scores = task (sd 12) + task:language (sd 3) + noise (sd 5) + what is planted + 50.
 CLAIMS[id](seed) simulates one panel of each size and noise and says of each whether the event that the row measures
 happened: a list of (variant, happened).
 """
@@ -48,10 +48,8 @@ def passes(g: np.random.Generator, n: int, rates: Array) -> Array:
 
 
 def panel(y: Array, **more: Any) -> Panel:
-    """A panel on its scale."""
-    low, high = float(np.nanmin(y)), float(np.nanmax(y))
-    scale = (0.0, 1.0) if high <= 1 and low >= 0 else (1.0, 5.0) if high <= 5 and low >= 1 else (0.0, 100.0)
-    return Panel.from_array(y, scale=scale, two_valued=scale == (0.0, 1.0), **more)
+    """A panel; its scale is what is evident."""
+    return Panel.from_array(y, **more)
 
 
 def any_noise(g: np.random.Generator, n: int, k: int, m: int, kind: str) -> Panel:
@@ -63,6 +61,11 @@ def named(o: Off) -> set[tuple[str, str]]:
     """Cells that are named."""
     hit = o.frame[o.frame["named"].astype(bool)]
     return set(zip(hit["language"], hit["judge"], strict=True))
+
+
+def sloped(o: Off) -> bool:
+    """Whether slopes are said."""
+    return any(f.key == "off.scale" for f in o.sentences)
 
 
 def alarms(sizes: list[tuple[int, int, int]], kinds: tuple[str, ...], seed: int) -> Found:
@@ -261,7 +264,7 @@ def s1(seed: int) -> Found:
         g = np.random.default_rng(seed)
         level = g.normal(0, 12, (n, 1, 1, 1)) + g.normal(0, 3, (n, 1, k, 1)) + g.normal(0, 6, (k, 1))
         y = 50 + level * np.linspace(0.5, 1.5, m) + noise(g, (n, 1, k, m), "normal")
-        out.append((f"{n} x {k} x {m}", off(panel(y)).kind == "scale"))
+        out.append((f"{n} x {k} x {m}", sloped(off(panel(y)))))
     return out
 
 
@@ -274,7 +277,7 @@ def s2(seed: int) -> Found:
             cells = g.normal(0, 5, (k, m)) if what == "cells sd 5" else np.zeros((k, m))
             cells[1, 1] -= 12 * (what == "cell -12")
             y = scores(g, n, k, m, planted=cells + g.normal(0, 6, (k, 1)))
-            out.append((f"{n} x {k} x {m}, {what}", off(panel(y)).kind == "scale"))
+            out.append((f"{n} x {k} x {m}, {what}", sloped(off(panel(y)))))
     return out
 
 
@@ -285,7 +288,7 @@ def s3(seed: int) -> Found:
     rough = y.copy()
     rough[..., 2] = 50 + g.normal(0, 14, y.shape[:3])
     two = (y > 40).astype(float)
-    return [(what, off(panel(x)).kind == "scale") for what, x in (("noise judge", rough), ("pass or fail", two))]
+    return [(what, sloped(off(panel(x)))) for what, x in (("noise judge", rough), ("pass or fail", two))]
 
 
 def f1(seed: int) -> Found:

@@ -101,10 +101,11 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     named: tuple[Cell, ...] = ()
     rest = first
     clear = first.clear(least) & work.distinct
+    sloped = bool(differ.any() and share > SHARE and first.clear().any())
     if not clear.any():
         kind: Kind = "calm"
         text = _calm(work, first)
-    elif differ.any() and share > SHARE:
+    elif sloped:
         kind, text = "scale", _scale_words(panel, slopes, differ, share)
     elif k == 2 and m == 2:
         kind, text = "two by two", _two_words(work, first)
@@ -125,6 +126,8 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     if kind == "named":
         where = {"language": panel.languages[named[0][0]], "judge": panel.judges[named[0][1]]}
     found = [Finding(severity, f"off.{kind.replace(' ', '_')}", text, "Off", where)]  # type: ignore[arg-type]
+    if kind == "calm" and sloped:
+        found.append(Finding("info", "off.scale", _scale_words(panel, slopes, differ, share), "Off"))
     floor, said_floor = _floor(panel, level)
     found += said_floor
     found += _ceiling(work, clear)
