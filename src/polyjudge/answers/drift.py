@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import ci, percent
-from polyjudge.base.text import count, name, names, shell
+from polyjudge.base.text import count, name, names, plural, shell
 from polyjudge.calibrate.consensus import GROUPED, ConsensusCalibrator
 from polyjudge.calibrate.saved import FORMAT, load_consensus
 from polyjudge.panel import Panel
@@ -212,11 +212,12 @@ def _common(old: Panel, new: Panel) -> tuple[Panel, Panel, list[Finding]]:
         if not part[axis]:
             raise PanelError(f"The two runs have no {noun} in common: {names(a)} before, {names(b)} now.")
         if gone := [x for x in a if x not in b]:
-            said.append(Finding("warning", "gone", f"The new scores have no {noun} {names(gone)} any more.", "Lacking"))
+            text = f"The new scores lack the {noun if len(gone) == 1 else plural(noun)} {names(gone)}."
+            said.append(Finding("warning", "gone", text, "Lacking"))
         if fresh := [x for x in b if x not in a]:
             text = f"The {noun} {names(fresh)} is new and was not compared."
             if len(fresh) > 1:
-                text = f"The {noun}s {names(fresh)} are new and were not compared."
+                text = f"The {plural(noun)} {names(fresh)} are new and were not compared."
             said.append(Finding("notice", "fresh", text, "New"))
     return old.select(**part), new.select(**part), said
 

@@ -44,7 +44,7 @@ class Probe(Result):
 
     cells : language, judge, sensitivity (share of comparisons in which the clean version scores above a damaged one,
         ties half) with low and high; loss (points for each step of damage) with loss_low and loss_high; at_end (share
-        of clean answers at an end of the scale); sees ("yes", "no", "cannot tell"). Intervals hold for all cells together
+        of clean answers at an end of the scale); sees ("yes", "no", "cannot tell"). Intervals: all cells together
     moves : kind ("placebo", "plea", "plea-english", "padding"), language ("all" and each), judge, change, low, high,
         moved (surely, over all languages, and by as much as matters)
     """
@@ -250,7 +250,8 @@ def _seen(panel: Panel, cells: pd.DataFrame, usual: float) -> list[Finding]:
     rest = full[full["sees"] == "cannot tell"]
     if len(rest):
         pairs = names([f"{name(b)} in {name(a)}" for a, b in zip(rest["language"], rest["judge"], strict=True)])
-        text = f"Up to {percent(float(rest['at_end'].max()))} of clean answers have the lowest or highest score, so nothing can be told of {pairs}."
+        top = percent(float(rest["at_end"].max()))
+        text = f"Up to {top} of clean answers have the lowest or highest score, so nothing can be told of {pairs}."
         said.append(Finding("notice", "at-end", text, "Damage"))
     return said
 

@@ -243,8 +243,8 @@ class ConsensusCalibrator:
             "languages": list(self.languages), "judges": list(self.judges), "scale": list(self.scale_),
             "beta": plain(self.beta_.to_numpy()), "se": plain(self.se_.to_numpy()), "kept": self.kept_,
             "gain": plain(np.array(self.gain_)), "units": self.units_,
-            "language_effect": plain(self.language_effect_.to_numpy(float)),
-            "judge_effect": plain(self.judge_effect_.to_numpy(float)), "fit": fit,
+            "language_effect": plain(np.asarray(self.language_effect_, dtype=float)),
+            "judge_effect": plain(np.asarray(self.judge_effect_, dtype=float)), "fit": fit,
         }  # fmt: skip
 
     @classmethod
@@ -327,7 +327,7 @@ def interaction_parts(v: Array, null: Array) -> tuple[Array, NDArray[np.bool_]]:
     own = null.reshape(k, m, -1)[present]
     left = np.zeros((null.shape[1], k, m))
     left[:, present] = (own - design @ (back @ own)).T
-    return parts, np.asarray(present) & (lever < 1 - 1e-8) & _free(left, (k, m))
+    return parts, np.asarray(present & (lever < 1 - 1e-8) & _free(left, (k, m)))
 
 
 def _free(left: Array, shape: tuple[int, int]) -> NDArray[np.bool_]:
@@ -569,7 +569,8 @@ def gain_findings(gain: Gain, closer: tuple[float, float, float], panel: Panel) 
     if not np.isfinite(gain.low):
         text = f"{count(panel.units, 'task')} are too few to say what calibrating gains."
         return (Finding("notice", "gain-few", text, "Gain"),)
-    size = ci(*(panel.factor * np.array(closer)).tolist(), panel.unit_name)
+    middle, low, high = (panel.factor * x for x in closer)
+    size = ci(middle, low, high, panel.unit_name)
     if gain.low > 0:
         text = (
             f"Calibrating brings a judge's mean in a {panel.noun} {size} closer to the panel's, on average. "

@@ -214,7 +214,7 @@ def write_calibrated(
     columns: dict[str, Any],
 ) -> tuple[int, int]:
     """Write scores with the calibrated ones beside them; rows, and those that stayed as they were."""
-    from polyjudge.read import write_scores
+    from polyjudge.read.write import write_scores
 
     limits = made.scale_ if made.clip else None
     found: tuple[int, int] = write_scores(
