@@ -274,6 +274,8 @@ def _judges(w: _Work) -> pd.DataFrame:
 
 
 def _without(w: _Work) -> pd.DataFrame:
+    if len(w.panel.judges) < 3:
+        raise PanelError("it takes three judges.")
     rows = zip(w.panel.judges, protocols.without_each_judge(w.values, w.tiny), strict=True)
     return pd.DataFrame([(b, *x) for b, x in rows], columns=["without", "largest_beta", "reversing_pairs"])
 
@@ -321,10 +323,9 @@ def _metadata(w: _Work, path: Path) -> pd.DataFrame:
 def _findings(panel: Panel, frames: dict[str, pd.DataFrame], radius: float) -> list[Finding]:
     r = frames["reversals"]
     turned, sure = int((r["delta"] > 0).sum()), int((r["p_selected"] <= 0.05).sum())
-    text = (
-        f"{turned} of {count(len(r), 'pair')} of judges change places between two {panel.nouns} in the means; {sure} "
-        "do so surely, the choice of the two allowed for."
-    )
+    verb = "changes" if turned == 1 else "change"
+    text = f"{turned} of {count(len(r), 'pair')} of judges {verb} places between two {panel.nouns} in the means; "
+    text += f"a test that allows for the choice of the two is sure of {sure}."
     out = [Finding("info", "reversals", text, "Order")]
     if "calibration" in frames:
         raw, ours = (number(frames["calibration"].set_index("method")["tau"][x]) for x in ("raw", "cbc"))

@@ -1,0 +1,172 @@
+"""Ablations, information, the pairwise model, gates and the regression on metadata, computed in other ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import choix
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.optimize import minimize
+from scipy.special import digamma
+
+from polyjudge import cbc
+from polyjudge.base.errors import PanelError
+from polyjudge.paper import protocols
+
+
+def scores(n: int = 30, k: int = 4, m: int = 5, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return 50 + rng.normal(size=(n, 1, 1)) + 3 * rng.normal(size=(1, k, m)) + 5 * rng.normal(size=(n, k, m))
+
+
+def test_all_judges_are_the_plain_protocol() -> None:
+    y = scores()
+    drawn = protocols.draws(30, 40, 1)
+    found = protocols.ablate_judges(y, [2, 5], [drawn, drawn], 1e-7)
+    whole = cbc.held_out(cbc.split(y, drawn, tiny=1e-7))["cbc"]
+    assert found["subsets"].tolist() == [10, 1]
+    # without ties, the mean over all pairs of judges is that of all judges: arithmetic, as the docs say
+    assert found["tau"].tolist() == pytest.approx([whole.mean()] * 2)
+    assert found["sd"][1] == 0
+    assert protocols.ablate_judges(y, [2], [drawn], 1e-7, most=4)["subsets"].tolist() == [4]
+
+
+def test_task_subsets_stay_inside() -> None:
+    drawn, held = protocols.subset_draws(30, 10, 50, np.random.default_rng(0))
+    assert (drawn.sum(1) == 10).all()
+    assert not (held & (drawn > 0)).any()
+    assert ((held | (drawn > 0)).sum(1) == 10).all()
+    found = protocols.ablate_tasks(scores(), [10, 30], [(drawn, held), (protocols.draws(30, 50, 0), None)], 1e-7)
+    assert found["error"][0] > found["error"][1]
+    assert found["radius"][0] == pytest.approx(np.sqrt(3) * found["radius"][1])
+
+
+def test_without_each_judge() -> None:
+    y = scores()
+    for judge, (largest, pairs) in enumerate(protocols.without_each_judge(y)):
+        rest = np.delete(y, judge, axis=2)
+        assert largest == pytest.approx(np.abs(cbc.interaction(rest)).max())
+        assert pairs == (cbc.reversals(rest).delta > 0).sum()
+
+
+def plain_information(values: Any, labels: Any, q: int) -> float:
+    """The estimator of METHODS 6 for one slice, with loops."""
+    size, out = len(values), []
+    for i in range(size):
+        far = sorted(abs(values[j] - values[i]) for j in range(size) if j != i and labels[j] == labels[i])
+        reach = min(q, len(far))
+        near = sum(abs(values[j] - values[i]) <= far[reach - 1] for j in range(size) if j != i)
+        out.append((digamma(len(far) + 1), digamma(reach), digamma(max(1, near))))
+    own, reach_, near_ = np.mean(out, axis=0)
+    return float(digamma(size) - own + reach_ - near_)
+
+
+@pytest.mark.parametrize(("f", "q"), [(3, 2), (4, 2), (2, 2)])
+def test_information_by_loops(f: int, q: int) -> None:
+    runs = np.random.default_rng(f).integers(0, 6, (5, 3, 2, f)).astype(float)
+    found = protocols.information(runs, 0, q, times=40)
+    labels = np.repeat(np.arange(3), f)
+    each = [plain_information(runs[t, :, b].ravel(), labels, q) for t in range(5) for b in range(2)]
+    assert found["observed"] == pytest.approx(np.mean(each))
+    assert (found["slices"], found["slice_size"]) == (10, 3 * f)
+
+
+def test_information_tells_language_from_none() -> None:
+    rng = np.random.default_rng(0)
+    none = rng.normal(size=(30, 4, 2, 3))
+    assert protocols.information(none, 1, times=99)["p"] > 0.05
+    some = none + 2 * rng.normal(size=(30, 4, 2, 1))
+    found = protocols.information(some, 1, times=99)
+    assert found["p"] == 0.01
+    assert found["low"] > 0.1
+    with pytest.raises(PanelError, match="--replicate"):
+        protocols.information(none[..., :1])
+    holes = none.copy()
+    holes[0, 0, 0, 0] = np.nan
+    assert protocols.information(holes, times=19)["slices"] == 59
+
+
+def test_one_stratum_is_bradley_terry() -> None:
+    """Strengths are those of choix (Bradley-Terry by maximum likelihood), up to a constant."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(60, 1, 4)) + np.array([0, 0.3, 0.6, 1.2])
+    mine = protocols.btl(*protocols.wins(y, np.ones((1, 60))))[0, 0]
+    pairs = [(i, j) for row in y[:, 0] for i in range(4) for j in range(4) if row[i] > row[j]]
+    theirs = choix.ilsr_pairwise(4, pairs)
+    np.testing.assert_allclose(mine, theirs - theirs.mean(), atol=1e-6)
+
+
+def test_strata_against_a_general_optimiser() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=(80, 2, 3)) + np.array([0, 0.5, 1.0])
+    strata = np.repeat([0, 1], 40)
+    y[strata == 1] *= np.array([1, 1, 1])
+    y[strata == 0, :, 2] += 1.5
+    won, total = protocols.wins(y, np.ones((1, 80)), strata)
+    mine = protocols.btl(won, total)[0]
+    i, j = np.triu_indices(3, 1)
+    for language in range(2):
+        w, t = won[0, language], total[0, language]
+
+        def loss(x: Any, w: Any = w, t: Any = t) -> float:
+            th, a = np.append(x[:2], -x[:2].sum()), np.array([x[2], -x[2]])
+            eta = np.exp(a)[:, None] * (th[i] - th[j])
+            return float(-(w * eta - t * np.logaddexp(0, eta)).sum())
+
+        best = min((minimize(loss, x0, tol=1e-12) for x0 in rng.normal(size=(8, 3))), key=lambda r: r.fun)
+        np.testing.assert_allclose(mine[language][:2], best.x[:2], atol=1e-4)
+
+
+def test_wins_count_ties_half_and_leave_gaps_out() -> None:
+    y = np.array([[[1.0, 1.0, 0.0]], [[2.0, np.nan, 3.0]]])
+    won, total = protocols.wins(y, np.array([[1.0, 2.0]]))
+    assert won[0, 0, 0].tolist() == [0.5, 1.0, 1.0]
+    assert total[0, 0, 0].tolist() == [1.0, 3.0, 1.0]
+    # a judge that wins everything stops at a bound
+    assert np.isfinite(protocols.btl(*protocols.wins(np.tile([[[3.0, 2.0, 1.0]]], (9, 1, 1)), np.ones((1, 9))))).all()
+
+
+def test_sweep() -> None:
+    y = scores()
+    found = protocols.sweep(y, [45.0, 50.0], protocols.draws(30, 30, 0), 1e-7)
+    passes = [(x > 50).mean(0) for x in (y, y - cbc.interaction(y))]
+    row = found.iloc[1]
+    assert row["pass_raw"] == pytest.approx(100 * passes[0].mean())
+    spreads = [100 * (p.max(0) - p.min(0)).mean() for p in passes]
+    assert (row["spread_raw"], row["spread_calibrated"]) == pytest.approx(spreads)
+    assert row["low"] <= row["held_out_fall"] <= row["high"]
+
+
+def test_links_of_what_is_linear() -> None:
+    y = scores() / 2 + 25  # far from both ends every link is nearly linear
+    found = protocols.links(y, 0.0, 100.0).set_index("link")
+    assert (found.drop("percentile ranks")["spearman"] > 0.9).all()
+    assert (found["sign_changes"] == 0).all()
+
+
+def test_regression_on_metadata() -> None:
+    rng = np.random.default_rng(0)
+    languages = [f"l{i}" for i in range(7)]
+    script = np.array([0, 1, 0, 1, 1, 0, 0])
+    beta = cbc.double_centre(np.outer(script, [3.0, -1.0, -2.0]) + 0.3 * rng.normal(size=(7, 3)))
+    known = pd.DataFrame(
+        {"language": languages, "script": np.where(script, "other", "latin"), "size": rng.normal(size=7)}
+    )
+    found = protocols.regress(beta, languages, known.sample(frac=1, random_state=1)).set_index("variable")
+    assert found["explained"]["script"] > 0.9
+    assert found["p"]["script"] < 0.05 < found["p"]["size"]
+    assert found["p_holm"]["script"] == pytest.approx(2 * found["p"]["script"])
+    x = (script - script.mean()) / script.std()
+    ols = sm.OLS(beta[:, found["judge"]["script"]], sm.add_constant(x)).fit()
+    assert found["slope"]["script"] == pytest.approx(ols.params[1])
+    assert (found["low"]["script"], found["high"]["script"]) == pytest.approx(ols.conf_int()[1])
+    for wrong, word in (
+        (known.iloc[:-1], "one row"),
+        (known.assign(script="latin"), "script"),
+        (known.drop(columns="language"), "language"),
+    ):
+        with pytest.raises(PanelError, match=word):
+            protocols.regress(beta, languages, wrong)

@@ -1,0 +1,145 @@
+"""`paper report`: the paper's tables for one's own panel, and both commands from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polyjudge import cbc
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.panel import Panel
+from polyjudge.paper.tables import TITLES, PaperReport, report
+from polyjudge.report import page, terminal
+
+
+def made(n: int = 24, k: int = 5, m: int = 4, replicates: int = 2) -> Any:
+    rng = np.random.default_rng(0)
+    task, cell = rng.normal(size=(n, 1, 1, 1)), cbc.double_centre(rng.normal(size=(k, m)))
+    runs = task + np.arange(m)[:, None] + 2 * cell[..., None] + rng.normal(size=(n, k, m, replicates))
+    return np.clip(50 + 8 * runs, 0, 100).round(1)
+
+
+@pytest.fixture(scope="module")
+def panel() -> Panel:
+    runs = made()
+    return Panel.from_array(runs.mean(3), scale=(0.0, 100.0), replicates=runs[:, None])
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("known") / "languages.csv"
+    path.write_text("language,speakers,script\n" + "".join(f"l{i + 1},{i * i},{'ab'[i % 2]}\n" for i in range(5)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(panel: Panel, known: Path) -> PaperReport:
+    return report(panel, metadata=known, replicates=200)
+
+
+def test_every_table_is_there(found: PaperReport) -> None:
+    assert list(found.frames) == list(TITLES)
+    assert found.left_out == ()
+    assert {t.name for t in found.report().tables} == set(TITLES)
+    assert found.charts == ("interaction", "ranks", "convergence")
+
+
+def test_tables_are_what_cbc_says(found: PaperReport, panel: Panel) -> None:
+    scores = panel.scores[:, 0]
+    np.testing.assert_allclose(found.frames["interaction"]["beta"], cbc.interaction(scores).ravel())
+    assert found.frames["reversals"]["delta"].sum() == pytest.approx(cbc.reversals(scores).delta.sum())
+    assert panel.replicates is not None
+    assert found.frames["fit"]["r2"].tolist() == pytest.approx(list(cbc.fit(panel.replicates[:, 0])[:2]))
+    table = found.frames["calibration"].set_index("method")
+    assert table.loc["cbc", "full_fit"] == pytest.approx(1)
+    assert table.loc["oracle", "tau"] == pytest.approx(1)
+    assert table.loc["raw", "tau"] < table.loc["cbc", "tau"]
+    chosen = found.frames["decisions"].set_index("method")
+    assert chosen.loc["raw", "accuracy"] < chosen.loc["cbc", "accuracy"] <= 1
+    assert found.radius == pytest.approx(cbc.radius(cbc.noise_sigma(scores), 24, 5, 4))
+
+
+def test_table_3_has_the_exact_interval(found: PaperReport) -> None:
+    row = found.frames["decisions"].iloc[0]
+    of = 200 * 5
+    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx(
+        cbc.binomial_interval(round(row["accuracy"] * of), of)
+    )
+
+
+def test_sentences_and_pages(found: PaperReport) -> None:
+    texts = {f.key: f.text for f in found.findings}
+    assert "of 6 pairs of judges change places between two languages" in texts["reversals"]
+    assert "That is consistency, not accuracy." in texts["consistency"]
+    assert "Table 2" in terminal.screen(found.report(), full=True)
+    assert "Figure 4" in page.page(found.report())
+
+
+def test_what_a_panel_does_not_allow_is_left_out() -> None:
+    scores = made(replicates=1)[..., 0]
+    holes = scores.copy()
+    holes[::5, 2, 1] = np.nan
+    left = report(Panel.from_array(holes, scale=(0.0, 100.0)), replicates=100).left_out
+    assert [x.split(":")[0] for x in left] == ["Section 6"]
+    small = report(Panel.from_array(scores[:, :2, :2], scale=(0.0, 100.0)), replicates=100)
+    assert {"unseen", "ablation_judges", "without", "information"}.isdisjoint(small.frames)
+    assert len(small.left_out) == 4
+    with pytest.raises(PanelError, match="two of each"):
+        report(Panel.from_array(scores[:, :1]))
+    apart = scores[:, :2, :2].copy()
+    apart[::2, 0, 0] = apart[1::2, 0, 1] = np.nan
+    apart[:, 1, 0] = np.nan
+    with pytest.raises(PanelError, match="cannot be compared"):
+        report(Panel.from_array(apart))
+
+
+def test_wrong_arguments(panel: Panel, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="100 to 100,000"):
+        report(panel, replicates=10)
+    with pytest.raises(UsageError, match="threshold"):
+        report(panel, threshold=("high",), replicates=100)
+    (tmp_path / "x.csv").write_text("language,a\nl1,1\n")
+    with pytest.raises(PanelError, match="one row"):
+        report(panel, metadata=tmp_path / "x.csv", replicates=100)
+
+
+def test_thresholds(panel: Panel) -> None:
+    exact = float(panel.scores.flat[7])
+    found = report(panel, threshold=(f"{exact}", f">={exact}"), replicates=100).frames["gates"]
+    n = panel.scores.size
+    assert found["pass_raw"].tolist() == pytest.approx(
+        [100 * (panel.scores > exact).sum() / n, 100 * (panel.scores >= exact).sum() / n]
+    )
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "polyjudge", "paper", *words], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    made_ = run("reproduce", "mrewardbench")
+    assert made_.returncode == 0, made_.stderr
+    assert "print as published" in made_.stdout
+    sample = tmp_path / "sample.csv"
+    languages = ("eng_Latn", "arb_Arab", "tur_Latn", "zho_Hans", "hin_Deva", "jpn_Jpan", "spa_Latn")
+    rows = [(i, "alpacaeval-easy", x, 1.0, 1.0) for x in languages for i in range(100)]
+    columns = ["item", "subset", "language", "raw_margin", "cbc_margin"]
+    pd.DataFrame(rows, columns=columns).to_csv(sample, index=False)
+    changed = run("reproduce", "mrewardbench", "--anchor", str(sample), "--json")
+    assert changed.returncode == 1, changed.stderr
+    assert '"differs"' in changed.stdout
+    assert run("reproduce", "devai").returncode == 2
+    frame = Panel.from_array(made(replicates=1)[..., 0]).to_frame()
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    own = run("report", str(tmp_path / "scores.csv"), "--json", "--replicates", "100")
+    assert own.returncode == 0, own.stderr
+    assert "frames" in json.dumps(json.loads(own.stdout))
