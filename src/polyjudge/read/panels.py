@@ -181,8 +181,13 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     work.notes += [*table.notes, *work.roles.notes]
     settle(work)
     _spool(work)
-    entries, people = _entries(work)
-    panel = _panel(work, entries, people)
+    if _many(work):
+        from polyjudge.read.big import big_panel
+
+        panel, levels = big_panel(work), np.zeros(0)
+    else:
+        entries, people = _entries(work)
+        panel, levels = _panel(work, entries, people), np.unique(entries.score)
     panel = replace(
         panel, source=_shown(source), read=asked.words(), texts=_texts(source, work), order=_order(work, panel)
     )
@@ -195,7 +200,7 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
         | ({"human": names(work.roles.humans)} if work.roles.humans else {})
         | ({"error": names(work.roles.errors)} if work.roles.errors else {}),
         tuple(c for c in table.columns if c not in used),
-        np.unique(entries.score),
+        levels,
         work.failed,
         work.rows,
         table.tool,
@@ -402,6 +407,13 @@ def clean(text: str, kind: str = "VARCHAR") -> str:
                 return ""
             return str(int(value)) if value.is_integer() and abs(value) < 9e15 else text
     return text
+
+
+def _many(work: Work) -> bool:
+    """Whether there are more tasks than a panel has rows."""
+    some = f"SELECT DISTINCT task FROM {work.typed} LIMIT {MOST_TASKS + 1}"
+    rows = work.table.rows(f"SELECT count(*) FROM {work.raw}")[0][0]
+    return int(rows) > MOST_TASKS and int(work.table.rows(f"SELECT count(*) FROM ({some}) AS few")[0][0]) > MOST_TASKS
 
 
 def _factor(work: Work, axis: str) -> tuple[list[str], Codes]:

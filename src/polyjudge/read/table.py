@@ -29,8 +29,6 @@ from polyjudge.base.text import name, names, redact
 if TYPE_CHECKING:
     import pandas as pd
 
-ROW = "polyjudge_row"
-"""Column that numbers the rows."""
 SMALL = 64 << 20
 """Bytes of a file that one thread reads: to divide little work is more work."""
 PEEK = 1 << 18
@@ -98,13 +96,17 @@ class Table:
         with engine_errors(self.where):
             self.con.execute(sql)
 
-    def select(self, wanted: Mapping[str, str], into: str) -> None:
-        """Make `into` of expressions by their names, and number its rows."""
-        kind = "TABLE" if self.spool else "VIEW"
-        row = "row_number() OVER () - 1" if kind == "VIEW" or self.relation.startswith("(") else "NULL"
-        parts = [f"{sql} AS {ident(n)}" for n, sql in wanted.items()]
-        parts += [] if kind == "TABLE" else [f"{row} AS {ROW}"]
-        self.run(f"CREATE OR REPLACE TEMP {kind} {into} AS SELECT {', '.join(parts)} FROM {self.relation}")
+    @property
+    def backend(self) -> str:
+        """The engine's name, as Ibis has it."""
+        return "duckdb" if self.ibis is None else str(self.con.name)
+
+    def keep(self, into: str, sql: str) -> str:
+        """What stands after FROM for the rows of a query: a temporary table here, the query elsewhere."""
+        if self.ibis is not None:
+            return f"({sql}) AS {into}"
+        self.run(f"CREATE OR REPLACE TEMP TABLE {into} AS {sql}")
+        return into
 
 
 @contextmanager
