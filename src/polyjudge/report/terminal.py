@@ -61,7 +61,7 @@ def _screen(report: Report, full: bool, python: bool, width: int, colour: bool) 
     tail = _tail(report, full, python)
     room = LINES - len(lines) - len(nexts) - len(tail) - bool(nexts) - bool(tail) - 3
     if report.board is not None and len(report.board.frame):
-        most = BOARD if not full else ROWS
+        most = BOARD if not full else ROWS if report.board.most <= 200 else report.board.most
         lines += ["", *_board(report.board, most if full else max(3, min(most, room)), width, paint)]
     if nexts:
         lines += ["", *nexts]

@@ -48,7 +48,7 @@
   const answer = (a) => {
     const box = make("div", "answer");
     const said = [a.judge || "score", a.score].filter((x) => x !== undefined).join(" ");
-    const others = a.others === undefined ? "" : ", the others " + a.others;
+    const others = a.others === undefined ? "" : (a.judge ? ", the others " : ", the other systems ") + a.others;
     const human = a.human === undefined ? "" : ", people " + a.human;
     box.append(make("p", "said", said + others + human));
     const where = [a.task && "task " + a.task, a.system, a.language].filter(Boolean).join(" · ");
@@ -70,7 +70,8 @@
     dialog.querySelector("h2").textContent = drawer.title;
     content.replaceChildren(make("p", "soft", drawer.lead));
     if (drawer.spread) content.append(make("h3", "", "Distribution of scores"), strip(drawer.spread));
-    if (drawer.answers.length) content.append(make("h3", "", "Answers"), ...drawer.answers.map(answer));
+    const first = drawer.answers.some((a) => a.others !== undefined) ? "Answers, most different from the others first" : "Answers";
+    if (drawer.answers.length) content.append(make("h3", "", first), ...drawer.answers.map(answer));
     dialog.showModal();
     dialog.scrollTop = 0;
     dialog.querySelector("h2").focus();
@@ -81,12 +82,11 @@
 
   // charts: a switch to their numbers
   for (const figure of root.querySelectorAll("figure")) {
-    const [drawn, numbers] = [figure.querySelector(".drawn"), figure.querySelector(".numbers")];
+    const [drawn, numbers] = [figure.querySelectorAll(".drawn"), figure.querySelector(".numbers")];
     if (!numbers) continue;
     const toggle = button("Numbers", () => {
       const shown = numbers.classList.toggle("unseen");
-      drawn.hidden = !shown;
-      for (const part of numbers.querySelectorAll(".scroll")) shown ? part.removeAttribute("tabindex") : (part.tabIndex = 0);
+      for (const part of drawn) (part.closest("details") || part).hidden = !shown;
       toggle.setAttribute("aria-pressed", String(!shown));
       toggle.textContent = shown ? "Numbers" : "Chart";
     });
@@ -138,6 +138,15 @@
     });
     table.closest(".table").querySelector(".tools [data-csv]").before(input, status);
   }
+
+  // what scrolls can be reached by keyboard
+  const reach = new ResizeObserver((entries) => {
+    for (const { target: t } of entries) {
+      const scrolls = t.scrollWidth > t.clientWidth || t.scrollHeight > t.clientHeight;
+      scrolls && !t.closest(".unseen") ? (t.tabIndex = 0) : t.removeAttribute("tabindex");
+    }
+  });
+  for (const part of root.querySelectorAll(".scroll")) reach.observe(part);
 
   // CSV
   for (const save of root.querySelectorAll("[data-csv]")) {
