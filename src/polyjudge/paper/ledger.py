@@ -19,11 +19,18 @@ import pandas as pd
 
 from polyjudge.base.errors import UsageError
 from polyjudge.base.numbers import NONE, number
-from polyjudge.base.text import count, names
+from polyjudge.base.text import count, name, names
 from polyjudge.report.model import Finding, Report, Result, Section, Table
 
 REACH = 4 * math.sqrt(2)
 """With other draws a value may lie half a unit of its last printed digit, and so many sds, from the printed one."""
+FIRST = (
+    "rank_reversal > reversing_pairs", "bound > radius", "held_out > methods > raw > 0", "held_out > methods > cbc > 0",
+    "decisions > raw > accuracy", "decisions > cbc > accuracy", "unseen_language > raw > overall",
+    "unseen_language > zero_shot > overall", "human_anchor > overall > raw_agreement",
+    "human_anchor > overall > cbc_agreement", "human_anchor > overall > gain",
+)  # fmt: skip
+"""The claims that the first screen shows."""
 TITLES = {"devai": "the DevAI panel", "mrewardbench": "the M-RewardBench panel"}
 
 
@@ -46,12 +53,16 @@ class Reproduction(Result):
         return bool((self.claims["verdict"] == "differs").any())
 
     def report(self) -> Report:
-        """The claims, those that differ first, and for M-RewardBench the human anchor."""
-        columns = dict.fromkeys(("place", "name", "printed", "computed", "verdict", "note"), "text")
-        rows = self.claims.assign(computed=[shown(x) for x in self.claims["computed"]])
-        order = np.argsort(rows["verdict"].to_numpy() != "differs", kind="stable")
-        board = Table("claims", "Published and computed", rows.iloc[order].reset_index(drop=True), columns, most=600)
-        sections = [Section("claims", "Every number of the paper", tables=(board,))]
+        """Every claim, those that differ and the paper's main ones first; for M-RewardBench the human anchor."""
+        rows = self.claims
+        rank = [FIRST.index(key) if key in FIRST else len(FIRST) for key in rows["key"]]
+        order = sorted(range(len(rows)), key=lambda i: (rows["verdict"].iloc[i] != "differs", rank[i]))
+        where = [str(x).split(",")[0].removesuffix(" results").removesuffix(" code") for x in rows["place"]]
+        texts = {x: [name(shown(value), 14) for value in rows[x]] for x in ("printed", "computed")}
+        rows = rows.assign(where=where, **texts).iloc[order]
+        columns = dict.fromkeys(("where", "name", "printed", "computed", "verdict"), "text")
+        board = Table("claims", "Published and computed", rows.reset_index(drop=True), columns, most=1000)
+        sections = []
         if self.anchor is not None:
             kinds = {x: "name" if x == "language" else "count" for x in self.anchor.columns}
             text = (
@@ -63,7 +74,7 @@ class Reproduction(Result):
         draws = "the authors' own draws" if self.seed == 0 else f"draws of seed {self.seed}"
         facts = (f"The paper's numbers on {TITLES[self.which]}, computed with {draws}.",)
         title, about = "The paper, computed again", {"seed": self.seed}
-        return Report("paper reproduce", title, facts, self.findings, sections=tuple(sections), about=about)
+        return Report("paper reproduce", title, facts, self.findings, board, sections=tuple(sections), about=about)
 
 
 def reproduce(
