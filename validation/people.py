@@ -118,9 +118,13 @@ def _y(panel: Panel, labels: pd.DataFrame) -> Any:
     """Mean label of every answer, as an array beside the scores."""
     y = np.zeros(panel.scores.shape[:3])
     n = np.zeros_like(y)
-    at = [pd.Index(panel.tasks).get_indexer(labels["task"].astype(str))]
+    at = [pd.Index(panel.tasks).get_indexer(pd.Index(labels["task"].astype(str)))]
     for axis, names in (("system", panel.systems), ("language", panel.languages)):
-        at.append(pd.Index(names).get_indexer(labels[axis].astype(str)) if axis in labels else np.zeros(len(labels), int))
+        at.append(
+            pd.Index(names).get_indexer(pd.Index(labels[axis].astype(str)))
+            if axis in labels
+            else np.zeros(len(labels), int)
+        )
     ok = np.logical_and.reduce([a >= 0 for a in at]) & labels["label"].notna().to_numpy()
     where = tuple(a[ok] for a in at)
     np.add.at(y, where, labels["label"].to_numpy(dtype=float)[ok])
@@ -141,7 +145,10 @@ def sets() -> dict[str, tuple[Panel, Any]]:
         names = [c for c in scores["criterion"].unique() if c.startswith(part)]
         panel = _long(scores[scores["criterion"].isin(names)], (0, 2))
         out[f"PARIKSHA {column}"] = panel, _y(panel, people.rename(columns={column: "label"}))
-    scores, people = pd.read_csv(DATA / "wmt23" / "judge_scores.csv.gz"), pd.read_csv(DATA / "wmt23" / "human_mqm.csv.gz")
+    scores, people = (
+        pd.read_csv(DATA / "wmt23" / "judge_scores.csv.gz"),
+        pd.read_csv(DATA / "wmt23" / "human_mqm.csv.gz"),
+    )
     panel = _long(scores, (float(scores["score"].min()), float(scores["score"].max())))
     out["WMT23"] = panel, _y(panel, people.rename(columns={"human": "label"}))
     return out
@@ -169,7 +176,6 @@ def fall(name: str, n: int, seed: int) -> tuple[float, tuple[float, float, float
     for i in range(every.shape[2]):
         flat = np.flatnonzero(there[:, :, i].ravel())
         at = rng.permutation(flat)[:n]
-        y[:, :, i].ravel()  # a view would not be kept
         r, s = np.divmod(at, every.shape[1])
         y[r, s, i] = every[r, s, i]
     keep = Panel.from_array(
@@ -250,8 +256,9 @@ def main() -> None:
             print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
     elif what == "weights":
         for n in (50, 100, 200):
-            gains = [weight_gain(n, seed) for seed in range(draws)]
-            print(n, f"{np.mean(gains):+.4f} (se {np.std(gains) / len(gains) ** 0.5:.4f}), worse {np.mean(np.array(gains) < 0):.2f}", flush=True)
+            gains = np.array([weight_gain(n, seed) for seed in range(draws)])
+            mean, se = gains.mean(), gains.std() / draws**0.5
+            print(f"{n} labels: {mean:+.4f} (se {se:.4f}), worse in {(gains < 0).mean():.2f}", flush=True)
     else:
         held = pd.DataFrame([x for seed in range(draws) for x in CLAIMS[what](seed)], columns=["claim", "held"])
         print(held.groupby("claim", sort=False)["held"].agg(["mean", "count"]).round(3).to_string())

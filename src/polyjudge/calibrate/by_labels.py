@@ -21,6 +21,8 @@ from polyjudge.stats.interval import moderate
 from polyjudge.stats.labels import Limits, isotonic, severity
 
 DRAWS = 4000
+FEWEST = 20
+"""Labels of a language below which nothing is said of what they remove: with ten the interval covers 82 to 97%."""
 
 
 class LabelCalibrator:
@@ -35,14 +37,18 @@ class LabelCalibrator:
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(50, 10, (60, 1, 3, 1))
     >>> panel = Panel.from_array(truth + np.array([0, 8, -6])[:, None], scale=(0, 100))
-    >>> labels = [(t, l, truth[i, 0, j, 0]) for j, l in enumerate(panel.languages) for i, t in enumerate(panel.tasks[:20])]
     >>> import pandas as pd
-    >>> made = LabelCalibrator().fit(panel, pd.DataFrame(labels, columns=["task", "language", "label"]))
-    >>> bool(abs(made.transform(panel) - truth[..., 0]).mean() < abs(panel.scores - truth).mean() / 2)
+    >>> some = enumerate(panel.tasks[:20])
+    >>> rows = [(t, x, truth[i, 0, j, 0]) for i, t in some for j, x in enumerate(panel.languages)]
+    >>> made = LabelCalibrator().fit(panel, pd.DataFrame(rows, columns=["task", "language", "label"]))
+    >>> bool(np.ptp((made.transform(panel) - truth[..., 0]).mean((0, 1))) < 2)
     True
     """
 
     kind = "labels"
+    known_: NDArray[np.int64]
+    m_: Array
+    centre_: float
 
     def __init__(self, shrink: bool = True, clip: bool = True, level: float = 0.95, seed: int = 0) -> None:
         self.shrink = shrink
@@ -88,9 +94,10 @@ class LabelCalibrator:
         mapped = self._map(f[seen])
         self.changed_ = np.bincount(language[seen], f[seen] - mapped, k) / np.maximum(n, 1)
         self.unlabelled_ = np.maximum(n - self.n_, 1)
-        self.removes_: Limits | None = self._removes()
-        own = self.removes_ is not None and (len(self.known_) > 2 or self.removes_[1] > 0)
-        self.b_ = self.b_ if own else 0.0
+        few = bool((self.n_ < np.minimum(FEWEST, n))[self.known_].any())
+        self.removes_: Limits | None = None if few else self._removes()
+        if len(self.known_) <= 2 and (self.removes_ is None or self.removes_[1] <= 0):
+            self.b_ = 0.0  # with two languages nothing is shrunk: only what surely helps is taken off
         self.shift_ = self.centre_ + self.b_ * (self.m_ - self.centre_)
         return self
 
@@ -102,6 +109,7 @@ class LabelCalibrator:
         """Mean residual of each language, its error variance, and how far the shifts are shrunk to their mean."""
         k = len(self.languages_)
         self.n_ = np.bincount(language, minlength=k)
+        self.b_ = 0.0
         self.known_ = np.flatnonzero(self.n_ > 0)
         m = np.bincount(language, rest, k) / np.maximum(self.n_, 1)
         self.centre_ = float(m[self.known_].mean())
@@ -171,7 +179,6 @@ class LabelCalibrator:
         out = np.interp(self.line_[0] + self.line_[1] * f, self.x_, self.g_) - self.shift_[place]
         out = np.where(np.isfinite(f), out, np.nan)
         return np.clip(out, *self.scale_) if self.clip else out
-
 
     # --- on disk ---
 

@@ -96,13 +96,13 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     known = np.isfinite(values)
     where = [_codes(frame, roles.get("task"), panel.tasks)]
     where += [_codes(frame, roles.get(a), getattr(panel, a + "s")) for a in ("system", "language")]
-    found = known & np.logical_and.reduce([x >= 0 for x in where])
+    found = np.asarray(known & (np.minimum.reduce(where) >= 0), dtype=bool)
     if not found.any():
         raise PanelError(
             f"None of the {count(int(known.sum()), 'label')} belongs to an answer of these scores. Their tasks are "
             f"{names(frame[roles['task']].astype(str).unique()[:3])}; those of the scores are {names(panel.tasks[:3])}."
         )
-    row, system, language = (x[found] for x in where)
+    row, system, language = where[0][found], where[1][found], where[2][found]
     label = values[found]
     who = frame[roles["annotator"]].astype(str).to_numpy()[found] if "annotator" in roles else np.full(len(label), "")
     annotators, codes = np.unique(who, return_inverse=True)
@@ -116,7 +116,7 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     size = int(np.prod(shape))
     n = np.bincount(answer, minlength=size)
     y = np.where(n > 0, np.bincount(answer, mean, minlength=size) / np.maximum(n, 1), np.nan).reshape(shape)
-    scored = np.isfinite(panel.scores).any(3)
+    scored: NDArray[np.bool_] = np.asarray(np.isfinite(panel.scores).any(3))
     y = np.where(scored, y, np.nan)
     if not np.isfinite(y).any():
         raise PanelError("No answer with a label has a score.")
@@ -141,7 +141,7 @@ def _roles(frame: pd.DataFrame, panel: Panel) -> dict[str, str]:
     low = {str(c).strip().lower(): c for c in frame.columns}
     roles = {role: low[found[0]] for role, names_ in COLUMNS.items() if (found := [n for n in names_ if n in low])}
     have = ", ".join(name(c, 30) for c in list(frame.columns)[:8])
-    for role, known in (("task", panel.tasks), ("label", ())):
+    for role in ("task", "label"):
         if role not in roles:
             raise UsageError(f"The labels need a column {role} ({', '.join(COLUMNS[role][:4])}); they have {have}.")
     for role, known in (("system", panel.systems), ("language", panel.languages)):
@@ -161,7 +161,7 @@ def _codes(frame: pd.DataFrame, column: str | None, known: Sequence[str]) -> Cod
         return np.zeros(len(frame), dtype=np.int64)
     import pandas as pd
 
-    at = pd.Index(list(known)).get_indexer(frame[column].astype(str).to_numpy())
+    at = pd.Index(list(known)).get_indexer(pd.Index(frame[column].astype(str)))
     return np.asarray(at, dtype=np.int64)
 
 
@@ -179,7 +179,7 @@ def to_numbers(column: pd.Series) -> tuple[Array, bool]:
             f"The label {name(wrong.iloc[0])!r} (column {name(column.name)}) is neither a number nor pass or fail. "
             "Labels are numbers, or pass and fail, yes and no, true and false."
         )
-    return x.to_numpy(dtype=float, na_value=np.nan), bool(text.isin(list(WORDS)).any())
+    return np.asarray(x.to_numpy(dtype=float, na_value=np.nan)), bool(text.isin(list(WORDS)).any())
 
 
 def _pass_or_fail(label: Array, panel: Panel) -> tuple[Array, bool]:

@@ -14,9 +14,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from polyjudge.answers.humans import words
-from polyjudge.answers.humans.returned import Returned, is_label_folder, read_labels
+from polyjudge.answers.humans.returned import is_label_folder, read_labels
 from polyjudge.answers.humans.weights import weights_by_labels
 from polyjudge.base.errors import UsageError
 from polyjudge.base.numbers import threshold as parse_threshold
@@ -332,7 +333,8 @@ def _cells(panel: Panel, sides: Sides, level: float, seed: int, extra: Any) -> I
                 people = made[key]
                 unit = _units(panel, at)
                 said = st.share(f[at], unit, level) if sides.verdicts else st.mean(f[at], unit, level)
-                own = np.bincount(unit, (f[at] - f[at].mean()) / at.sum(), minlength=len(people.influence))
+                each = (f[at] - f[at].mean()) / at.sum()
+                own = np.bincount(unit, each, minlength=len(people.influence)).astype(float)
                 if sides.verdicts or sides.same:
                     d = st.difference(said, people.limits, st.correlated(own, people.influence))
                 else:
@@ -363,14 +365,13 @@ def _annotator_variance(panel: Panel, sides: Sides) -> tuple[Array, float] | Non
     guide = sides.guide[found.row, found.system, found.language]
     ok = np.isfinite(guide)
     slope, own = np.zeros(k), np.zeros(k)
+    two = sides.verdicts or found.two_valued
     for i in range(k):
         at = np.isfinite(sides.guide) & np.isfinite(sides.y) & (np.arange(k) == i)
         if at.sum() < 2:
             continue
         every = np.isfinite(sides.guide) & (np.arange(k) == i)
-        got = st.powered(
-            sides.y[every], sides.guide[every], _units(panel, every), two_valued=sides.verdicts or sides.found.two_valued
-        )
+        got = st.powered(sides.y[every], sides.guide[every], _units(panel, every), two_valued=two)
         slope[i], own[i] = got.slope, float((got.influence**2).sum())
     e = sides.label - slope[found.language] * np.where(ok, guide, 0.0)
     people = st.severity(e[ok], found.language[ok], found.who[ok], panel.unit[found.row[ok]], k)
@@ -432,7 +433,7 @@ def _annotator_table(sides: Sides) -> Array:
 
 
 def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
-    """How much lower each annotator's labels are than those of the others of the language, at the same panel's score."""
+    """How much lower each annotator labels than the others of the language, at the same score of the panel."""
     import pandas as pd
 
     found = sides.found
@@ -460,7 +461,7 @@ def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
             unit = np.unique(flat, return_inverse=True)[1]
             parts = np.bincount(unit, each)
             n = len(parts)
-            q = st.stdtrit(max(n - 1, 1), (1 + level ** (1 / together)) / 2)
+            q = stdtrit(max(n - 1, 1), (1 + level ** (1 / together)) / 2)
             half = q * math.sqrt(float((parts**2).sum()) * n / max(n - 1, 1)) if n >= st.FEWEST else math.nan
             rows.append((language, found.annotators[a], int(mine.sum()), d, d - half, d + half))
     return pd.DataFrame(rows, columns=columns)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge._version import __version__
-from polyjudge.answers.humans.sheet import ANSWERS, LEVELS, Look, page, words_of
+from polyjudge.answers.humans.sheet import Look, page, words_of
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import new_folder, read_text, write_text
 from polyjudge.base.text import count, name, names, shell
@@ -46,13 +46,18 @@ class Drawn(Result):
 
     def report(self) -> Report:
         """The report."""
-        noun = self.panel_.noun
-        columns = {"page": "name", **({noun: "name"} if len(self.panel_.languages) > 1 else {}), "annotator": "name"}
-        table = Table("files", "Pages for annotators", self.files.rename(columns={"language": noun}), {**columns, "items": "count"})
-        steps = (Step("", "Send each annotator the page with their name. They open it in a browser, offline, and send a file back."),
-                 Step(f"polyjudge label read {shell(self.folder)} -o labels.csv", "when the files are in that folder"),
-                 Step(f"polyjudge humans {shell(self.panel_.source or 'scores.csv')} {shell(self.folder)}", "compare judges and people"))  # fmt: skip
-        return Report("label make", "Answers to label", (self.panel_.facts,), self.findings, None, steps, (Section("pages", "Pages", tables=(table,)),))
+        kinds = {"page": "name", "language": "name", "annotator": "name", "items": "count"}
+        if len(self.panel_.languages) == 1:
+            del kinds["language"]
+        table = Table("files", "Pages for annotators", self.files, kinds, {"language": self.panel_.noun})
+        scores, folder = shell(self.panel_.source or "scores.csv"), shell(self.folder)
+        steps = (
+            Step("", "Send each annotator a page. It works offline in a browser, and saves a file to send back."),
+            Step(f"polyjudge label read {folder} -o labels.csv", "when the files are in that folder"),
+            Step(f"polyjudge humans {scores} {folder}", "compare judges and people"),
+        )
+        sections = (Section("pages", "Pages", tables=(table,)),)
+        return Report("label make", "Answers to label", (self.panel_.facts,), self.findings, None, steps, sections)
 
 
 def draw_labels(
@@ -95,8 +100,8 @@ def draw_labels(
     _check(n, annotators, overlap, ask)
     if (Path(output) / MANIFEST).exists() and not overwrite:
         raise UsageError(
-            f"{name(str(output), 200)} was drawn already, and annotators may have its pages: with another manifest their "
-            "answers could not be read. Name a new folder, or --overwrite."
+            f"{name(str(output), 200)} was drawn already, and annotators may have its pages: with another manifest "
+            "their answers could not be read. Name a new folder, or --overwrite."
         )
     taken = np.zeros(panel.scores.shape[:3], dtype=bool)
     if labels is not None:
@@ -162,11 +167,11 @@ def _question(panel: Panel, ask: Ask | None) -> dict[str, Any]:
     """What is asked: the kind of answer, and the labels that answers stand for."""
     low, high = panel.scale
     seen = panel.scores[np.isfinite(panel.scores)][:100_000]
-    whole = bool((np.abs(seen - np.round(seen)) < 1e-9).all()) and float(low).is_integer() and 1 < high - low < LEVELS
+    whole = bool((np.abs(seen - np.round(seen)) < 1e-9).all()) and float(low).is_integer() and low >= 0 and high <= 9
     ask = ask or ("pass" if panel.two_valued else "levels" if whole else "slider")
     if ask == "levels" and not whole:
         raise UsageError(
-            f"Levels fit scores that are whole numbers of at most {LEVELS} values; these go from {low:g} to {high:g}. "
+            f"Levels fit scores that are whole numbers from 0 to 9; these go from {low:g} to {high:g}. "
             "Ask for pass, or a slider."
         )
     values = list(range(int(low), int(high) + 1)) if ask == "levels" else []
@@ -266,8 +271,10 @@ def _texts(
     roles = {role: next((low[x] for x in known if x in low), None) for role, known in ITEMS.items()}
     if roles["task"] is None or roles["response"] is None:
         raise PanelError(f"Items need the columns task and response; there are {names(map(str, frame.columns), 8)}.")
-    columns = [frame[roles[r]] if roles[r] is not None else None for r in ("task", "system", "language", "prompt", "response")]
-    parts = [[""] * len(frame) if c is None else ["" if _none(x) else str(x) for x in c] for c in columns]
+    parts = [
+        [""] * len(frame) if column is None else ["" if _none(x) else str(x) for x in frame[column]]
+        for column in roles.values()
+    ]
     found = {(t, s, x): (prompt, response) for t, s, x, prompt, response in zip(*parts, strict=True)}
     out, lacking = {}, []
     for r, s, i in at:
@@ -335,6 +342,3 @@ def _findings(
         found.append(Finding("info", "label.english", text))
     found.append(Finding("info", "label.written", f"Pages and manifest are in {name(folder, 200)}.", "Drawn"))
     return tuple(found)
-
-
-__all__ = ["ANSWERS", "Drawn", "draw", "draw_labels", "make"]

@@ -47,7 +47,8 @@ class Returned(Result):
 
     def report(self) -> Report:
         """The report."""
-        kinds = {"language": "name", "annotator": "name", **dict.fromkeys(("asked", "labelled", "skipped", "missing"), "count")}
+        counts = ("asked", "labelled", "skipped", "missing")
+        kinds = {"language": "name", "annotator": "name", **dict.fromkeys(counts, "count")}
         if self.annotators["language"].nunique() == 1:
             kinds.pop("language")
         tables = [Table("annotators", "Annotators", self.annotators, kinds)]
@@ -56,8 +57,10 @@ class Returned(Result):
         if len(self.skipped):
             tables.append(Table("skipped", "Skipped", self.skipped, dict.fromkeys(self.skipped.columns, "name")))
         tables.append(Table("labels", "Labels", self.labels, dict.fromkeys(self.labels.columns, "name"), most=20))
-        steps = (Step(f"polyjudge humans SCORES {shell(self.folder)}", "compare judges and people"),) if len(self.labels) else ()
-        return Report("label read", "Labels that came back", (), self.findings, None, steps, (Section("back", "What came back", tables=tuple(tables)),))
+        step = Step(f"polyjudge humans SCORES {shell(self.folder)}", "compare judges and people")
+        section = Section("back", "What came back", tables=tuple(tables))
+        steps = (step,) if len(self.labels) else ()
+        return Report("label read", "Labels that came back", (), self.findings, None, steps, (section,))
 
 
 def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bool = False) -> Returned:
@@ -196,7 +199,8 @@ def _join(
     if strange:
         problem.append(f"{count(len(strange), 'answer')} to items that this folder did not give out")
     if wrong:
-        problem.append(f"{count(len(wrong), 'answer')} that {'was' if len(wrong) == 1 else 'were'} not offered ({names(wrong, 3)})")
+        verb = "was" if len(wrong) == 1 else "were"
+        problem.append(f"{count(len(wrong), 'answer')} that {verb} not offered ({names(wrong, 3)})")
     if not known and not problem:
         problem.append("holds no answers")
     return known, "; ".join(problem), moved
@@ -275,16 +279,23 @@ def _findings(
     text = f"{len(labels):,} of {count(asked, 'label')} came back, from {count(sum(1 for f in files if f[1]), 'file')}."
     found = [Finding("info", "labels.back", text, "Labels")]
     if not files:
-        text = f"No file has come back to {name(str(folder), 200)} yet. Put what annotators saved there, under any name."
+        text = (
+            f"No file has come back to {name(str(folder), 200)} yet. Put what annotators saved there, under any name."
+        )
         found.append(Finding("warning", "labels.none", text, "Labels"))
     for file, _, problem in files:
         if problem:
             found.append(Finding("warning", "labels.file", f"{name(file, 100)}: {problem}.", "Labels"))
     if len(skipped):
         share = len(skipped) / max(len(skipped) + len(labels), 1)
-        text = f"Annotators skipped {count(len(skipped), 'answer')} ({share:.0%}): if those are harder or worse than the others, rates and means by the labels are off."
+        text = (
+            f"Annotators skipped {count(len(skipped), 'answer')} ({share:.0%}): if those are harder or worse than the "
+        )
+        text += "others, rates and means by the labels are off."
         found.append(Finding("warning" if share > 0.1 else "notice", "labels.skipped", text, "Labels"))
     if changed:
-        text = f"{count(changed, 'answer')} {'was' if changed == 1 else 'were'} given again later; the later one counts."
+        text = (
+            f"{count(changed, 'answer')} {'was' if changed == 1 else 'were'} given again later; the later one counts."
+        )
         found.append(Finding("info", "labels.changed", text, "Labels"))
     return tuple(found)

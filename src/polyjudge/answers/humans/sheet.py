@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from polyjudge.base.text import visible
 
-LEVELS = 10
-"""More levels than digits can choose."""
 ANSWERS = {"pass": "pass", "fail": "fail"}
 """Words of the page for the labels of a question by pass and fail."""
 LARGEST_TEXT = 1_000_000
@@ -66,8 +64,8 @@ def choices(question: dict[str, Any], words: dict[str, Any]) -> list[tuple[Any, 
     """Labels and their words; none for a slider."""
     if question["kind"] == "pass":
         return [(label, words[word]) for label, word in ANSWERS.items()]
-    ends = {0: f" {words['worst']}", len(question["values"]) - 1: f" {words['best']}"}
-    return [(value, f"{value:g}{ends.get(i, '')}") for i, value in enumerate(question["values"])]
+    ends = {0: words["worst"], len(question["values"]) - 1: words["best"]}  # the key that is shown is the level
+    return [(value, ends.get(i, "")) for i, value in enumerate(question["values"])]
 
 
 def page(

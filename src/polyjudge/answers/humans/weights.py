@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyjudge.calibrate.labelled import Array, Labelled, panel_mean
+from polyjudge.calibrate.labelled import Array, Codes, Labelled, panel_mean
 from polyjudge.panel import Panel
 from polyjudge.stats.labels import PENALTIES, judge_weights
 
@@ -34,7 +34,7 @@ def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFr
     return pd.DataFrame({"judge": panel.judges, "weight": weights})
 
 
-def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Array]:
+def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Codes]:
     """Judges' scores (answers, judges) and labels of the answers that have them all, centred alike; their units."""
     s, y = panel.scores, found.y
     at = np.isfinite(y) & np.isfinite(s).all(3)
@@ -55,7 +55,8 @@ def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Array]:
     return x, _within(y[at], language), unit
 
 
-def _within(x: Array, group: Array) -> Array:
+def _within(x: Array, group: Codes) -> Array:
     """x less its mean in each group."""
     n = np.bincount(group)
-    return x - (np.bincount(group, x) / np.maximum(n, 1))[group]
+    out: Array = x - (np.bincount(group, x) / np.maximum(n, 1))[group]
+    return out

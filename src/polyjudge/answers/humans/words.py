@@ -9,7 +9,7 @@ import numpy as np
 
 from polyjudge._version import __version__
 from polyjudge.base.numbers import ci, digits_of, missing, number, percent, percent_ci
-from polyjudge.base.text import count, name, names, shell
+from polyjudge.base.text import count, name, shell
 from polyjudge.report.model import Chart, Finding, Report, Section, Step, Table
 from polyjudge.stats.labels import Limits, fewest_to_decide
 
@@ -80,7 +80,8 @@ def _annotators(h: Humans) -> list[Finding]:
     sure = h.annotators[h.annotators["low"] > 0].sort_values("harsher", ascending=False, kind="stable")
     if len(sure):
         row = sure.iloc[0]
-        size = ci(*(_factor(h) * row[c] for c in ("harsher", "low", "high")), unit=_label_unit(h))
+        d, low, high = (_factor(h) * float(row[c]) for c in ("harsher", "low", "high"))
+        size = ci(d, low, high, _label_unit(h))
         others = "the other" if len(h.annotators[h.annotators["language"] == row["language"]]) == 2 else "the others"
         where = f" in {name(row['language'])}" if len(h.panel_.languages) > 1 else ""
         more = f" {count(len(sure) - 1, 'more annotator')} differ too." if len(sure) > 2 else ""
@@ -98,31 +99,30 @@ def _label_unit(h: Humans) -> str:
 def _agreement(h: Humans) -> Finding:
     row = _lead(h, h.judges)
     subject = who(h).capitalize()
+    labelled = int(row["labelled"])
     if not h.sides_.verdicts:
-        r = _limits(row, "r")
+        r, d = _limits(row, "r"), _limits(row, "difference")
         if missing(r[0]):
-            text = f"Labels or scores do not vary over the {count(int(row['labelled']), 'labelled answer')}, so they cannot be correlated."
+            text = (
+                f"Labels or scores are all the same on {count(labelled, 'labelled answer')}: nothing can be correlated."
+            )
             return _say("agreement", text, "notice")
+        text = f"{subject}'s scores correlate with people's labels at r = {number(r[0])}"
         if missing(r[1]):
-            text = f"{subject}'s scores correlate with people's labels at r = {number(r[0])} (no interval: {count(int(row['labelled']), 'label')})."
-            return _say("agreement", text)
-        text = f"{subject}'s scores correlate with people's labels at r = {number(r[0])} [{number(r[1])}, {number(r[2])}]"
-        d = _limits(row, "difference")
-        if not missing(d[0]):
-            side = "higher" if d[0] >= 0 else "lower"
-            size = tuple(sorted((abs(x) if d[0] >= 0 else -x) if i else abs(x) for i, x in enumerate(d)))
+            return _say("agreement", f"{text} (no interval: {count(labelled, 'labelled answer')}).")
+        text += f" [{number(r[1])}, {number(r[2])}]"
+        if not missing(d[1]) and (d[1] > 0 or d[2] < 0):
             low, high = (d[1], d[2]) if d[0] >= 0 else (-d[2], -d[1])
-            if not missing(low) and low > 0:
-                text += f"; on average they are {ci(abs(d[0]), low, high, h.panel_.unit_name)} {side}"
-            elif not missing(low):
-                text += f"; on average they differ by {ci(*d, h.panel_.unit_name, sign=True)}"
-            del size
+            side = "higher" if d[0] >= 0 else "lower"
+            text += f"; on average they are {ci(abs(d[0]), low, high, h.panel_.unit_name)} {side}"
+        elif not missing(d[1]):
+            text += f"; on average they differ by {ci(*d, h.panel_.unit_name, sign=True)}"
         return _say("agreement", f"{text}.{_single(h)}")
     text = f"{subject} agrees with people on {_of(_limits(row, 'accuracy'), 'cases')}"
     text += "" if missing(row["kappa"]) else f" (kappa {number(row['kappa'])})"
     passes, fails = 1 - float(row["specificity"]), 1 - float(row["sensitivity"])
     parts = [] if missing(passes) else [f"passes {percent(passes, 0)} of what people fail"]
-    parts += [] if missing(fails) else [f"fails {percent(fails, 0)} of what they pass" if parts else f"fails {percent(fails, 0)} of what people pass"]
+    parts += [] if missing(fails) else [f"fails {percent(fails, 0)} of what {'they' if parts else 'people'} pass"]
     tail = f" It {', and '.join(parts)}." if parts else ""
     return _say("agreement", f"{text}.{tail}{_single(h)}")
 
@@ -137,30 +137,31 @@ def _single(h: Humans) -> str:
     rows = rows[rows[measure].notna()]
     if len(rows) < 2:
         return ""
-    shown = [f"{name(x, 30)} {percent(v, 0) if measure == 'accuracy' else number(v)}" for x, v in zip(rows["judge"], rows[measure], strict=True)]
+    values = [percent(v, 0) if measure == "accuracy" else number(v) for v in rows[measure]]
+    shown = [f"{name(x, 30)} {v}" for x, v in zip(rows["judge"], values, strict=True)]
     return f" Single judges: {', '.join(shown)}."
 
 
 def _rate(h: Humans) -> list[Finding]:
     """What people would give all answers, beside what the judge gives."""
     row = _lead(h, h.frame)
-    people = tuple(float(row[c]) for c in ("people", "people_low", "people_high"))
-    if missing(people[0]) or missing(people[1]):
+    people, low, high = (float(row[c]) for c in ("people", "people_low", "people_high"))
+    if missing(people) or missing(low):
         return []
     whole = row["labelled"] >= row["answers"]
+    share, _, interval = percent_ci(people, low, high).partition(" ")
     if h.sides_.verdicts:
-        said = percent(row["panel"], 0 if people[2] - people[1] >= 0.02 else None)
-        share, _, interval = percent_ci(*people).partition(" ")
-        start = "People pass" if whole else "Corrected for that,"
-        text = f"{start} {share} of the answers {interval}" if whole else f"{start} {share} of answers pass {interval}"
-        return [_say("rate", f"{text}; {who(h)} {'passes' if whole else 'says'} {said}.")]
+        said = percent(row["panel"], 0 if high - low >= 0.02 else None)
+        if whole:
+            return [_say("rate", f"People pass {share} of the answers {interval}; {who(h)} passes {said}.")]
+        return [_say("rate", f"Corrected for that, {share} of answers pass {interval}; {who(h)} says {said}.")]
     if h.sides_.found.two_valued:
-        share, _, interval = percent_ci(*people).partition(" ")
-        return [_say("rate", f"People would pass {share} of all answers {interval}." if not whole else f"People pass {share} of the answers {interval}.")]
-    size = ci(*people)
-    text = f"People would give all answers {size} on average" if not whole else f"People give the answers {size} on average"
+        verb, every = ("pass", "the") if whole else ("would pass", "all")
+        return [_say("rate", f"People {verb} {share} of {every} answers {interval}.")]
+    verb, every = ("give", "the") if whole else ("would give", "all")
+    text = f"People {verb} {every} answers {ci(people, low, high)} on average"
     if h.sides_.same:
-        text += f"; {who(h)} gives {number(row['panel'], digits_of((people[2] - people[1]) / 2))}"
+        text += f"; {who(h)} gives {number(row['panel'], digits_of((high - low) / 2))}"
     return [_say("rate", text + ".")]
 
 
@@ -170,7 +171,7 @@ def _systems(h: Humans) -> list[Finding]:
         return []
     p, f = h.pairs, _factor(h)
     systems = h.panel_.systems
-    ahead = {x: set() for x in systems}  # type: dict[str, set[str]]
+    ahead: dict[str, set[str]] = {x: set() for x in systems}
     for a, b, low, high in zip(p["system"], p["other"], p["low"], p["high"], strict=True):
         if low > 0:
             ahead[a].add(b)
@@ -181,22 +182,25 @@ def _systems(h: Humans) -> list[Finding]:
     found = []
     first = [x for x in systems if len(ahead[x]) == len(systems) - 1]
     if first:
-        rows = [_pair(p, first[0], x) for x in systems if x != first[0]]
-        rows = [r for r in rows if r is not None]
-        near = min(rows, key=lambda r: r[1][0])
-        text = f"By people's labels {name(first[0])} wins: ahead of {name(near[0])} by {ci(*(f * x for x in near[1]), unit)}"
-        text += f"; {who(h)} says {number(near[2] * f, digits_of(f * (near[1][2] - near[1][1]) / 2))}." if h.sides_.same else "."
-        found.append(_say("systems", text))
+        rows = [x for x in (_pair(p, first[0], x) for x in systems if x != first[0]) if x is not None]
+        other, (d, low, high), says = min(rows, key=lambda x: x[1][0])
+        size = ci(f * d, f * low, f * high, unit)
+        text = f"By people's labels {name(first[0])} wins: ahead of {name(other)} by {size}"
+        more = f"; {who(h)} says {number(says * f, digits_of(f * (high - low) / 2))}" if h.sides_.same else ""
+        found.append(_say("systems", f"{text}{more}."))
     elif len(systems) == 2 and not missing(p["low"].iloc[0]):
         row = p.iloc[0]
         a, b, d, low, high = row["system"], row["other"], row["people"], row["low"], row["high"]
         if d < 0:
             a, b, d, low, high = b, a, -d, -high, -low
-        text = f"By people's labels it is too close to call: {name(a)} is ahead of {name(b)} by {ci(f * d, f * low, f * high, unit)}."
+        size = ci(f * d, f * low, f * high, unit)
+        text = f"By people's labels it is too close to call: {name(a)} is ahead of {name(b)} by {size}."
         found.append(_say("systems", text))
     elif any(ahead.values()):
         pairs = sum(len(x) for x in ahead.values())
-        text = f"By people's labels {count(pairs, 'pair')} of {len(p)} systems differ surely; none is ahead of all others."
+        text = (
+            f"By people's labels no system is ahead of all others; {pairs} of {count(len(p), 'pair')} of them differ."
+        )
         found.append(_say("systems", text, topic=""))
     if len(wrong):
         row = wrong.iloc[0]
@@ -219,17 +223,19 @@ def _pair(p: pd.DataFrame, a: str, b: str) -> tuple[str, Limits, float] | None:
 
 def _removes(h: Humans) -> list[Finding]:
     """What correcting by these labels does to the comparison of languages."""
-    c = h.calibrator_
-    if c is None or h.removes is None:
+    c, panel = h.calibrator_, h.panel_
+    if c is None:
         return []
     n = c.n_[c.known_]
     each = f"{n.min()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
-    noun = h.panel_.noun
-    if h.removes[1] > 0:
-        text = f"Corrected by {each} labels per {noun}, the panel loses {percent_ci(*h.removes)} of its squared error between {h.panel_.nouns}."
+    labels = f"{each} labels per {panel.noun}"
+    if h.removes is not None and h.removes[1] > 0:
+        share = percent_ci(*h.removes)
+        text = f"Corrected by {labels}, the panel loses {share} of its squared error between {panel.nouns}."
         return [_say("removes", text)]
-    text = f"Whether correcting by {each} labels per {noun} brings {h.panel_.nouns} nearer to people cannot be told yet"
-    return [_say("removes", text + ("." if n.min() >= 50 else f": label {20 if n.min() < 20 else 50} per {noun}."), "notice")]
+    text = f"Whether correcting by {labels} brings the {panel.nouns} nearer to people cannot be told yet"
+    more = "" if n.min() >= 50 else f": label {20 if n.min() < 20 else 50} per {panel.noun}"
+    return [_say("removes", f"{text}{more}.", "notice")]
 
 
 def _alone(h: Humans) -> list[Finding]:
@@ -239,20 +245,21 @@ def _alone(h: Humans) -> list[Finding]:
         a, b = both.iloc[0], both.iloc[1]
         judges = len(h.panel_.judges)
         every = "both judges" if judges == 2 else f"all {judges} judges"
-        text = f"When {every} agree ({percent(a['share'], 0)} of cases) they match people in {percent_ci(a['agreement'], a['low'], a['high'])}"
+        inside, outside = (percent_ci(x["agreement"], x["low"], x["high"]) for x in (a, b))
+        text = f"When {every} agree ({percent(a['share'], 0)} of cases) they match people in {inside}"
         if judges == 2 and not missing(a["low"]):
             found.append(_say("unanimous", text + "."))
         elif not missing(a["low"]) and not missing(b["low"]) and _above(a, b):
-            found.append(_say("unanimous", f"{text}; elsewhere in {percent_ci(b['agreement'], b['low'], b['high'])}."))
+            found.append(_say("unanimous", f"{text}; elsewhere in {outside}."))
     allow = h.options_["allow"]
     if allow is not None:
         found.append(_decides(h, t[t["part"] == "beyond the cuts"], allow))
     stand = t[t["part"].str.startswith("instead of")]
     if len(stand):
-        best = stand[stand["judge" if "judge" in stand else "decides"] == h.sides_.lead].iloc[0]
-        verb = "may" if best["agreement"] >= 0.5 else "may not"
-        text = f"{who(h).capitalize()} {verb} stand in for one annotator: by the alternative annotator test it wins against {percent(best['agreement'], 0)} of them."
-        found.append(_say("stand-in", text, topic=""))
+        won = float(stand[stand["decides"] == h.sides_.lead]["agreement"].iloc[0])
+        verb = "may" if won >= 0.5 else "may not"
+        text = f"{who(h).capitalize()} {verb} stand in for one annotator: it wins against {percent(won, 0)} of them"
+        found.append(_say("stand-in", f"{text} (alternative annotator test).", topic=""))
     return found
 
 
@@ -262,25 +269,26 @@ def _above(a: Any, b: Any) -> bool:
 
 
 def _decides(h: Humans, rows: pd.DataFrame, allow: float) -> Finding:
-    subject = who(h)
+    subject, errors = who(h), percent(allow)
     if not len(rows):
         need = fewest_to_decide(allow, h.options_["level"])
         labelled = int(_lead(h, h.judges)["labelled"])
+        text = f"Nowhere can {subject} be shown to make at most {errors} errors: people decide all cases."
         if labelled < need:
-            text = f"To show that {subject} may decide alone with at most {percent(allow)} errors takes at least {need} labelled cases; there are {labelled}."
-        else:
-            text = f"Nowhere can {subject} be shown to make at most {percent(allow)} errors: people decide all cases."
+            text = f"To show that {subject} makes at most {errors} errors takes at least {need} labelled cases"
+            text += f"; there are {labelled}."
         return _say("alone", text, "notice")
     row = rows.iloc[0]
-    share = percent(1 - row["share"], 0)
+    start = f"With at most {errors} errors {subject} may decide"
     if row["share"] > 1 - 1e-9:
-        text = f"{subject.capitalize()} may decide all cases alone with at most {percent(allow)} errors."
-    elif h.panel_.two_valued:
-        text = f"{subject.capitalize()} may decide alone where {percent(row['passes_above'], 0)} of the judges or more agree, with at most {percent(allow)} errors; {share} of cases go to people."
+        return _say("alone", f"{start} all cases alone.")
+    rest = f"{percent(1 - row['share'], 0)} of cases go to people"
+    if h.panel_.two_valued:
+        part = f"where at least {percent(row['passes_above'], 0)} of the judges agree"
     else:
-        low, high = (number(row[c], 2).rstrip("0").rstrip(".") for c in ("fails_below", "passes_above"))
-        text = f"{subject.capitalize()} may decide alone up to {low} (fail) and from {high} on (pass), with at most {percent(allow)} errors; {share} of cases go to people."
-    return _say("alone", text)
+        low, high = (f"{row[c]:.4g}" for c in ("fails_below", "passes_above"))
+        part = f"up to {low} (fail) and from {high} on (pass)"
+    return _say("alone", f"{start} alone {part}; {rest}.")
 
 
 def _apart(h: Humans) -> list[Finding]:
@@ -288,8 +296,8 @@ def _apart(h: Humans) -> list[Finding]:
     if not len(d):
         return []
     if h.sides_.verdicts:
-        out = [(kind, d[d["kind"] == kind]) for kind in ("false pass", "false fail")]
-        parts = [f"{count(len(rows), kind, kind + ('es' if kind.endswith('s') else 's'))}" for kind, rows in out if len(rows)]
+        out = [(kind, int((d["kind"] == kind).sum())) for kind in ("false pass", "false fail")]
+        parts = [count(n, kind) for kind, n in out if n]
         worst = ", worst first" if len(d) > 1 and not h.panel_.two_valued else ""
         return [_say("apart", f"{' and '.join(parts)}{worst}: {_list(h, d, 4)}.")]
     row = d.iloc[0]
@@ -299,7 +307,8 @@ def _apart(h: Humans) -> list[Finding]:
 
 
 def _where(h: Humans, row: Any) -> str:
-    more = [name(row[c], 30) for c, have in (("system", h.panel_.systems), ("language", h.panel_.languages)) if len(have) > 1]
+    axes = (("system", h.panel_.systems), ("language", h.panel_.languages))
+    more = [name(row[c], 30) for c, have in axes if len(have) > 1]
     return f"{name(row['task'], 30)}{' (' + ', '.join(more) + ')' if more else ''}"
 
 
@@ -315,12 +324,10 @@ def _list(h: Humans, d: pd.DataFrame, most: int) -> str:
 def _requirements(h: Humans) -> list[Finding]:
     out = []
     for _, row in h.requirements.iterrows():
-        value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}]" if not missing(row["low"]) else number(row["value"])
-        if row["met"]:
-            out.append(_say("required", f"{name(row['rule'])} is met: {value}.", topic="Required"))
-        else:
-            verdict = "is not met" if row["surely_not"] else "is not shown by these labels"
-            out.append(_say("required", f"{name(row['rule'])} {verdict}: {value}.", "serious", topic="Required"))
+        ends = "" if missing(row["low"]) else f" [{number(row['low'])}, {number(row['high'])}]"
+        verdict = "is met" if row["met"] else "is not met" if row["surely_not"] else "is not shown by these labels"
+        text = f"{name(row['rule'])} {verdict}: {number(row['value'])}{ends}."
+        out.append(_say("required", text, "info" if row["met"] else "serious", topic="Required"))
     return out
 
 
@@ -328,16 +335,24 @@ def _caveats(h: Humans) -> list[Finding]:
     found, sides, panel = [], h.sides_, h.panel_
     if abs(h.not_random) > UNEVEN:
         side = "higher" if h.not_random > 0 else "lower"
-        text = f"{who(h).capitalize()} scores the labelled answers {side} than the others (z = {number(abs(h.not_random), 1)}): they are not like a random draw, and what is said of all answers may be off."
+        z = number(abs(h.not_random), 1)
+        text = (
+            f"{who(h).capitalize()} scores the labelled answers {side} than the others (z = {z}): they are not like a "
+        )
+        text += "random draw, and what is said of all answers may be off."
         found.append(_say("not-random", text, "notice"))
     if sides.found.lost:
-        text = f"{count(sides.found.lost, 'label')} belong to no answer of the scores and are left out." if sides.found.lost > 1 else "1 label belongs to no answer of the scores and is left out."
+        one = sides.found.lost == 1
+        text = f"{count(sides.found.lost, 'label')} {'belongs' if one else 'belong'} to no answer of the scores and "
+        text += "is left out." if one else "are left out."
         found.append(_say("lost", text, "warning"))
     k, who_ = len(panel.languages), sides.found
     if k > 1 and len(who_.annotators) > 1:
         per = [len(np.unique(who_.who[who_.language == i])) for i in range(k)]
         if max(per) == 1:
-            text = f"Each {panel.noun} has one annotator, so a strict annotator and a weak {panel.noun} cannot be told apart."
+            text = (
+                f"Each {panel.noun} has one annotator: a strict annotator and a weak {panel.noun} cannot be told apart."
+            )
             found.append(_say("one-annotator", text, "notice"))
     split = int((np.isfinite(sides.y) & ~np.isfinite(sides.people)).sum()) if sides.verdicts else 0
     if split:
@@ -373,32 +388,40 @@ def report(h: Humans) -> Report:
     whole = int(np.isfinite(panel.scores).any(3).sum())
     facts = (panel.facts, f"{count(len(found.label), 'label')}{by} on {found.answers:,} of {count(whole, 'answer')}.")
     o = h.options_
+    sections = (_judges_section(h), _rates_section(h), _apart_section(h), _people_section(h), _panel_section(h))
     return Report(
         command="humans",
         title="Judges and people",
         facts=facts,
         findings=h.findings,
         next=_next(h),
-        sections=tuple(s for s in (_judges_section(h), _rates_section(h), _apart_section(h), _people_section(h), _panel_section(h)) if s.tables),
-        about={"level": o["level"], "seed": o["seed"], "threshold": o["threshold"] or "", "scores": panel.source, "polyjudge": __version__},
-    )  # fmt: skip
+        sections=tuple(s for s in sections if s.tables),
+        about={
+            "level": o["level"],
+            "seed": o["seed"],
+            "threshold": o["threshold"] or "",
+            "scores": panel.source,
+            "polyjudge": __version__,
+        },
+    )
 
 
 def _next(h: Humans) -> tuple[Step, ...]:
     panel, steps = h.panel_, []
     scores = shell(panel.source or "scores.csv")
     found = h.sides_.found
-    k, whole = len(panel.languages), int(np.isfinite(panel.scores).any(3).sum())
+    k = len(panel.languages)
     each = h.calibrator_.n_.min() if h.calibrator_ is not None else found.answers / k
-    if each < 50 and found.answers < whole:
-        n = 20 if each < 20 else 50
+    left = int((np.isfinite(panel.scores).any(3) & ~np.isfinite(found.y)).sum((0, 1)).max())
+    if each < 50 and left:
+        n = min(20 if each < 20 else 50, left)
         what = f"label {n} answers" + (f" per {panel.noun}" if k > 1 else "")
         steps.append(Step(f"polyjudge label make {scores} --items ITEMS -n {n}", what))
     if len(h.weights) and np.ptp(h.weights["weight"].to_numpy(dtype=float)) > 1e-9:
         given = h.options_["given"]
         labels = f" {shell(given)}" if isinstance(given, str) else ""
         steps.append(Step(f"polyjudge humans {scores}{labels} -o people", "writes weights.csv"))
-        steps.append(Step(f"polyjudge audit {scores} --weights people/weights.csv", "weight the judges as people would"))
+        steps.append(Step(f"polyjudge audit {scores} --weights people/weights.csv", "weight the judges by them"))
     return tuple(steps)
 
 
@@ -422,7 +445,24 @@ def _judges_section(h: Humans) -> Section:
     m = "accuracy" if h.sides_.verdicts else "r"
     bars = lead[["judge", m, m + "_low", m + "_high"]].set_axis(["label", "value", "low", "high"], axis=1)
     chart = Chart("judges", "intervals", "Agreement with people", bars, f"{m} of each judge with its interval", x=m)
-    return Section("agreement", "Do the judges agree with people?", tables=(table,), charts=(chart,) if len(bars) > 1 else ())
+    charts = (*_confusion(h, lead), *((chart,) if len(bars) > 1 else ()))
+    return Section("agreement", "Do the judges agree with people?", tables=(table,), charts=charts)
+
+
+def _confusion(h: Humans, frame: pd.DataFrame) -> tuple[Chart, ...]:
+    """What becomes of answers that people pass, and of those that they fail."""
+    at = frame[frame["judge"].isin([h.sides_.lead, "panel"])].head(1)
+    if not h.sides_.verdicts or not len(at) or not at[["sensitivity", "specificity"]].notna().all(axis=None):
+        return ()
+    import pandas as pd
+
+    s, p = float(at["sensitivity"].iloc[0]), float(at["specificity"].iloc[0])
+    cells = [("people pass", "passes", s), ("people pass", "fails", 1 - s)]
+    cells += [("people fail", "passes", 1 - p), ("people fail", "fails", p)]
+    rows = [(row, f"{who(h)} {does}", share, percent(share)) for row, does, share in cells]
+    made = pd.DataFrame(rows, columns=["row", "column", "value", "text"])
+    alt = f"{who(h)[0].upper()}{who(h)[1:]} passes {percent(s)} of what people pass and {percent(1 - p)} of what they fail."
+    return (Chart("confusion", "matrix", f"What {who(h)} makes of people's verdicts", made, alt),)
 
 
 def _rates_section(h: Humans) -> Section:
@@ -431,7 +471,8 @@ def _rates_section(h: Humans) -> Section:
     frame = h.frame if len(panel.judges) == 1 else h.frame[h.frame["judge"] == h.sides_.lead]
     columns = {} if len(panel.languages) < 2 else {"language": "name"}
     columns |= {"system": "name"} if panel.has_systems else {}
-    columns |= {"panel": "percent" if h.sides_.verdicts else "points", "people": f"{kind} people_low people_high", "labels": f"{kind} labels_low labels_high"}
+    columns |= {"panel": "percent" if h.sides_.verdicts else "points", "people": f"{kind} people_low people_high"}
+    columns |= {"labels": f"{kind} labels_low labels_high"}
     shown = frame
     if h.sides_.verdicts or h.sides_.same:
         f = _factor(h)
@@ -445,8 +486,10 @@ def _rates_section(h: Humans) -> Section:
         f = _factor(h)
         numbers = [c for c in h.pairs.columns if c not in ("system", "other")]
         pairs = h.pairs.assign(**{c: f * h.pairs[c].astype(float) for c in numbers})
-        kinds = {"system": "name", "other": "name", "panel": "+points", "people": "+points low high", "labels": "+points labels_low labels_high"}
-        tables.append(Table("pairs", f"Differences of systems, {_label_unit(h)}", pairs, kinds, {"panel": who(h), "labels": "labels alone"}))
+        kinds = {"system": "name", "other": "name", "panel": "+points", "people": "+points low high"}
+        kinds |= {"labels": "+points labels_low labels_high"}
+        heads = {"panel": who(h), "labels": "labels alone"}
+        tables.append(Table("pairs", f"Differences of systems, {_label_unit(h)}", pairs, kinds, heads))
     return Section("rates", "What would people say of all answers?", tables=tuple(tables))
 
 
@@ -472,7 +515,8 @@ def _people_section(h: Humans) -> Section:
         shown = a.assign(**{c: f * a[c].astype(float) for c in ("harsher", "low", "high")})
         columns = {} if len(h.panel_.languages) < 2 else {"language": "name"}
         columns |= {"annotator": "name", "labels": "count", "harsher": "+points low high"}
-        tables.append(Table("annotators", "Annotators", shown, columns, {"harsher": f"harsher than the others, {_label_unit(h)}"}))
+        note = f"harsher: how much lower than the others' labels at the same score, in {_label_unit(h)}"
+        tables.append(Table("annotators", "Annotators", shown, columns, note=note))
     return Section("people", "Do people agree with each other?", tables=tuple(tables))
 
 
@@ -487,12 +531,13 @@ def _panel_section(h: Humans) -> Section:
     s = h.alone[h.alone["part"].str.startswith("instead of")]
     if len(s):
         kinds = {"decides": "name", "agreement": "percent", "high": "percent"}
-        heads = {"decides": "judge", "agreement": "annotators it wins against", "high": "at least as near to the others"}
+        heads = {"decides": "judge", "agreement": "annotators it wins against", "high": "as near to the others"}
         note = "May stand in from 50% on (epsilon 0.15, Benjamini-Yekutieli at 5%)."
         tables.append(Table("stand_in", "May a judge stand in for one annotator?", s, kinds, heads, note))
     c = h.calibrator_
     if c is not None and h.removes is not None and h.removes[1] > 0:
-        tables.append(Table("corrected", "Answers as people would score them", corrected(h), {"task": "name", "system": "name", "language": "name", "panel": "points", "corrected": "points"}, most=20))
+        kinds = {"task": "name", "system": "name", "language": "name", "panel": "points", "corrected": "points"}
+        tables.append(Table("corrected", "Answers as people would score them", corrected(h), kinds, most=20))
     return Section("panel", "What labels do for the panel", tables=tuple(tables))
 
 

@@ -96,8 +96,10 @@
     window.scrollTo(0, 0);
   };
 
+  // a level is its own key; pass and fail are 1 and 2
+  const keyOf = (i) => typeof ask.choices[i][0] === "number" ? String(ask.choices[i][0]) : String(i + 1);
   const buttons = (mine) => ask.choices.map(([choice, word], i) => {
-    const made = button(word, String((i + 1) % 10), () => record({ label: choice, skip: null }));
+    const made = button(word, keyOf(i), () => record({ label: choice, skip: null }));
     made.ariaPressed = String(mine.label === choice);
     return made;
   });
@@ -185,7 +187,7 @@
     if (name === "Enter" && !["BUTTON", "SUMMARY"].includes(document.activeElement.tagName)) return run(enter);
     const side = name === "ArrowRight" || name === "ArrowUp" ? 1 : name === "ArrowLeft" || name === "ArrowDown" ? -1 : 0;
     if (ask.kind !== "slider") {
-      const choice = digit >= 0 ? ask.choices[(digit + 9) % 10] : undefined;
+      const choice = ask.choices.find((_, i) => keyOf(i) === name);
       if (choice) run(() => record({ label: choice[0], skip: null }));
     } else if (digit >= 0) {
       run(() => slide(ask.low + (digit / 10) * (ask.high - ask.low)));

@@ -1,0 +1,322 @@
+"""Judges beside people: from the usual file to the first screen, on planted truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polyjudge.answers.humans.compare import humans
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.calibrate.labelled import labelled, panel_mean
+from polyjudge.panel import Panel
+from polyjudge.report.terminal import screen
+from polyjudge.report.text import to_json
+
+
+def cases(n: int = 200, labels: int = 100, seed: int = 0) -> tuple[Panel, pd.DataFrame]:
+    """One judge, pass or fail, that passes 92% of what people pass and 20% of what they fail; 65% pass."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.65
+    judge = np.where(truth, rng.random(n) < 0.92, rng.random(n) < 0.2).astype(float)
+    panel = Panel.from_array(judge[:, None, None], judges=["gpt"], source="cases.csv")
+    frame = pd.DataFrame({"task": panel.tasks, "label": np.where(truth, "pass", "fail")})
+    return panel, frame.head(labels)
+
+
+def text_of(made: Any, key: str) -> str:
+    return " ".join(f.text for f in made.findings if f.key == f"humans.{key}")
+
+
+def test_the_usual_file_answers_in_six_lines(tmp_path: Path) -> None:
+    panel, frame = cases()
+    path = tmp_path / "cases.csv"
+    wide = pd.DataFrame(
+        {
+            "case_id": panel.tasks,
+            "human_label": frame["label"].reindex(range(200)),
+            "judge_label": panel.scores[:, 0, 0, 0],
+        }
+    )
+    wide.assign(judge_label=wide["judge_label"].map({1.0: "pass", 0.0: "fail"})).to_csv(path, index=False)
+    made = humans(str(path))
+    lines = screen(made.report()).split("\n")
+    said = lines[lines.index("") + 1 :]
+    said = said[: said.index("")]
+    assert said[0].startswith("People   The judge agrees with people on ")
+    assert len(said) <= 6
+    again = humans(panel, frame)
+    assert again.judges["accuracy"].iloc[0] == pytest.approx(made.judges["accuracy"].iloc[0])
+    row, yes = made.judges.iloc[0], frame["label"].to_numpy() == "pass"
+    judge = panel.scores[:100, 0, 0, 0] == 1
+    assert row["accuracy"] == pytest.approx((yes == judge).mean())
+    assert row["sensitivity"] == pytest.approx(judge[yes].mean())
+    assert row["specificity"] == pytest.approx(1 - judge[~yes].mean())
+    assert row["accuracy_low"] < row["accuracy"] < row["accuracy_high"]
+
+
+def test_the_rate_people_would_give_is_corrected() -> None:
+    panel, frame = cases(2000, 300)
+    row = humans(panel, frame).frame.iloc[0]
+    assert row["panel"] == pytest.approx(panel.scores.mean())
+    assert row["people"] == pytest.approx(0.65, abs=0.08)
+    assert row["people_low"] < row["people"] < row["people_high"]
+    assert row["people_high"] - row["people_low"] < row["labels_high"] - row["labels_low"]
+    assert row["difference"] == pytest.approx(100 * (row["panel"] - row["people"]) / 100)
+
+
+def test_false_passes_come_first() -> None:
+    panel, frame = cases()
+    d = humans(panel, frame).disagreements
+    yes = dict(zip(frame["task"], frame["label"], strict=True))
+    judge = dict(zip(panel.tasks, panel.scores[:, 0, 0, 0], strict=True))
+    wrong = {t for t in frame["task"] if (yes[t] == "pass") != (judge[t] == 1)}
+    assert set(d["task"]) == wrong
+    kinds = d["kind"].tolist()
+    assert kinds == sorted(kinds, key=lambda k: k != "false pass")
+    assert all(yes[t] == "fail" for t in d[d["kind"] == "false pass"]["task"])
+
+
+@pytest.mark.parametrize(("rule", "met"), [("kappa>=0.2", True), ("kappa>=0.65", False), ("kappa >= 0.99", False),
+                                           ("false-pass<=50%", True), ("false-pass<=0.2", False), ("accuracy>=0.5", True)])  # fmt: skip
+def test_a_requirement_is_decided_by_the_interval(rule: str, met: bool) -> None:
+    made = humans(*cases(), require=(rule,))
+    row = made.requirements.iloc[0]
+    assert row["met"] == met
+    assert made.incomplete != met
+    bound = row["low"] if ">" in rule else row["high"]
+    assert (bound >= 0.2 if ">" in rule else bound <= 0.5) or not met
+    (finding,) = [f for f in made.findings if f.key == "humans.required"]
+    assert finding.severity == ("info" if met else "serious")
+
+
+@pytest.mark.parametrize("rule", ["kapa>=0.6", "kappa", "kappa>=", "kappa>=.6.", ""])
+def test_a_requirement_that_is_none_is_refused(rule: str) -> None:
+    with pytest.raises(UsageError, match="requirement|number"):
+        humans(*cases(), require=(rule,))
+
+
+def scores(k: int = 4, tasks: int = 60, seed: int = 1) -> tuple[Panel, pd.DataFrame]:
+    """Three judges, systems and k languages; language errors of the panel; two annotators, the second 8 harsher."""
+    rng = np.random.default_rng(seed)
+    systems, errors = 3, np.array([0.0, 9.0, -7.0, 3.0, 0.0, 5.0])[:k]
+    truth = (
+        50 + rng.normal(0, 10, (tasks, 1, 1)) + np.array([0, 4, 12])[:, None] + rng.normal(0, 4, (tasks, systems, k))
+    )
+    judge = truth[..., None] + errors[:, None] + rng.normal(0, 5, (tasks, systems, k, 3))
+    panel = Panel.from_array(judge, systems=["x", "y", "z"], languages=[f"l{i}" for i in range(k)], scale=(0, 100))
+    rows = []
+    for i in range(k):
+        for at in rng.permutation(tasks * systems)[:40]:
+            t, s = divmod(int(at), systems)
+            for who, harsh in (("a", 0), ("b", 8)):
+                rows.append(
+                    (
+                        panel.tasks[t],
+                        panel.systems[s],
+                        f"l{i}",
+                        f"l{i}-{who}",
+                        truth[t, s, i] - harsh + rng.normal(0, 4),
+                    )
+                )
+    return panel, pd.DataFrame(rows, columns=["task", "system", "language", "annotator", "label"])
+
+
+def test_scores_of_languages_systems_and_annotators() -> None:
+    panel, frame = scores()
+    made = humans(panel, frame)
+    assert list(made.frame.columns[:8]) == [
+        "language",
+        "system",
+        "judge",
+        "panel",
+        "people",
+        "difference",
+        "low",
+        "high",
+    ]
+    assert len(made.frame) == 5 * 4 * 4  # languages and all, systems and all, judges and the panel
+    people = made.frame[(made.frame["system"] == "all") & (made.frame["judge"] == "panel")].set_index("language")
+    for language, error in zip(("l1", "l2"), (9, -7), strict=True):
+        row = people.loc[language]
+        assert row["low"] < error + 4 < row["high"]  # two annotators, 8 apart: people are 4 below the truth
+    harsh = made.annotators.set_index("annotator")
+    assert harsh.loc["l0-b", "low"] > 0 > harsh.loc["l0-a", "high"]
+    assert harsh.loc["l0-b", "harsher"] == pytest.approx(8, abs=3)
+    pairs = made.pairs.set_index(["system", "other"])
+    assert pairs.loc[("x", "z"), "high"] < 0
+    assert pairs.loc[("x", "z"), "low"] < -12 < pairs.loc[("x", "z"), "high"]
+    assert "z wins" in text_of(made, "systems")
+    assert 0.5 < made.alpha[0] < 1
+    assert "cannot be told yet" in text_of(made, "removes")  # annotators 8 apart could make such languages
+    same = humans(panel, frame[frame["annotator"].str.endswith("a")].assign(annotator=""))
+    assert same.removes is not None
+    assert same.removes[1] > 0
+    assert "squared error between languages" in text_of(same, "removes")
+
+
+def test_annotators_are_a_sample_too() -> None:
+    """With severe annotators the interval of a language is much wider than its answers say."""
+    panel, frame = scores()
+    one = humans(panel, frame.assign(annotator="")).frame
+    two = humans(panel, frame).frame
+    width = [
+        (x["high"] - x["low"])[(x["language"] == "l0") & (x["system"] == "all") & (x["judge"] == "panel")].iloc[0]
+        for x in (one, two)
+    ]
+    assert width[1] > 2 * width[0]
+
+
+def test_annotators_who_do_not_agree() -> None:
+    rng = np.random.default_rng(0)
+    panel = Panel.from_array(rng.normal(50, 10, (80, 1, 2)), scale=(0, 100))
+    rows = [(t, who, rng.normal(50, 10)) for t in panel.tasks for who in "ab"]
+    made = humans(panel, pd.DataFrame(rows, columns=["task", "annotator", "label"]))
+    assert "hardly agree" in text_of(made, "annotators")
+    assert "hardly agree" not in text_of(humans(*scores()), "annotators")
+
+
+def test_weights_from_fifty_labels_on() -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.normal(50, 10, 400)
+    judge = np.stack([truth + rng.normal(0, 3, 400), rng.normal(50, 10, 400), rng.normal(50, 10, 400)], 1)
+    panel = Panel.from_array(judge[:, None, None], judges=["good", "noise1", "noise2"], scale=(0, 100))
+    frame = pd.DataFrame({"task": panel.tasks, "label": truth})
+    made = humans(panel, frame.head(60)).weights.set_index("judge")["weight"]
+    assert made.sum() == pytest.approx(1)
+    assert made["good"] > 0.7
+    assert len(humans(panel, frame.head(49)).weights) == 0
+
+
+def test_where_all_judges_agree() -> None:
+    rng = np.random.default_rng(3)
+    hard = rng.random(400) < 0.4
+    truth = rng.random(400) < 0.5
+    right = np.where(hard[:, None], rng.random((400, 3)) < 0.6, rng.random((400, 3)) < 0.99)
+    judge = np.where(right, truth[:, None], ~truth[:, None]).astype(float)
+    panel = Panel.from_array(judge[:, None, None], judges=list("ABC"))
+    made = humans(panel, pd.DataFrame({"task": panel.tasks, "label": truth.astype(int)}).head(200))
+    parts = made.alone.set_index("part")
+    assert parts.loc["all judges agree", "low"] > parts.loc["judges differ", "high"]
+    assert "When all 3 judges agree" in text_of(made, "unanimous")
+    shuffled = humans(panel, pd.DataFrame({"task": panel.tasks, "label": rng.permutation(truth.astype(int))}).head(200))
+    assert text_of(shuffled, "unanimous") == ""
+
+
+def test_the_judge_decides_where_it_is_sure() -> None:
+    rng = np.random.default_rng(4)
+    score = rng.uniform(0, 100, 600)
+    people = rng.random(600) < 1 / (1 + np.exp(-(score - 50) / 6))
+    panel = Panel.from_array(score[:, None, None], scale=(0, 100))
+    frame = pd.DataFrame({"task": panel.tasks, "label": np.where(people, "pass", "fail")}).head(300)
+    made = humans(panel, frame, threshold=">=50", allow=0.05)
+    row = made.alone.set_index("part").loc["beyond the cuts"]
+    beyond = (score <= row["fails_below"]) | (score >= row["passes_above"])
+    assert row["share"] == pytest.approx(beyond.mean())
+    assert ((score >= 50) != people)[beyond].mean() < 0.05
+    assert "may decide alone up to" in text_of(made, "alone")
+    few = humans(panel, frame.head(40), threshold=">=50", allow=0.05)
+    assert "at least 59 labelled cases; there are 40" in text_of(few, "alone")
+
+
+def test_labels_on_another_scale_are_correlated_and_no_more() -> None:
+    panel, frame = scores()
+    made = humans(panel, frame.assign(label=(frame["label"] / 20).round()))
+    assert made.judges["difference"].isna().all()
+    assert made.judges["r"].iloc[0] > 0.5
+    assert 1 < made.frame["people"].iloc[0] < 5
+    with pytest.raises(UsageError, match="pass mark"):
+        humans(panel, frame.assign(label=(frame["label"] / 20).round()), threshold="50")
+
+
+def test_labels_of_other_answers_are_said() -> None:
+    panel, frame = cases()
+    more = pd.concat([frame, pd.DataFrame({"task": ["elsewhere"] * 3, "label": "pass"})])
+    assert "3 labels belong to no answer" in text_of(humans(panel, more), "lost")
+    with pytest.raises(PanelError, match="None of the 3 labels"):
+        humans(panel, more.tail(3))
+
+
+def test_labels_that_are_not_like_the_rest_are_said() -> None:
+    panel, frame = scores()
+    mean = panel_mean(panel)
+    best = {(panel.tasks[t], panel.systems[s], panel.languages[i]) for t, s, i in np.argwhere(mean > 62)}
+    rows = [(*x, 60.0 + i % 7) for i, x in enumerate(sorted(best))]
+    made = humans(panel, pd.DataFrame(rows, columns=["task", "system", "language", "label"]))
+    assert "scores the labelled answers higher" in text_of(made, "not-random")
+    assert text_of(humans(panel, frame), "not-random") == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"label": "maybe"}, "neither a number nor pass or fail"),
+        ({"task": None}, "column task"),
+        ({"language": None}, "no column language"),
+    ],
+)
+def test_what_labels_lack_is_named(change: dict[str, Any], words: str) -> None:
+    panel, frame = scores()
+    key, value = next(iter(change.items()))
+    frame = frame.drop(columns=key) if value is None else frame.assign(**{key: value})
+    with pytest.raises((UsageError, PanelError), match=words):
+        humans(panel, frame)
+
+
+def test_no_labels_at_all() -> None:
+    with pytest.raises(UsageError, match="no labels by people"):
+        humans(scores()[0])
+
+
+def test_two_annotators_and_a_tie() -> None:
+    """Annotators who split evenly are left out of agreement, and count half in the rate."""
+    panel = Panel.from_array(np.array([1.0, 1, 0, 1, 0, 1, 0, 1])[:, None, None])
+    rows = [(t, who, int(not (t == "t1" and who == "b"))) for t in panel.tasks for who in "ab"]
+    made = humans(panel, pd.DataFrame(rows, columns=["task", "annotator", "label"]))
+    assert made.judges["labelled"].iloc[0] == 7
+    assert made.frame["people"].iloc[0] == pytest.approx(15 / 16)
+    assert "split evenly" in text_of(made, "split")
+
+
+def test_hostile_names_are_harmless() -> None:
+    panel, frame = cases(60, 40)
+    evil = "\x1b]52;c\u202e<script>"
+    tasks = [f"{evil}{t}" for t in panel.tasks]
+    panel = Panel.from_array(panel.scores, tasks=tasks, judges=[evil])
+    made = humans(panel, frame.assign(task=tasks[:40]))
+    for text in (screen(made.report(), full=True), *(f.text for f in made.findings)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+
+
+def test_the_answer_as_json_and_page() -> None:
+    made = humans(*scores(), threshold="50", allow=0.1, require=("kappa>=0.1",))
+    held = json.loads(to_json(made))
+    assert {"frame", "judges", "pairs", "disagreements", "annotators", "weights", "alone"} <= set(held)
+    assert not any(key.endswith("_") for key in held)
+    assert "<html" in (made.to_html() or "")
+
+
+def test_nothing_hangs_on_the_order_of_labels() -> None:
+    panel, frame = scores()
+    one, two = humans(panel, frame), humans(panel, frame.sample(frac=1, random_state=1))
+    numbers = [c for c in one.frame.columns if one.frame[c].dtype.kind == "f" and "low" not in c and "high" not in c]
+    assert one.frame[numbers].to_numpy() == pytest.approx(two.frame[numbers].to_numpy(), nan_ok=True)
+    assert [f.key for f in one.findings] == [f.key for f in two.findings]
+
+
+def test_missing_scores_do_not_flatter() -> None:
+    """A strict judge that missed the half of a language's answers: the panel's mean is not the higher for it."""
+    rng = np.random.default_rng(5)
+    truth = rng.normal(50, 10, (200, 1, 1))
+    s = np.stack([truth + 10, truth - 10], axis=3)
+    s[100:, :, :, 1] = np.nan
+    panel = Panel.from_array(s, scale=(0, 100))
+    assert panel_mean(panel)[100:].mean() - panel_mean(panel)[:100].mean() == pytest.approx(
+        truth[100:].mean() - truth[:100].mean(), abs=3
+    )
+    assert labelled(panel, pd.DataFrame({"task": panel.tasks, "label": truth[:, 0, 0]})).answers == 200

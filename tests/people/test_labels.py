@@ -1,0 +1,206 @@
+"""Array functions of labels against referees, worked examples and planted truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyjudge.stats import labels as st
+
+
+def test_wilson_is_that_of_statsmodels() -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
+    for hits, n, level in ((0, 7, 0.95), (43, 50, 0.95), (50, 50, 0.8)):
+        low, high = proportion_confint(hits, n, 1 - level, method="wilson")
+        assert st.wilson(hits, n, level) == pytest.approx((hits / n, low, high), abs=1e-12)
+
+
+def test_kappa_is_that_of_scikit_learn() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80).astype(float)
+    f = np.where(rng.random(80) < 0.8, y, 1 - y)
+    value, low, high = st.kappa(y, f)
+    assert value == pytest.approx(cohen_kappa_score(y, f), abs=1e-12)
+    chance = sum((y == a).mean() * (f == a).mean() for a in (0, 1))
+    assert low == pytest.approx((st.wilson((y == f).sum(), 80)[1] - chance) / (1 - chance))
+    assert low < value < high
+    assert np.isnan(st.kappa(np.ones(9), np.ones(9))).all()  # nothing varies: chance agrees with everything
+
+
+def test_the_powered_mean_is_that_of_ppi_py() -> None:
+    """A regression estimate is prediction-powered with the best lambda, but for labelled answers counting in both."""
+    from ppi_py import ppi_mean_pointestimate
+
+    rng = np.random.default_rng(1)
+    truth = rng.normal(50, 10, 5000)
+    f = truth + rng.normal(3, 6, 5000)
+    y = np.where(np.arange(5000) < 100, truth, np.nan)
+    made = st.powered(y, f, two_valued=False)
+    theirs = ppi_mean_pointestimate(truth[:100], f[:100], f[100:])[0]
+    assert made.value == pytest.approx(theirs, abs=0.15)  # shrunk a little, with 100 of 5,000
+    assert made.low < 50 < made.high
+    assert made.high - made.low < 0.75 * (made.alone[2] - made.alone[1])
+
+
+def test_the_powered_mean_by_hand() -> None:
+    y = np.array([1.0, 3.0, np.nan, np.nan])
+    f = np.array([2.0, 4.0, 6.0, 8.0])
+    made = st.powered(y, f, two_valued=False)
+    assert made.value == pytest.approx(2 + 1.0 * (5 - 3))  # slope 1, mean of f 5 against 3
+    assert made.slope == pytest.approx(1.0)
+    assert np.isnan(made.low)  # two labels have no interval
+    rate = st.powered(np.array([1.0, 0.0, np.nan, np.nan]), np.array([1.0, 0.0, 1.0, 1.0]), two_valued=True)
+    assert rate.value == pytest.approx(0.5 + 0.25 * (0.75 - 0.5))  # slope 1, one rare label: 1 / (1 + 3)
+    assert 0 <= rate.low < rate.value < rate.high <= 1
+
+
+def test_everything_labelled_is_the_labels_alone() -> None:
+    y = np.arange(20.0)
+    made = st.powered(y, -y, two_valued=False)
+    assert made.value == pytest.approx(y.mean())
+    assert made.alone[0] == pytest.approx(y.mean())
+
+
+def test_answers_of_one_task_are_not_independent() -> None:
+    """Every answer twice: the interval is that of the answers once."""
+    rng = np.random.default_rng(2)
+    f = rng.normal(size=60)
+    y = np.where(np.arange(60) < 30, f + rng.normal(size=60), np.nan)
+    hit = (rng.random(60) < 0.7).astype(float)
+    unit = np.arange(60)
+    twice = st.powered(np.tile(y, 2), np.tile(f, 2), np.tile(unit, 2), two_valued=False)
+    alone = st.powered(np.tile(y, 2), np.tile(f, 2), two_valued=False)
+    assert (twice.high - twice.low) / (alone.high - alone.low) == pytest.approx(2**0.5, rel=0.05)
+    assert st.share(np.tile(hit, 2), np.tile(unit, 2)) == pytest.approx(st.share(hit), abs=1e-9)
+    assert st.mean(np.tile(f, 2), np.tile(unit, 2)) == pytest.approx(st.mean(f), abs=1e-9)
+
+
+def test_a_difference_knows_its_correlation() -> None:
+    a, b = (0.8, 0.7, 0.88), (0.6, 0.5, 0.7)
+    wide, narrow = st.difference(a, b, 0.0), st.difference(a, b, 0.9)
+    assert wide[0] == narrow[0] == pytest.approx(0.2)
+    assert narrow[2] - narrow[1] < 0.6 * (wide[2] - wide[1])
+    # independent shares: Newcombe's method 10, of statsmodels
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    low, high = confint_proportions_2indep(56, 70, 48, 80, method="newcomb")
+    made = st.difference(st.wilson(56, 70), st.wilson(48, 80), 0.0)
+    assert made[1:] == pytest.approx((low, high), abs=1e-12)
+
+
+def test_alpha_is_that_of_krippendorffs_example() -> None:
+    """Krippendorff (2011), the example with four observers and twelve units, interval data: 0.849."""
+    nan = np.nan
+    table = np.array(
+        [
+            [1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan],
+            [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3],
+            [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan],
+            [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan],
+        ]
+    ).T
+    value, low, high = st.alpha(table)
+    assert value == pytest.approx(0.849, abs=0.0005)
+    assert low < value < high
+    assert np.isnan(st.alpha(np.ones((5, 2)))).any()
+
+
+def test_severity_counts_annotators_not_labels() -> None:
+    """Two annotators who differ by 10, many labels each: the variance is that of two numbers, by hand."""
+    d = np.array([0.0, 0.0, 10.0, 10.0] * 25)
+    who = np.array([0, 0, 1, 1] * 25)
+    made = st.severity(d, np.zeros(100, int), who, np.arange(100), 1)
+    assert made.estimate[0] == 5
+    assert made.df == 1
+    assert made.variance[0] == pytest.approx(50 / 2)  # the variance of 0 and 10 is 50, two annotators
+    assert made.labels[0] == pytest.approx(0.0)
+
+
+def test_weights_find_the_judge_people_follow() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.normal(size=200)
+    x = np.stack([truth + 0.3 * rng.normal(size=200), rng.normal(size=200), rng.normal(size=200)], 1)
+    w, penalty = st.judge_weights(x, truth, np.arange(200))
+    assert w.sum() == pytest.approx(1)
+    assert (w >= 0).all()
+    assert w[0] > 0.7
+    assert penalty < st.PENALTIES[-1]
+    same, _ = st.judge_weights(x[:, [0, 0, 0]], truth, np.arange(200))
+    assert same == pytest.approx(np.full(3, 1 / 3), abs=1e-6)
+    noise = [
+        np.ptp(st.judge_weights(rng.normal(size=(60, 3)), rng.normal(size=60), np.arange(60))[0]) for _ in range(20)
+    ]
+    assert np.median(noise) < 0.35
+
+
+def test_a_negative_judge_has_no_weight() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.normal(size=150)
+    x = np.stack([truth + rng.normal(size=150), -truth + 0.1 * rng.normal(size=150)], 1)
+    assert st.judge_weights(x, truth, np.arange(150))[0] == pytest.approx([1, 0])
+
+
+def test_who_decides_alone() -> None:
+    far = np.arange(100.0)
+    assert st.fewest_to_decide(0.05) == 59
+    assert st.decide_alone(far, np.zeros(100, bool), 0.05) == 0.0
+    assert st.decide_alone(far, far < 30, 0.05) == 30.0  # the first error of 71 is one too many
+    assert st.decide_alone(far, far > 90, 0.05) is None
+    assert st.decide_alone(far[:50], np.zeros(50, bool), 0.05) is None
+    two = (far == 1) | (far == 3)  # one error of 98 is fewer than 5%, two of 99 need not be
+    assert st.decide_alone(far, two, 0.05) == 2.0
+    assert st.decide_alone(np.arange(400.0), np.isin(np.arange(400), [1, 3]), 0.05) == 0.0
+
+
+@pytest.mark.statistical
+def test_deciding_alone_keeps_what_it_allows() -> None:
+    """The error where the judge decides is 10%, and 5% is allowed: said in at most one in twenty runs."""
+    rng = np.random.default_rng(5)
+    said = [st.decide_alone(rng.random(200), rng.random(200) < 0.06, 0.05) is not None for _ in range(400)]
+    assert np.mean(said) <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
+
+
+def test_the_alternative_annotator() -> None:
+    rng = np.random.default_rng(6)
+    truth = rng.normal(50, 10, 60)
+    people = truth[:, None] + rng.normal(0, 5, (60, 4))
+    won, near, p = st.alternative_annotator(truth, people)
+    assert won == 1.0
+    assert near > 0.6
+    assert (p < 0.05).all()
+    assert st.alternative_annotator(rng.normal(50, 10, 60), people)[0] == 0.0
+    assert np.isnan(st.alternative_annotator(truth[:5], people[:5])[0])
+
+
+def test_signed_ranks_are_those_of_scipy() -> None:
+    from scipy.stats import wilcoxon
+
+    rng = np.random.default_rng(7)
+    d = rng.choice([-1.0, 0.0, 1.0], 25)
+    theirs = wilcoxon(d - 0.15, alternative="less", method="approx", correction=False).pvalue
+    assert st._below(d, 0.15) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_labels_that_are_not_random_are_seen() -> None:
+    rng = np.random.default_rng(8)
+    f = rng.normal(size=400)
+    language, unit = np.repeat([0, 1], 200), np.tile(np.arange(200), 2)
+    random = rng.random(400) < 0.2
+    assert abs(st.not_random(f, random, language, unit)) < 3
+    assert st.not_random(f, f > 0.8, language, unit) > 5
+    assert st.not_random(f, f < -0.8, language, unit) < -5
+
+
+def test_correlation_is_fishers() -> None:
+    rng = np.random.default_rng(9)
+    y = rng.normal(size=50)
+    f = y + rng.normal(size=50)
+    from scipy.stats import pearsonr
+
+    theirs = pearsonr(y, f)
+    interval = theirs.confidence_interval()
+    assert st.correlation(y, f) == pytest.approx((theirs.statistic, interval.low, interval.high), abs=1e-9)
+    assert np.isnan(st.correlation(np.ones(20), np.arange(20.0))).all()
