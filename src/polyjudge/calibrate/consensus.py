@@ -267,7 +267,7 @@ class ConsensusCalibrator:
         out.judge_effect_ = pd.Series(numbers(data, "judge_effect", shape[1:], missing=True), index[1])
         low, high = numbers(data, "scale", (2,)).tolist()
         out.scale_, out.kept_ = (low, high), float(numbers(data, "kept", ()))
-        if not low <= high or not 0 <= out.kept_ <= 1 or not isinstance(data["units"], int) or data["units"] < 1:
+        if not low <= high or not 0 <= out.kept_ <= 1 or type(data["units"]) is not int or data["units"] < 1:
             raise ValueError("its scale, its share or its number of tasks is not one")
         out.gain_, out.units_ = Gain(*numbers(data, "gain", (3,), missing=True).tolist()), data["units"]
         out.fit_ = None if data["fit"] is None else _fit_of(data["fit"], (low, high), out.noun_)
@@ -409,7 +409,7 @@ def _fit_of(data: dict[str, Any], scale: tuple[float, float], noun: str) -> Pane
     axes = [texts(data, x) for x in ("tasks", "systems", "languages", "judges")]
     scores = numbers(data, "scores", tuple(map(len, axes)), missing=True)
     unit = np.asarray(data["unit"])
-    if unit.shape != (len(scores),) or unit.dtype.kind != "i":
+    if unit.shape != (len(scores),) or unit.dtype.kind != "i" or (unit < 0).any():
         raise ValueError("the units of the fit are not one for each task")
     grouped, two = one_of(data, "grouped", (True, False)), one_of(data, "two_valued", (True, False))
     return Panel(
