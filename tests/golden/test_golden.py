@@ -11,9 +11,11 @@ import pytest
 
 from conftest import shared_file
 from polyjudge import cbc
+from polyjudge.answers.audit.gates import gates
 from polyjudge.calibrate import baselines
 from polyjudge.panel import Panel
 from polyjudge.paper import protocols
+from polyjudge.stats.variance import components
 
 HERE = Path(__file__).parent
 EXACT, DRAWN = 1e-9, 1e-6
@@ -264,3 +266,49 @@ def test_gain(name: str, request: pytest.FixtureRequest) -> None:
         rows.append((method, *baselines.unbiased_gain(d, whole.tiny, keep), float(cbc.gain(whole, removed)[0])))
     found = pd.DataFrame(rows, columns=list(golden(f"{name}_gain").columns))
     same(f"{name}_gain", found)
+
+
+# --- the same through the rooms that users call ---
+
+
+@pytest.mark.parametrize("name", ["devai", "gemba150"])
+def test_variance_components(name: str, request: pytest.FixtureRequest) -> None:
+    panel = request.getfixturevalue(name.removesuffix("150"))
+    runs = None if panel.replicates is None else panel.replicates[:, 0]
+    found = components(scores_of(panel), runs)
+    assert found is not None
+    wanted = golden(f"{name}_variance").set_index("component")
+    wanted.index = wanted.index.str.removesuffix(" + noise")  # without replicates the two are one
+    assert found.shares == pytest.approx(wanted["share"].to_dict(), rel=EXACT, abs=1e-12)
+    assert {x: max(v, 0.0) for x, v in found.variance.items()} == pytest.approx(
+        wanted["variance"].to_dict(), rel=EXACT, abs=1e-12
+    )
+
+
+def test_gates_of_an_audit(devai: Panel, gemba: Panel) -> None:
+    found = gates(devai, "70", level=0.95).frame
+    for column in ("pass_raw", "pass_calibrated"):
+        same(f"devai_gate_70_{column}", cells(devai, found[column].to_numpy().reshape(8, 6)))
+    wanted = golden("gemba150_cells")
+    found = gates(gemba, "90", level=0.95).frame
+    for column in ("pass_raw", "pass_calibrated"):
+        np.testing.assert_allclose(found[column], wanted[f"{column}_above_90"], rtol=EXACT)
+
+
+def test_beta_of_incomplete_panels(devai: Panel) -> None:
+    scores = scores_of(devai)
+    task, language, judge = np.indices(scores.shape)
+    hole = (7 * task + 5 * language + 3 * judge + task * language * judge) % 10 == 0
+    panel = Panel.from_array(np.where(hole, np.nan, scores), scale=(0.0, 100.0))
+    found = cbc.double_centre(panel.values().mean)
+    same("devai_with_holes_beta", cells(devai, found))
+
+
+def test_beta_of_languages_that_share_no_tasks() -> None:
+    frame = pd.read_csv(shared_file("wmt23/judge_scores.csv.gz"))
+    first = frame.drop_duplicates("task").groupby("language").head(100)["task"]
+    frame = frame[frame["task"].isin(set(first))]
+    panel = Panel.from_frame(frame)
+    wanted = golden("wmt23_beta")
+    panel = panel.select(languages=list(wanted["language"]), judges=list(wanted.columns[1:]))
+    same("wmt23_beta", cells(panel, cbc.double_centre(panel.values().mean)))
