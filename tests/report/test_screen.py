@@ -146,3 +146,14 @@ def test_colour_only_on_a_terminal(monkeypatch, capsys):
 
 def test_a_step_without_a_command_is_a_sentence():
     assert "Next     Read the answers." in screen(replace(report(), next=(Step("", "Read the answers."),)))
+
+
+def test_answers_with_texts_stand_one_below_the_other():
+    frame = pd.DataFrame({"task": ["t1", "t2"], "score": [20.0, 25.0], "response": ["word " * 60, "short"]})
+    table = Table("answers", "Answers", frame, {"task": "name", "score": "points", "response": "text"})
+    lines = screen(Report("audit", "A", ("80 tasks.",), board=table), width=60).splitlines()
+    assert lines[3] == "  t1  score 20.0"
+    assert re.fullmatch(r"    response  (word )+.*…", lines[4])
+    assert lines[5:7] == ["  t2  score 25.0", "    response  short"]
+    assert max(map(columns, lines)) <= 60
+    assert screen(Report("audit", "A", board=table), full=True, width=60).count("word") == 60

@@ -251,7 +251,9 @@ def _say(text: object) -> Any:
     said = str(text)
     command = re.search(r"polyjudge [a-z]+ [^\n]*$", said)
     body = minus(visible(said[: command.start()] if command else said))
-    shown = re.sub(r"\[−?[\d.,]+%?, −?[\d.,]+%?\]", r'<span class="ci">\g<0></span>', str(markupsafe.escape(body)))
+    shown = re.sub(
+        r"\[[−+]?[\d.,]+%?, [−+]?[\d.,]+%?\]", r'<span class="ci">\g<0></span>', str(markupsafe.escape(body))
+    )
     return markupsafe.Markup(shown) + (_code(command[0]) if command else "")
 
 

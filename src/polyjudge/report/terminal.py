@@ -96,10 +96,34 @@ def _advice(text: str) -> str:
 def _board(table: Table, most: int, width: int, paint: Any) -> list[str]:
     """The board; where its first column is a rank, the title says what the columns are."""
     ranked = next(iter(table.columns.values()), "").startswith("rank")
-    body = _grid(cells(table, most), [] if ranked else heads(table), list(table.columns.values()), width - 2, paint)
+    return [paint(visible(table.title), "bold"), *_rows(table, most, width, paint, headed=not ranked)]
+
+
+def _rows(table: Table, most: int, width: int, paint: Any, headed: bool = True, full: bool = False) -> list[str]:
+    """The rows of a table in columns, what is left out counted; answers with texts one below the other."""
+    kinds = [k for c, k in table.columns.items() if c in table.frame.columns]
+    if "text" in kinds:
+        most = most if full else max(1, most // (1 + kinds.count("text")))
+        body = _answers(table, kinds, most, width, paint, full)
+    else:
+        body = _grid(cells(table, most), heads(table) if headed else [], kinds, width - 2, paint)
     left = len(table.frame) - most
-    more = [f"  and {left:,} more"] if left > 0 else []
-    return [paint(visible(table.title), "bold"), *("  " + line for line in body), *more]
+    return [*(f"  {line}".rstrip() for line in body), *([f"  and {left:,} more"] if left > 0 else [])]
+
+
+def _answers(table: Table, kinds: Sequence[str], most: int, width: int, paint: Any, full: bool) -> list[str]:
+    """Each row: names and numbers in one line, then its texts, each cut to a line unless all is asked for."""
+    out = []
+    top = heads(table)
+    at = max(columns(h) for h, k in zip(top, kinds, strict=True) if k == "text") + 4
+    for row in cells(table, most):
+        said = [x if k == "name" else f"{h} {x}" for h, k, x in zip(top, kinds, row, strict=True) if k != "text" and x]
+        out.append(paint(cut("  ".join(said), width - 2), "bold"))
+        for head, kind, text in zip(top, kinds, row, strict=True):
+            if kind == "text" and text:
+                lines = wrap(text, width - 2 - at) if full else [cut(text, width - 2 - at)]
+                out += [("  " + _pad(head, at - 2, False) if i == 0 else " " * at) + x for i, x in enumerate(lines)]
+    return out
 
 
 def _next(report: Report, width: int, python: bool, paint: Any) -> list[str]:
@@ -148,10 +172,7 @@ def _section(section: Section, report: Report, width: int, paint: Any) -> list[s
     for table in section.tables:
         if len(table.frame) and not (report.board and table.name == report.board.name):
             out += ["", f"  {visible(table.title)}"]
-            body = _grid(cells(table, ROWS), heads(table), list(table.columns.values()), width - 2, paint)
-            out += ["  " + line for line in body]
-            left = len(table.frame) - ROWS
-            out += [f"  and {left:,} more: --json, or -o DIR"] if left > 0 else []
+            out += _rows(table, ROWS, width, paint, full=True)
             out += ["  " + line for line in wrap(table.note, width - 2) if table.note]
     return out
 
