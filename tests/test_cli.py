@@ -157,7 +157,7 @@ def test_the_first_minute_of_a_user(cli: Run, scores: Path, monkeypatch: pytest.
     assert cli("audit", "scores.csv").returncode == 0
     done = cli("calibrate", "scores.csv", "-o", "calibrated.csv", "--save", "cal.json")
     assert done.returncode == 0, done.stderr
-    done = cli("apply", "cal.json", "scores.csv", "-o", "again.csv")
+    done = cli("apply", "scores.csv", "cal.json", "-o", "again.csv")
     assert done.returncode == 0, done.stderr
     one, two = pd.read_csv("calibrated.csv"), pd.read_csv("again.csv")
     pd.testing.assert_frame_equal(one, two)

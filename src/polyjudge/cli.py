@@ -264,7 +264,9 @@ COMMON = {
     "junit": (Path | None, None, "--junit", "Write the findings as JUnit XML."),
     "fail_on": (str, "", "--fail-on", "Exit 1 from this severity on: never, info, notice, warning, serious."),
 }
-HIDDEN = ("overwrite",)
+HIDDEN = ("overwrite", "probes")
+"""Options that are taken and not shown."""
+METAVARS = {str: "TEXT", Path: "PATH", int: "N", float: "X", list[str]: "A,B,..."}
 
 
 def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any], str]:
@@ -294,6 +296,8 @@ def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any]
         kind, default, flags, words = COMMON[n]
         flags = (flags,) if isinstance(flags, str) else flags
         option = typer.Option(default, *flags, help=words, hidden=n in HIDDEN, show_default=False)
+        if kind is not bool:
+            option.metavar = "PATH" if kind is not str else "TEXT"
         parameters.append(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind))
 
     def run(**given: Any) -> None:
@@ -310,12 +314,13 @@ def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any]
 
 def _parameter(p: inspect.Parameter, kind: Any, text: str, hidden: bool = False) -> inspect.Parameter:
     """One parameter as typer wants it. Positional ones are arguments, keyword-only ones options."""
-    optional = typing.get_origin(kind) in (typing.Union, types.UnionType) and type(None) in typing.get_args(kind)
-    inner = next(a for a in typing.get_args(kind) if a is not type(None)) if optional else kind
-    if kind is Any or inner is Any or p.name in READ:
+    optional = _union(kind) and type(None) in typing.get_args(kind)
+    parts = [a for a in typing.get_args(kind) if a is not type(None)] if optional or _union(kind) else [kind]
+    inner: Any = parts[0]
+    if Any in parts or len(parts) > 1 or p.name in READ:
         inner = str
     elif typing.get_origin(inner) is typing.Literal:
-        inner = enum.Enum(p.name, {str(v): v for v in typing.get_args(inner)}, type=str)
+        inner = enum.StrEnum("Choice", {str(v): v for v in typing.get_args(inner)})
     many = typing.get_origin(inner) is tuple
     inner = list[str] if many else inner
     needed = p.default is p.empty
@@ -327,11 +332,17 @@ def _parameter(p: inspect.Parameter, kind: Any, text: str, hidden: bool = False)
         flag = "--" + p.name.strip("_").replace("_", "-")
         flags = ("-o", "--output") if p.name == "output" else ("-n", flag) if p.name == "n" else (flag,)
         shown = default not in (None, "", False, ...)
+        hidden = hidden or p.name in HIDDEN
         option = typer.Option(default, *flags, help=text, hidden=hidden, show_default=shown)
+        option.metavar = METAVARS.get(inner)
     else:
         option = typer.Argument(default, metavar="SCORES" if p.name == "panel" else p.name.upper(), help=text)
     kind = inner | None if (optional or many) and not needed else inner
     return inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
+
+
+def _union(kind: Any) -> bool:
+    return typing.get_origin(kind) in (typing.Union, types.UnionType)
 
 
 def _plain(value: Any) -> Any:
