@@ -320,7 +320,8 @@ def _parameter(p: inspect.Parameter, kind: Any, text: str, hidden: bool = False)
     if Any in parts or len(parts) > 1 or p.name in READ:
         inner = str
     elif typing.get_origin(inner) is typing.Literal:
-        inner = enum.StrEnum("Choice", {str(v): v for v in typing.get_args(inner)})
+        choice: Any = enum.StrEnum  # made while running: no checker can know its members
+        inner = choice("Choice", {str(v): v for v in typing.get_args(inner)})
     many = typing.get_origin(inner) is tuple
     inner = list[str] if many else inner
     needed = p.default is p.empty

@@ -132,7 +132,7 @@ class Panel:
                 code, found = pd.factorize(frame[axis].astype(str))
                 names.append(tuple(map(str, found)))
             else:
-                code, found = np.zeros(len(frame), dtype=int), [""]
+                code = np.zeros(len(frame), dtype=int)
                 names.append(("",))
             codes.append(code)
         shape = tuple(map(len, names))
