@@ -331,7 +331,9 @@ def _no_score(work: Work, columns: Sequence[str]) -> None:
 
 def _spool(work: Work) -> None:
     """The chosen columns as `work.raw`, and `work.typed` with scores as numbers and labels as text."""
-    roles, table = work.roles, work.table
+    roles = work.roles
+    _fetch(work)
+    table = work.table
     chosen = {r: c for r, c in roles.of.items() if r in KEYS or r in ("score", "first", "second", "winner")}
     plain = dict.fromkeys([*chosen.values(), *roles.wide, *roles.errors, *roles.humans])
     parts = [f"{table.columns[c][0]} AS {ident(c)}" for c in plain]
@@ -362,6 +364,22 @@ def _spool(work: Work) -> None:
         typed["length"] = "polyjudge_length"
     listed = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
     work.typed = f"(SELECT {listed} FROM {work.raw}) AS typed"
+
+
+def _fetch(work: Work) -> None:
+    """Of another engine: its chosen columns, where they are no more than a panel holds."""
+    table, roles = work.table, work.roles
+    if table.ibis is None:
+        return
+    from polyjudge.read.warehouse import fetched
+
+    if "task" not in roles.of:
+        raise PanelError(f"Rows of {table.where} have no order, so they cannot be the tasks: --task COLUMN.")
+    task = table.columns[roles.of["task"]][0]
+    few = f"SELECT DISTINCT {task} AS task FROM {table.relation} LIMIT {MOST_TASKS + 1}"
+    if int(table.rows(f"SELECT count(*) FROM ({few}) AS few")[0][0]) <= MOST_TASKS:
+        work.table = fetched(table, [c for c in roles.used() if c in table.columns and c not in roles.texts.values()])
+        roles.texts.pop("response", None)
 
 
 def score_columns(work: Work) -> dict[str, str]:

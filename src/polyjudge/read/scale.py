@@ -32,9 +32,18 @@ LOW, HIGH = (-1, -9, -99, -999, -9999, -99999), (99, 999, 9999, 99999, 999999)
 """Numbers that often stand for no score."""
 
 
-def number_sql(text: str) -> str:
-    """SQL of a text as a number, NULL where it is none. The engine alone would read 1_10 as 110."""
-    return f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+_PATTERN = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def number_sql(text: str, portable: bool = False) -> str:
+    """SQL of a text as a number, NULL where it is none. The engine alone would read 1_10 as 110.
+
+    portable : for other engines than ours
+    """
+    if portable:
+        return f"CASE WHEN regexp_matches({text}, '{_PATTERN}') THEN CAST({text} AS DOUBLE) END"
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    return f"CASE WHEN isfinite({number}) AND NOT contains({text}, '_') THEN {number} END"
 
 
 def is_number(kind: str) -> bool:
@@ -49,6 +58,7 @@ def score_sql(
 
     columns : name -> type; `raw` is the table that holds them
     """
+    foreign = table.ibis is not None
     dropped = [float(d) for d in drop if _number(d) is not None]
     words = {d.strip().lower() for d in drop if _number(d) is None}
     texts = [c for c, kind in columns.items() if not is_number(kind) and kind != "BOOLEAN"]
@@ -61,13 +71,15 @@ def score_sql(
     odd: dict[str, int] = {}
     if texts:
         values = f"SELECT unnest([{listed}]) AS v FROM {raw}" if len(texts) > 1 else f"SELECT {listed} AS v FROM {raw}"
-        test = number_sql("v")
+        if foreign:
+            values = " UNION ALL ".join(f"SELECT trim(CAST({ident(c)} AS VARCHAR)) AS v FROM {raw}" for c in texts)
+        test = number_sql("v", foreign)
         found = table.rows(
-            f"SELECT v, count(*) AS n FROM ({values}) WHERE v <> '' AND NOT coalesce(isfinite({test}), false) "
+            f"SELECT v, count(*) AS n FROM ({values}) AS texts WHERE v <> '' AND ({test}) IS NULL "
             "GROUP BY v ORDER BY n DESC, v LIMIT 1000"
         )
         odd = {str(v): int(n) for v, n in found}
-    made = _words(odd, words | ABSENT, shown=table.where, columns=list(columns), notes=notes)
+    made = _words(odd, words | ABSENT, foreign, shown=table.where, columns=list(columns), notes=notes)
     out = {}
     for column, kind in columns.items():
         text = f"trim(CAST({ident(column)} AS VARCHAR))"
@@ -76,7 +88,8 @@ def score_sql(
         else:
             sql = f"CAST({ident(column)} AS DOUBLE)"
             if kind in ("DOUBLE", "FLOAT"):
-                sql = f"CASE WHEN isnan({ident(column)}) THEN NULL ELSE {sql} END"
+                nan = f"CAST({ident(column)} AS VARCHAR) IN ('NaN', 'nan')" if foreign else f"isnan({ident(column)})"
+                sql = f"CASE WHEN {nan} THEN NULL ELSE {sql} END"
         if dropped:
             sql = f"CASE WHEN ({sql}) IN ({', '.join(map(repr, dropped))}) THEN NULL ELSE {sql} END"
         out[column] = sql
@@ -104,11 +117,15 @@ def _number(text: str) -> float | None:
 
 
 def _words(
-    odd: Mapping[str, int], absent: set[str] | frozenset[str], shown: str, columns: list[str], notes: list[str]
+    odd: Mapping[str, int],
+    absent: set[str] | frozenset[str],
+    portable: bool,
+    shown: str,
+    columns: list[str],
+    notes: list[str],
 ) -> str:
     """SQL of a text (\0) as a number, where these values are none by themselves."""
-    plain = number_sql("\0")
-    finite = f"CASE WHEN isfinite({plain}) THEN {plain} END"
+    finite = number_sql("\0", portable)
     where = f"the column {name(columns[0])}" if len(columns) == 1 else "the score columns"
     low = {v.lower(): v for v in odd}
     infinite = [v for v in low if re.fullmatch(r"[+-]?inf(inity)?", v)]
@@ -127,7 +144,7 @@ def _words(
         return f"CASE lower(\0) {cases} ELSE {finite} END"
     if not said and all(re.fullmatch(r"[+-]?\d+([.,]\d+)?\s*%", v) for v in rest):
         notes.append("Percent signs are dropped: 85% is 85.")
-        return number_sql("replace(rtrim(\0, '% '), ',', '.')")
+        return number_sql("replace(rtrim(\0, '% '), ',', '.')", portable)
     out_of = [re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+(?:\.\d+)?)", v) for v in rest]
     if not said and all(out_of):
         most = {m[2] for m in out_of if m}
@@ -142,7 +159,7 @@ def _words(
                 "numbers with a decimal point and without commas."
             )
         notes.append("Commas are read as decimal commas: 1,5 is one and a half.")
-        return number_sql("replace(\0, ',', '.')")
+        return number_sql("replace(\0, ',', '.')", portable)
     first = rest[0]
     raise PanelError(
         f"In {shown}, {where} holds {name(repr(low[first]), 40)} ({count(odd[low[first]], 'row')}), which is no number. "

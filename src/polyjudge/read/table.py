@@ -20,14 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyjudge.base import limits
-from polyjudge.base.errors import PanelError, PolyjudgeError, TooLarge, UsageError
+from polyjudge.base.errors import PanelError, TooLarge, UsageError
 from polyjudge.base.text import name, names, redact
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SMALL = 64 << 20
 """Bytes of a file that one thread reads: to divide little work is more work."""
@@ -38,10 +35,7 @@ KINDS = {
     "parquet": (".parquet", ".pq"), "excel": (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
     "database": (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3", ".db3"), "eval": (".eval",),
 }  # fmt: skip
-SERVERS = (
-    "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
-)  # fmt: skip
-"""Servers that an address may name, as Ibis calls them."""
+FORMATS_TEXT = KINDS["csv"]
 SECONDS = 60.0
 """A view of a database file is somebody's program: it may run so long."""
 
@@ -202,14 +196,18 @@ def open_table(source: Any, engine: str | None = None) -> Table:
         if text == "-":
             return _open_files([_standard_input()], None, "standard input")
         if "://" in text or engine == "spark":
-            return _open_ibis(_address(text, engine))
+            from polyjudge.read.warehouse import open_foreign
+
+            return open_foreign(text, engine)
         return _open_path(text)
     module = type(source).__module__.partition(".")[0]
     if module in ("ibis", "pyspark"):
-        return _open_ibis(source)
+        from polyjudge.read.warehouse import open_foreign
+
+        return open_foreign(source)
     if isinstance(source, (list, tuple)) and source and all(isinstance(x, (str, Path)) for x in source):
         return _open_files([_there(Path(x)) for x in source], None, f"{len(source)} files")
-    return _open_frame(source)
+    return open_frame(source)
 
 
 def _there(path: Path) -> Path:
@@ -291,7 +289,7 @@ def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
     kind = kinds.pop()
     found = tools.read(paths, where) if kind in ("json", "eval", "csv") else None
     if found is not None:
-        table = _open_frame(found.frame, where)
+        table = open_frame(found.frame, where)
         table.tool, table.notes, table.files = found.tool, list(found.notes), tuple(paths)
     elif kind == "csv":
         table = _open_csv(paths, where)
@@ -302,7 +300,9 @@ def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
     elif len(paths) > 1:
         raise PanelError(f"{where} holds several files of the kind {paths[0].suffix}. Name one.")
     elif kind == "excel":
-        table = _open_frame(_excel(paths[0], inner), where)
+        from polyjudge.read.excel import read_excel
+
+        table = open_frame(read_excel(paths[0], inner), where)
         table.files = tuple(paths)
     else:
         table = _open_database(paths[0], inner, where)
@@ -417,7 +417,7 @@ def _open_json(paths: list[Path], where: str) -> Table:
     if all(d is not None for d in documents):
         import pandas as pd
 
-        return _open_frame(pd.DataFrame([row for d in documents for row in d or ()]), where)
+        return open_frame(pd.DataFrame([row for d in documents for row in d or ()]), where)
     con = connect(paths)
     lock(con)
     listed = "[" + ", ".join(map(quote, paths)) + "]"
@@ -611,7 +611,7 @@ def time_limit(interrupt: Any, where: str) -> Iterator[None]:
 # --- frames ---
 
 
-def _open_frame(source: Any, where: str = "the table") -> Table:
+def open_frame(source: Any, where: str = "the table") -> Table:
     """pandas, Polars, Arrow, a Hugging Face dataset, a list of records: as DuckDB scans them."""
     import pandas as pd
 
