@@ -28,6 +28,8 @@ BOARD = 8
 """Rows of the board."""
 ROWS = 20
 """Rows of a table with `full`; the page, CSV and JSON have more."""
+LONG = 48
+"""Columns of a text beyond which the answers of a table stand one below the other."""
 STYLES = {"bold": "1", "dim": "2", "command": "36", "serious": "1;31", "warning": "1;33", "notice": "1", "info": "1"}
 
 
@@ -61,8 +63,8 @@ def _screen(report: Report, full: bool, python: bool, width: int, colour: bool) 
     tail = _tail(report, full, python)
     room = LINES - len(lines) - len(nexts) - len(tail) - bool(nexts) - bool(tail) - 3
     if report.board is not None and len(report.board.frame):
-        most = BOARD if not full else ROWS if report.board.most <= 200 else report.board.most
-        lines += ["", *_board(report.board, most if full else max(3, min(most, room)), width, paint)]
+        most = max(room, 3) if not full else ROWS if report.board.most <= 200 else report.board.most
+        lines += ["", *_board(report.board, most, width, paint, full)]
     if nexts:
         lines += ["", *nexts]
     if full:
@@ -93,22 +95,27 @@ def _advice(text: str) -> str:
     return re.sub(r"polyjudge [a-z]+ [^\n]*$", lambda found: in_python(found[0]), text)
 
 
-def _board(table: Table, most: int, width: int, paint: Any) -> list[str]:
+def _board(table: Table, most: int, width: int, paint: Any, full: bool) -> list[str]:
     """The board; where its first column is a rank, the title says what the columns are."""
     ranked = next(iter(table.columns.values()), "").startswith("rank")
-    return [paint(visible(table.title), "bold"), *_rows(table, most, width, paint, headed=not ranked)]
+    return [paint(visible(table.title), "bold"), *_rows(table, most, width, paint, not ranked, full)]
 
 
-def _rows(table: Table, most: int, width: int, paint: Any, headed: bool = True, full: bool = False) -> list[str]:
+def _rows(table: Table, most: int, width: int, paint: Any, headed: bool, full: bool) -> list[str]:
     """The rows of a table in columns, what is left out counted; answers with texts one below the other."""
     kinds = [k for c, k in table.columns.items() if c in table.frame.columns]
-    if "text" in kinds:
-        most = most if full else max(1, most // (1 + kinds.count("text")))
+    texts = [x for row in cells(table, most) for x, k in zip(row, kinds, strict=True) if k == "text"]
+    if any(columns(x) > LONG for x in texts):
+        most = most if full else max(1, (most + 1) // (1 + kinds.count("text")))
         body = _answers(table, kinds, most, width, paint, full)
     else:
+        most = most if full else min(most, BOARD)
         body = _grid(cells(table, most), heads(table) if headed else [], kinds, width - 2, paint)
     left = len(table.frame) - most
-    return [*(f"  {line}".rstrip() for line in body), *([f"  and {left:,} more"] if left > 0 else [])]
+    return [
+        *(f"  {line}".rstrip() for line in body),
+        *([f"  and {left:,} more{': --json, or -o DIR' if full else ''}"] if left > 0 else []),
+    ]
 
 
 def _answers(table: Table, kinds: Sequence[str], most: int, width: int, paint: Any, full: bool) -> list[str]:
@@ -172,7 +179,7 @@ def _section(section: Section, report: Report, width: int, paint: Any) -> list[s
     for table in section.tables:
         if len(table.frame) and not (report.board and table.name == report.board.name):
             out += ["", f"  {visible(table.title)}"]
-            out += _rows(table, ROWS, width, paint, full=True)
+            out += _rows(table, ROWS, width, paint, True, True)
             out += ["  " + line for line in wrap(table.note, width - 2) if table.note]
     return out
 
@@ -190,7 +197,7 @@ def _matrix(chart: Chart, width: int, paint: Any) -> list[str]:
 
 def _grid(body: Sequence[Sequence[str]], top: Sequence[str], kinds: Sequence[str], width: int, paint: Any) -> list[str]:
     """Cells in columns. Numbers are never broken: columns that do not fit the width go on below, after the first."""
-    body = [[cut(x, 40) for x in row] for row in body]
+    body = [[cut(x, LONG) for x in row] for row in body]
     count = len(body[0]) if body else len(top)
     every = [*([top] if top else []), *body]
     wide = [max([columns(row[i]) for row in every] + [1]) for i in range(count)]
