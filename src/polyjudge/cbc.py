@@ -33,13 +33,7 @@ class Fit(NamedTuple):
 
 def fit(runs: Array) -> Fit:
     """Eq. 2 (task + judge + language + judge:language) and Eq. 1 (with task:language) by least squares on complete runs
-    (n, k, m, replicates), with a term for each replicate. Complete is orthogonal: the fits are sums of means.
-
-    >>> rng = np.random.default_rng(0)
-    >>> additive = rng.normal(size=(9, 1, 1, 1)) + rng.normal(size=(1, 3, 4, 1)) + np.zeros((9, 3, 4, 2))
-    >>> round(fit(additive).r2_simplified, 12)
-    1.0
-    """
+    (n, k, m, replicates), with a term for each replicate. Complete is orthogonal: the fits are sums of means."""
     y = runs - runs.mean()
     task, cell, replicate = (y.mean(axes, keepdims=True) for axes in ((1, 2, 3), (0, 3), (0, 1, 2)))
     task_language, language = y.mean((2, 3), keepdims=True), y.mean((0, 2, 3), keepdims=True)
@@ -68,12 +62,7 @@ class Reversals(NamedTuple):
 
 
 def reversals(scores: Array, tiny: float = 0.0) -> Reversals:
-    """Definition 1, Table 1: pairs of judges that change places between two languages, tested over tasks.
-
-    >>> r = reversals(np.array([[[3, 1], [1, 2]], [[4, 1.5], [1, 2.5]], [[5, 1], [0.5, 2]]]))
-    >>> r.delta.round(3).tolist(), r.language_a.tolist(), r.language_b.tolist()
-    ([3.778], [0], [1])
-    """
+    """Definition 1, Table 1: pairs of judges that change places between two languages, tested over tasks."""
     n, _, m = scores.shape
     i, j = np.triu_indices(m, 1)
     means = scores.mean(0)
@@ -105,11 +94,7 @@ def _one_sided(mean: Array, se: Array, n: int, tiny: float) -> Array:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Array:
-    """Table 1: adjusted p-values that control the false discovery rate.
-
-    >>> benjamini_hochberg([0.01, 0.04, 0.03, 0.5]).round(4).tolist()
-    [0.04, 0.0533, 0.0533, 0.5]
-    """
+    """Table 1: adjusted p-values that control the false discovery rate."""
     values = np.asarray(p, dtype=float)
     order = np.argsort(-values, kind="stable")
     scaled = values[order] * len(values) / np.arange(len(values), 0, -1)
@@ -183,20 +168,12 @@ def interaction(scores: Array) -> Array:
 
 
 def calibrate(scores: Array, beta: Array | None = None) -> Array:
-    """Step 3: scores less beta^, their own or a given one.
-
-    >>> calibrate(np.array([[[1.0, 2.0], [3.0, 8.0]]])).tolist()
-    [[[0.0, 3.0], [4.0, 7.0]]]
-    """
+    """Step 3: scores less beta^, their own or a given one."""
     return scores - (interaction(scores) if beta is None else beta)
 
 
 def off_factor(k: int, m: int) -> float:
-    """off = off_factor * beta^: by how much a cell is off, were it the only one (METHODS 18).
-
-    >>> round(float(off_factor(3, 4) * double_centre(12.0 * np.eye(3, 4) * [1, 0, 0, 0])[0, 0]), 12)
-    12.0
-    """
+    """off = off_factor * beta^: by how much a cell is off, were it the only one (METHODS 18)."""
     return k * m / ((k - 1) * (m - 1))
 
 
@@ -226,11 +203,7 @@ def radius(sigma: float, n: float, k: int, m: int, epsilon: float = 0.05) -> flo
 
 
 def tasks_for(target: float, sigma: float, k: int, m: int, epsilon: float = 0.05) -> int:
-    """Prop. 2 turned round: the fewest tasks with a radius of at most `target`.
-
-    >>> tasks_for(20.606 / 2, 22.244073, 8, 6)
-    52
-    """
+    """Prop. 2 turned round: the fewest tasks with a radius of at most `target`."""
     return int(np.ceil(radius(sigma, 1, k, m, epsilon) ** 2 / target**2))
 
 
@@ -284,11 +257,7 @@ def tau(a: ArrayLike, b: ArrayLike, tiny: float = 0.0) -> Array:
 
 
 def mean_tau(matrix: Array, tiny: float = 0.0) -> Array:
-    """Mean tau over all pairs of languages of cells (..., k, m): undefined pairs are dropped, 0 where none is defined.
-
-    >>> float(mean_tau(np.array([[1.0, 2, 3], [4, 5, 6], [3, 2, 1]])).round(4))
-    -0.3333
-    """
+    """Mean tau over the pairs of languages of cells (..., k, m): undefined ones are left out, 0 where none is defined."""
     k, m = matrix.shape[-2:]
     i, j = np.triu_indices(k, 1)
     flat = matrix.reshape(-1, k, m)
@@ -400,11 +369,7 @@ def decisions(s: Split) -> dict[str, Decisions]:
 
 
 def binomial_interval(hits: int, of: int, level: float = 0.95) -> tuple[float, float]:
-    """Table 3: exact interval of a share (Clopper and Pearson).
-
-    >>> [round(x, 4) for x in binomial_interval(8000, 8000)]
-    [0.9995, 1.0]
-    """
+    """Table 3: exact interval of a share (Clopper and Pearson)."""
     a = (1 - level) / 2
     low = 0.0 if hits == 0 else float(betaincinv(hits, of - hits + 1, a))
     return low, 1.0 if hits == of else float(betaincinv(hits + 1, of - hits, 1 - a))

@@ -16,7 +16,7 @@ import pandas as pd
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
-from polyjudge.base.numbers import number, percent, points
+from polyjudge.base.numbers import number, p_value, points
 from polyjudge.base.numbers import threshold as pass_mark
 from polyjudge.base.text import count
 from polyjudge.calibrate import baselines
@@ -163,7 +163,7 @@ def report(
                 raise
             left.append(f"{TITLES[name]}: {error}")
     radius = cbc.radius(cbc.noise_sigma(values.v), values.units, k, m)
-    return PaperReport(frames, tuple(left), radius, replicates, seed, tuple(_findings(panel, frames, radius)), panel)
+    return PaperReport(frames, tuple(left), radius, replicates, seed, tuple(_findings(work, frames, radius)), panel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,25 +320,22 @@ def _metadata(w: _Work, path: Path) -> pd.DataFrame:
     return found.assign(judge=[w.panel.judges[b] for b in found["judge"]])
 
 
-def _findings(panel: Panel, frames: dict[str, pd.DataFrame], radius: float) -> list[Finding]:
-    r = frames["reversals"]
+def _findings(w: _Work, frames: dict[str, pd.DataFrame], radius: float) -> list[Finding]:
+    panel, r = w.panel, frames["reversals"]
     turned, sure = int((r["delta"] > 0).sum()), int((r["p_selected"] <= 0.05).sum())
     verb = "changes" if turned == 1 else "change"
     text = f"{turned} of {count(len(r), 'pair')} of judges {verb} places between two {panel.nouns} in the means; "
     text += f"a test that allows for the choice of the two is sure of {sure}."
+    if panel.complete:
+        p = cbc.global_null(w.values, 1000, w.seed, w.tiny)[0]
+        text += f" So many are {'unlikely' if p <= 0.05 else 'likely enough'} without interaction ({p_value(p)})."
     out = [Finding("info", "reversals", text, "Order")]
     if "calibration" in frames:
         raw, ours = (number(frames["calibration"].set_index("method")["tau"][x]) for x in ("raw", "cbc"))
         text = f"On left-out tasks the {panel.nouns} rank the judges alike with a tau of {raw}, after CBC of {ours}."
         out.append(Finding("info", "consistency", f"{text} That is consistency, not accuracy.", "Held out"))
-    if "decisions" in frames:
-        raw, ours = (percent(x) for x in frames["decisions"]["accuracy"])
-        text = f"Raw means choose the judge on top of the calibrated left-out tasks in {raw} of choices, CBC in {ours}."
-        out.append(Finding("info", "decisions", text, "Choices"))
     largest, reach = (points(x * panel.factor) for x in (frames["interaction"]["beta"].abs().max(), radius))
-    text = (
-        f"The largest cell of beta^ is {largest} {panel.unit_name}; the radius of Prop. 2, by the noise's sd, {reach}."
-    )
+    text = f"The largest cell of beta^ is {largest} {panel.unit_name}; the radius of Prop. 2, by the noise, {reach}."
     return [*out, Finding("info", "radius", text, "Cells")]
 
 
