@@ -24,7 +24,7 @@ from polyjudge.calibrate.saved import FORMAT, load_consensus
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
 from polyjudge.stats.cells import unit_means
-from polyjudge.stats.interval import FEWEST, group_df, interval, pass_prior, ruled_out
+from polyjudge.stats.interval import FEWEST, Interval, group_df, interval, pass_prior, ruled_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -319,41 +319,45 @@ def _systems(d: Array, unit: NDArray[np.int64], p: Panel, share: float) -> tuple
     if s < 2:
         return pd.DataFrame(columns=columns), []
     v, seen = unit_means(d.transpose(0, 2, 3, 1).reshape(n * k * m, s), np.repeat(unit, k * m))
-    own = interval(v, level=1 - share, df=np.maximum(seen - 1.0, 1.0))
+    tiny, df = 1e-9 * p.width, np.maximum(seen - 1.0, 1.0)
+    told = np.isfinite(v).all(0)
     out: list[int] = []
-    first = None
+
+    def against() -> Interval:
+        """Each system against those of the others that are not left out."""
+        k_ = np.eye(s)
+        for i in range(s):
+            rest = [j for j in range(s) if j != i and j not in out and told[j]]
+            k_[i, rest] = -1 / max(len(rest), 1)
+        x = np.where(told, np.where(told, v, 0.0) @ k_.T, np.nan)
+        return interval(x, level=1 - share, together=s, df=df)
+
     while len(out) < (s - 1) / 2:
-        others = [i for i in range(s) if i not in out]
-        x = v - (v[:, others].sum(1, keepdims=True) - np.where(np.isin(range(s), others), v, 0)) / np.maximum(
-            len(others) - np.isin(range(s), others), 1
-        )
-        found = interval(x, level=1 - share, together=s, df=np.maximum(seen - 1.0, 1.0))
-        first = first or found
-        t = np.where(found.clear(1e-9 * p.width), np.abs(found.estimate) / np.maximum(found.se, 1e-12 * p.width), 0.0)
+        found = against()
+        t = np.where(found.clear(tiny), np.abs(found.estimate) / np.maximum(found.se, 1e-12 * p.width), 0.0)
         t[out] = 0.0
         if s == 2 and t.any():  # of two, the one that moved while the other did not
-            alone = own.clear(1e-9 * p.width)
+            alone = interval(v, level=1 - share, df=df).clear(tiny)
             t = np.where(alone & ~alone[::-1], t, 0.0)
         best = int(t.argmax())
-        if t[best] <= 0 or (t >= t[best] * (1 - 1e-9)).sum() > 1 or not _alike(d, unit, best, others, share, p):
+        if t[best] <= 0 or (t >= t[best] * (1 - 1e-9)).sum() > 1 or not _alike(d, unit, best, out, share):
             break
         out.append(best)
-    assert first is not None
-    frame = pd.DataFrame({"system": p.systems, "change": first.estimate, "low": first.low, "high": first.high})
+    last = against()
+    frame = pd.DataFrame({"system": p.systems, "change": last.estimate, "low": last.low, "high": last.high})
     return frame.assign(changed=np.isin(range(s), out)), [p.systems[i] for i in out]
 
 
-def _alike(d: Array, unit: NDArray[np.int64], system: int, others: list[int], share: float, p: Panel) -> bool:
-    """Whether all judges say alike that a system changed: then it is the system."""
-    n, _, k, m = d.shape
-    rest = [i for i in others if i != system]
-    x = d[:, system] - _mean(d[:, rest], (1,))
+def _alike(d: Array, unit: NDArray[np.int64], system: int, out: list[int], share: float) -> bool:
+    """Whether no judge is surely the half of a system's change away from the others: then it is the system."""
+    n, s, k, m = d.shape
+    x = d[:, system] - _mean(d[:, [i for i in range(s) if i != system and i not in out]], (1,))
     v, seen = unit_means(x.reshape(n * k, m), np.repeat(unit, k))
     if not np.isfinite(v).all():
         return False
     apart = interval(v - v.mean(1, keepdims=True), level=1 - share, df=np.maximum(seen - 1.0, 1.0))
     same = bool((np.sign(v.mean(0)) == np.sign(v.mean())).all())
-    return same and not apart.clear(1e-9 * p.width).any()
+    return same and not apart.clear(abs(float(v.mean())) / 2).any()
 
 
 # --- other tasks: the gaps between judges ---

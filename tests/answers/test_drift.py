@@ -1,0 +1,338 @@
+"""Drift: what was measured is what is said, on planted changes (METHODS 21)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polyjudge.answers.drift import Drift, drift
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.panel import Panel
+from polyjudge.stats.cells import unit_means
+
+L, J = ("de", "en", "ja"), ("gpt5", "b", "c", "d")
+
+
+def base(seed: int = 0, n: int = 50, s: int = 1) -> tuple[np.random.Generator, Any]:
+    g = np.random.default_rng(seed)
+    y = 50 + g.normal(0, 12, (n, 1, 1, 1)) + g.normal(0, 3, (n, 1, 3, 1)) + g.normal(0, 5, (n, s, 3, 4))
+    return g, y
+
+
+def panel(y: Any, **more: Any) -> Panel:
+    return Panel.from_array(y, **{"languages": L, "judges": J, "scale": (0, 100), **more})
+
+
+def runs(seed: int, n: int = 50, s: int = 1, sd: float = 3.0) -> tuple[Any, Any]:
+    g, y = base(seed, n, s)
+    return y + g.normal(0, sd, y.shape), y + g.normal(0, sd, y.shape)
+
+
+def texts(found: Drift) -> str:
+    return " ".join(f.text for f in found.findings)
+
+
+def test_the_change_is_the_plain_difference_of_means() -> None:
+    old, new = runs(0)
+    found = drift(panel(old), panel(new))
+    np.testing.assert_allclose(found.cells["change"], (new - old).mean((0, 1)).ravel())
+    np.testing.assert_allclose(found.cells["before"], old.mean((0, 1)).ravel())
+    np.testing.assert_allclose(found.cells["after"], new.mean((0, 1)).ravel())
+    assert list(found.cells.columns) == ["language", "judge", "before", "after", "change", "low", "high", "changed"]
+    assert found.same_tasks
+
+
+def test_an_innocent_language_is_never_blamed() -> None:
+    """gpt5 +5 in German, +3 in English: the second version said that Japanese broke."""
+    blamed = both = 0
+    for seed in range(60):
+        old, new = runs(seed)
+        new[:, 0, 0, 0] += 5
+        new[:, 0, 1, 0] += 3
+        cells = drift(panel(old), panel(new)).cells.set_index(["language", "judge"])["changed"]
+        blamed += cells["ja"].any()
+        both += cells["de", "gpt5"] and cells["en", "gpt5"]
+    assert blamed <= 3
+    assert both >= 54
+
+
+def test_words_of_one_judge_in_two_languages() -> None:
+    old, new = runs(1)
+    new[:, 0, 0, 0] += 8
+    new[:, 0, 1, 0] += 5
+    found = drift(panel(old), panel(new))
+    said = next(f for f in found.findings if f.key == "changed").text
+    assert re.match(r"gpt5 scores de answers \d.* points \[.*\] higher than before, and en ones \d.* higher\.$", said)
+    size = float(re.search(r"answers ([\d.]+)", said)[1])
+    assert size == pytest.approx(found.cells["change"][0], abs=0.51)
+    assert "Everything else is within" in texts(found)
+    assert found.incomplete
+
+
+def test_a_judge_in_all_languages_a_language_by_all_judges_and_everything() -> None:
+    old, new = runs(2)
+    a, b, c = new.copy(), new.copy(), new.copy()
+    a[:, :, :, 1] -= 9
+    assert re.search(
+        r"b scores [\d.]+ points \[.*\] lower than before, on average over all 3 languages",
+        texts(drift(panel(old), panel(a))),
+    )
+    b[:, :, 2] += 9
+    assert re.search(r"[Jj]a answers get scores [\d.]+ points .* higher", texts(drift(panel(old), panel(b))))
+    c += 9
+    assert re.search(r"All 4 judges score answers in all 3 languages [\d.]+ points", texts(drift(panel(old), panel(c))))
+
+
+def test_one_system_that_changed_is_no_drift_of_judges() -> None:
+    named = cells = 0
+    for seed in range(20):
+        old, new = runs(seed, s=4)
+        new[:, 2] += 8
+        found = drift(panel(old), panel(new))
+        named += list(found.systems.loc[found.systems["changed"], "system"]) == ["s3"]
+        cells += found.cells["changed"].any()
+    assert named >= 19
+    assert cells <= 3
+    old, new = runs(0, s=4)
+    new[:, 2, :, 0] += 8  # one judge alone: it is the judge
+    found = drift(panel(old), panel(new))
+    assert not found.systems["changed"].any()
+    assert (found.cells.loc[found.cells["judge"] == "gpt5", "changed"]).all()
+
+
+def test_few_tasks_are_never_quiet() -> None:
+    for seed in range(10):
+        old, new = runs(seed, n=10)
+        new[:, 0, 1, 2] -= 40
+        assert drift(panel(old), panel(new), runs=365).incomplete
+    old, new = runs(0, n=10, sd=15)
+    found = drift(panel(old), panel(new))
+    assert found.incomplete
+    assert "may have gone unseen" in texts(found)
+    assert found.seen > 10
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_too_few_tasks(n: int) -> None:
+    old, new = runs(0, n=n)
+    found = drift(panel(old), panel(new))
+    assert found.incomplete
+    assert not found.cells["changed"].any()
+    assert "6 are needed" in texts(found)
+
+
+def test_one_score() -> None:
+    one = Panel.from_array([[[7.0]]])
+    assert drift(one, one).incomplete
+
+
+def test_the_same_scores_again() -> None:
+    old, _ = runs(0)
+    found = drift(panel(old), panel(old), runs=365)
+    assert not found.incomplete
+    assert "All 600 scores are the same" in texts(found)
+
+
+def test_quiet_says_what_is_ruled_out() -> None:
+    old, new = runs(3, n=60)
+    found = drift(panel(old), panel(new))
+    assert not found.incomplete
+    said = float(re.search(r"by more than ([\d.]+) points in any language", texts(found))[1])
+    assert said >= found.limit
+    assert found.limit == pytest.approx(max(found.cells["high"].max(), -found.cells["low"].min()))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", ["normal", "exponential", "pass"])
+def test_level_at_rest(kind: str) -> None:
+    said = 0
+    for seed in range(200):
+        g, y = base(seed, 20)
+        noise = [
+            3 * (g.exponential(1, y.shape) - 1 if kind == "exponential" else g.normal(0, 1, y.shape)) for _ in "ab"
+        ]
+        old, new = (y + x for x in noise)
+        if kind == "pass":
+            old, new = (panel((x > 40) * 1.0, scale=(0, 1)) for x in (old, new))
+        else:
+            old, new = panel(old), panel(new)
+        said += drift(old, new).cells["changed"].any()
+    assert said / 200 <= 0.07 + 2 * np.sqrt(0.07 * 0.93 / 200)
+
+
+def test_runs_keep_the_level_of_a_year() -> None:
+    old, new = runs(0)
+    one, year = drift(panel(old), panel(new)), drift(panel(old), panel(new), runs=365)
+    assert ((year.cells["high"] - year.cells["low"]) > 1.2 * (one.cells["high"] - one.cells["low"])).all()
+
+
+# --- other tasks ---
+
+
+def other(y: Any, **more: Any) -> Panel:
+    return panel(y, tasks=[f"x{i}" for i in range(len(y))], **more)
+
+
+def test_other_tasks_compare_gaps() -> None:
+    (_, old), (_, new) = base(0, 60), base(1, 60)
+    new = new + 20  # harder or easier tasks are no drift
+    new[:, 0, 1, 0] += 12
+    found = drift(panel(old), other(new))
+    assert not found.same_tasks
+    cells = found.cells[found.cells["changed"]]
+    assert list(zip(cells["language"], cells["judge"], strict=True)) == [("en", "gpt5")]
+    assert re.search(r"gpt5 scores en answers \d.* higher than before, relative to the other judges", texts(found))
+    gap = new[:, 0, 1, 0].mean() - new[:, 0, 1, 1:].mean() - (old[:, 0, 1, 0].mean() - old[:, 0, 1, 1:].mean())
+    assert cells["change"].iloc[0] == pytest.approx(gap)
+
+
+def test_other_tasks_blame_nobody_else() -> None:
+    wrong = right = 0
+    for seed in range(60):
+        (_, old), (_, new) = base(seed, 60), base(seed + 1000, 60)
+        new[:, 0, 1, 0] += 6
+        cells = drift(panel(old), other(new)).cells
+        one = (cells["language"] == "en") & (cells["judge"] == "gpt5")
+        wrong += cells.loc[~one, "changed"].any()
+        right += cells.loc[one, "changed"].any()
+    assert wrong <= 8
+    assert right >= 55
+
+
+def test_half_of_the_judges_cannot_be_told_from_the_others() -> None:
+    (_, old), (_, new) = base(0, 100), base(1, 100)
+    new[:, 0, 0, :2] += 15
+    found = drift(panel(old), other(new))
+    assert "which judge changed cannot be told" in texts(found)
+
+
+def test_two_judges_on_other_tasks() -> None:
+    (_, old), (_, new) = base(0, 60), base(1, 60)
+    new[:, 0, 0, 0] += 15
+    found = drift(panel(old).select(judges=J[:2]), other(new).select(judges=J[:2]))
+    assert re.search(
+        r"'s gap to (b|gpt5) on de answers is .* than before; which judge changed cannot be told", texts(found)
+    )
+
+
+def test_one_judge_on_other_tasks_cannot_be_told() -> None:
+    (_, old), (_, new) = base(0, 60), base(1, 60)
+    found = drift(panel(old).select(judges=["b"]), other(new).select(judges=["b"]))
+    assert found.incomplete
+    assert "Score some of the old tasks again" in texts(found)
+
+
+# --- what is compared ---
+
+
+def test_a_calibrator_keeps_its_fit(tmp_path: Path) -> None:
+    old, new = runs(0)
+    new[:, 0, 0, 0] += 9
+    path = tmp_path / "cal.json"
+    ConsensusCalibrator().fit(panel(old)).save(path)
+    direct, saved = drift(panel(old), panel(new)), drift(path, panel(new))
+    pd.testing.assert_frame_equal(direct.cells, saved.cells)
+    assert saved.same_tasks
+
+
+def test_a_large_calibrator_keeps_means_and_compares_gaps() -> None:
+    old, new = runs(0, n=2000)
+    new[:, 0, 0, 0] += 9
+    found = drift(ConsensusCalibrator().fit(panel(old)), panel(new))
+    assert not found.same_tasks
+    assert found.cells.loc[found.cells["changed"], "judge"].tolist() == ["gpt5"]
+
+
+def test_what_one_run_lacks_is_said() -> None:
+    old, new = (panel(y) for y in runs(0))
+    found = drift(old, new.select(judges=J[:3], languages=("en", "de")))
+    assert found.incomplete
+    assert "lack the judge d" in texts(found)
+    assert "lack the language ja" in texts(found)
+    assert len(found.cells) == 6
+    fresh = drift(old.select(judges=J[:3]), new)
+    assert "The judge d is new and was not compared." in texts(fresh)
+    assert not fresh.incomplete
+
+
+def test_scores_that_went_missing_are_said() -> None:
+    old, new = runs(0)
+    new[:30, 0, 1, 2] = np.nan
+    found = drift(panel(old), panel(new))
+    assert "c leaves 60% of en answers without a score, before 0%." in texts(found)
+    new[:, 0, 1, 2] = np.nan
+    found = drift(panel(old), panel(new))
+    assert "c has no scores of en answers any more." in texts(found)
+    assert np.isnan(found.cells["change"]).sum() == 1
+
+
+def test_another_scale_is_said() -> None:
+    old, new = (panel(y) for y in runs(0))
+    assert "The scale may have changed: scores were 0 to 100, now they are 1 to 5." in texts(
+        drift(old, replace(new, scale=(1.0, 5.0)))
+    )
+
+
+def test_clusters_are_the_units() -> None:
+    g, y = base(0, 60)
+    cluster = np.repeat(np.arange(12), 5)
+    shift = g.normal(0, 8, (12, 1, 3, 4))[cluster]
+    old, new = y, y + shift + g.normal(0, 1, y.shape)
+    wide = drift(panel(old, unit=cluster), panel(new, unit=cluster))
+    narrow = drift(panel(old), panel(new))
+    assert (wide.cells["high"] - wide.cells["low"]).mean() > 1.5 * (narrow.cells["high"] - narrow.cells["low"]).mean()
+
+
+def test_pass_and_fail_in_percentage_points() -> None:
+    g, _ = base(0)
+    old = (g.random((80, 1, 3, 4)) < 0.8) * 1.0
+    new = old.copy()
+    new[:40, 0, 0, 0] = 0
+    found = drift(panel(old, scale=(0, 1)), panel(new, scale=(0, 1)))
+    assert re.search(r"gpt5 scores de answers \d+ percentage points \[\d+, \d+\] lower than before", texts(found))
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({"runs": 0}, UsageError),
+        ({"level": 2}, UsageError),
+        ({"matters": -1}, UsageError),
+        ({"matters": np.nan}, UsageError),
+    ],
+)
+def test_refusals(more: dict[str, Any], error: type[Exception]) -> None:
+    old, new = (panel(y) for y in runs(0))
+    with pytest.raises(error):
+        drift(old, new, **more)
+
+
+def test_nothing_in_common() -> None:
+    old, new = runs(0)
+    with pytest.raises(PanelError, match="no judge in common"):
+        drift(panel(old), panel(new, judges=("w", "x", "y", "z")))
+
+
+def test_matters_may_be_tiny() -> None:
+    old, new = (panel(y) for y in runs(0))
+    assert drift(old, new, matters=1e-320).report().findings
+
+
+def test_means_of_what_is_seen() -> None:
+    g = np.random.default_rng(0)
+    y = np.where(g.random((40, 3)) < 0.3, np.nan, g.normal(size=(40, 3)))
+    unit = np.repeat(np.arange(10), 4)
+    v, seen = unit_means(y, unit)
+    np.testing.assert_allclose(v.mean(0), np.nanmean(y, axis=0))
+    assert (seen <= 10).all()
+    out = np.nanmean(y[unit != 3], axis=0)  # Tukey's pseudo-values
+    np.testing.assert_allclose(v[3] - v[4], 9 * (np.nanmean(y[unit != 4], axis=0) - out))
+    thin, _ = unit_means(np.where(np.arange(40)[:, None] < 8, y, np.nan), unit)
+    assert np.isnan(thin).all()
