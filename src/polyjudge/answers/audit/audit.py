@@ -101,7 +101,8 @@ def audit(
     families: tuple[str, ...] | None = None,
     labels: Path | None = None,
     weights: Path | None = None,
-    drop: tuple[str, ...] | None = None,
+    probes: Path | None = None,
+    without: tuple[str, ...] | None = None,
     seed: int = 0,
 ) -> Audit:
     """Who wins, do the judges agree, what is off.
@@ -117,7 +118,8 @@ def audit(
     families : NAME=MAKER of judges and systems whose maker their names do not tell
     labels : human labels in a file of their own
     weights : weights of the judges, as JSON or CSV (judge, weight): systems are compared by the weighted mean
-    drop : LANGUAGE,JUDGE whose scores are left out
+    probes : scores of clean and damaged answers (`polyjudge probe`), looked at beside
+    without : LANGUAGE,JUDGE whose scores are left out
     seed : of everything random
 
     Examples:
@@ -128,7 +130,7 @@ def audit(
     panel = _checked(panel, matters, level)
     given = _makers(families)
     chosen = _cell(panel, cell) if cell else None
-    for place in _places(panel, drop):
+    for place in _places(panel, without):
         panel = _left_out(panel, *place)
     weighted = _weights(panel, weights)
     what = panel.matters if matters is None else matters
@@ -148,19 +150,15 @@ def audit(
     if np.isfinite(panel.scores).any() and panel.width < 1e-200:
         said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
         found = [Finding("serious", "constant", said, "Judges", head="All scores are equal")]
-    people = _people(panel, labels, threshold, level, seed)
-    found += people
+    rooms: dict[str, Any] = {"ranks": judge_room.ranks(panel, values), "position": placed, "length": longer}
+    rooms["humans"], people = _people(panel, labels, threshold, level, seed)
+    rooms["probe"], damage = _probes(probes, level)
     import pandas as pd
 
     table = pd.DataFrame()
     if parts:
         table, found = _by_criterion(panel, parts, found)
-    rooms = {
-        "ranks": judge_room.ranks(panel, values),
-        "gates": passed,
-        "position": placed,
-        "length": longer,
-    }
+    found += [*people, *damage]
     floor = part.off.floor
     read = named if part.off.kind == "named" else []
     if part.off.kind == "many" and floor is not None:
@@ -232,29 +230,18 @@ def _cell(panel: Panel, text: str) -> tuple[str, str]:
     )
 
 
-def _places(panel: Panel, drop: tuple[str, ...] | None) -> list[tuple[str, str]]:
-    """Cells to leave out: LANGUAGE,JUDGE, also where commas have parted them."""
-    words = ",".join(drop or ()).split(",") if drop else []
-    out, at = [], 0
-    while at < len(words):
-        for size in range(2, len(words) - at + 1):
-            try:
-                out.append(_cell(panel, ",".join(words[at : at + size])))
-                at += size
-                break
-            except UsageError:
-                continue
-        else:
-            _cell(panel, ",".join(words[at:]))  # says what is wrong
-            out, at = [_cell(panel, ",".join(words[at:])), *out], len(words)
-    return out
+def _places(panel: Panel, without: tuple[str, ...] | None) -> list[tuple[str, str]]:
+    """Cells to leave out: LANGUAGE,JUDGE, also where the command line has parted them at their commas."""
+    words = [x for x in ",".join(without or ()).split(",") if x.strip()]
+    size = 2 if len(panel.languages) > 1 else 1
+    return [_cell(panel, ",".join(words[i : i + size])) for i in range(0, len(words), size)]
 
 
 def _left_out(panel: Panel, language: str, judge: str) -> Panel:
     scores = panel.scores.copy()
     scores[:, :, panel.languages.index(language), panel.judges.index(judge)] = np.nan
     if not np.isfinite(scores).any():
-        raise UsageError("Nothing is left: every score was dropped.")
+        raise UsageError("Nothing is left: every score was left out.")
     note = f"Left out: {name(judge)} in {name(language)}." if language else f"Left out: {name(judge)}."
     return replace(panel, scores=scores, notes=(*panel.notes, note))
 
@@ -314,7 +301,23 @@ def _part(
     judged = judge_room.findings(panel, agreed, board.board if board else None, given)
     if any(f.key == "judges.blind" for f in judged):  # a ranking would be noise: what more is said of it would be too
         said = [f for f in said if f.key.startswith("winner")]
-    return Part(panel, board, agreed, found, (*said, *judged, *found.sentences))
+    return Part(panel, board, agreed, found, (*said, *judged, *_headed(panel, found)))
+
+
+HEADS = {"calm": "Nothing stands out", "many": "Language changes the judges", "scale": "Scales, not languages",
+         "split": "A split", "two by two": "A gap that differs", "judge gaps": "A gap that differs",
+         "language gaps": "A gap that differs", "too few": "Too few tasks to tell"}  # fmt: skip
+"""What the card on the page shows large, by the kind of what is off."""
+
+
+def _headed(panel: Panel, found: Off) -> list[Finding]:
+    """The sentences about what is off, with the few words of a card."""
+    head = HEADS.get(found.kind, "").replace("Language", panel.noun.capitalize()).replace("languages", panel.nouns)
+    if found.kind == "named":
+        row = found.frame[found.frame["named"].astype(bool)].sort_values("off", key=lambda x: -x.abs().round(9)).iloc[0]
+        size = amount(panel, row["off"], row["all_low"], row["all_high"], unit=False, sign=True).partition(" ")[0]
+        head = f"{name(row['judge'])} in {name(row['language'])}: {size}"
+    return [replace(f, head=f.head or head) if i == 0 else f for i, f in enumerate(found.sentences)]
 
 
 def _systems(
@@ -369,27 +372,23 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
     own: list[Finding] = []
     for x, part in parts.items():
         b = part.systems.board if part.systems else None
+        a, f = part.agreement, part.panel.factor
         row: dict[str, Any] = {"criterion": x}
         if b is not None:
-            first, second = b.order[0], b.order[1]
-            sure = bool(b.ahead[first, second])
-            f = part.panel.factor
-            row |= {
-                "first": b.systems[first] if sure else "too close to call",
-                "lead": f * b.gap[first, second],
-                "lead_low": f * b.low[first, second],
-                "lead_high": f * b.high[first, second],
-            }
-        a = part.agreement
-        row |= {"r": np.nan if a is None else a.r, "r_low": np.nan if a is None else a.r_low}
-        row |= {"r_high": np.nan if a is None else a.r_high}
+            first, second = b.order[:2]
+            row["first"] = b.systems[first] if b.ahead[first, second] else "too close to call"
+            row |= {"lead": f * b.gap[first, second], "lead_low": f * b.low[first, second]}
+            row["lead_high"] = f * b.high[first, second]
+        row |= {c: np.nan if a is None else getattr(a, c) for c in ("r", "r_low", "r_high")}
         frame = part.off.frame
         clear = frame[frame["clear"].astype(bool)] if len(frame) else frame
         row["off"] = part.off.kind if len(clear) else "nothing" if part.off.kind == "calm" else "–"
         if len(clear):
             top = clear.iloc[int(np.round(clear["off"].abs().to_numpy() / tiny_of(part.panel)).argmax())]
             ends = [float(top[c]) for c in ("off", "all_low", "all_high")]
-            row["off"] = f"{top['judge']} in {top['language']}, {amount(part.panel, *ends, unit=False)}"
+            row["off"] = (
+                f"{top['judge']} in {top['language']}, {amount(part.panel, ends[0], ends[1], ends[2], unit=False)}"
+            )
             row |= dict(zip(("most", "most_low", "most_high"), ends, strict=True))
         rows.append(row)
         for one in part.findings:
@@ -405,14 +404,27 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
     return pd.DataFrame(rows), order
 
 
-def _people(panel: Panel, labels: Path | None, threshold: str | None, level: float, seed: int) -> list[Finding]:
-    """What a comparison with human labels finds, where there are any."""
+def _people(
+    panel: Panel, labels: Path | None, threshold: str | None, level: float, seed: int
+) -> tuple[Result | None, list[Finding]]:
+    """A comparison with human labels, where there are any, and what of it is on the first screen."""
     if panel.human is None and labels is None:
-        return []
+        return None, []
     from polyjudge.answers.humans.compare import humans
 
     try:
-        found = humans(panel, labels, threshold=threshold, level=level, seed=seed).findings
+        found = humans(panel, labels, threshold=threshold, level=level, seed=seed)
     except PanelError as problem:
-        return [Finding("notice", "people.none", f"The human labels cannot be compared: {problem}", "People")]
-    return [f for f in found if f.topic == "People"]
+        return None, [Finding("notice", "people.none", f"The human labels cannot be compared: {problem}", "People")]
+    return found, [f for f in found.findings if f.topic == "People"]
+
+
+def _probes(path: Path | None, level: float) -> tuple[Result | None, list[Finding]]:
+    """Whether the judges notice damage."""
+    if path is None:
+        return None, []
+    from polyjudge.answers.probe import probe
+    from polyjudge.read import read_panel
+
+    found = probe(read_panel(path), level=level)
+    return found, [replace(f, topic="Probes") for f in found.findings]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge import cbc
 from polyjudge.base.errors import PanelError
 from polyjudge.base.numbers import ci, points
 from polyjudge.base.text import count, families, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.cells import Values, least_squares_cells
+from polyjudge.stats.cells import Values, complete, least_squares_cells
 from polyjudge.stats.interval import interval
 
 if TYPE_CHECKING:
@@ -224,20 +225,16 @@ def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
     """language ("all" and each), system, mean, behind_leader, low, high, rank_low, rank_high, may_be_best."""
     import pandas as pd
 
-    rows = []
+    parts = []
     for language, b in boards.items():
-        top = b.leader
-        for s in b.order:
-            here = s == top
-            rows.append(
-                (
-                    language, b.systems[s], b.mean[s], b.gap[s, top], b.low[s, top] if not here else np.nan,
-                    b.high[s, top] if not here else np.nan, int(b.rank_low[s]), int(b.rank_high[s]),
-                    bool(b.may_be_best[s]),
-                )
-            )  # fmt: skip
+        o, top = list(b.order), b.leader
+        low, high = (np.where(np.arange(len(o)) == top, np.nan, x[:, top])[o] for x in (b.low, b.high))
+        part = {"language": language, "system": [b.systems[x] for x in o], "mean": b.mean[o]}
+        part |= {"behind_leader": b.gap[o, top], "low": low, "high": high}
+        part |= {"rank_low": b.rank_low[o], "rank_high": b.rank_high[o], "may_be_best": b.may_be_best[o]}
+        parts.append(pd.DataFrame(part))
     columns = ["language", "system", "mean", "behind_leader", "low", "high", "rank_low", "rank_high", "may_be_best"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 # --- who puts whom first: estimates only, from sums that can be added up ---
@@ -323,45 +320,26 @@ def own_maker(panel: Panel, given: Mapping[str, str] | None, *, level: float, se
             "it takes four among judges and systems.",
         )
     if panel.complete:
-        v = _per_unit(panel.scores.mean(2), panel.unit, panel.weight)
+        values = complete(panel.scores.mean(2), panel.unit, panel.weight)
     else:
-        made = least_squares_cells(panel.scores.transpose(0, 2, 1, 3), panel.unit, panel.weight)
-        if np.isnan(made.v).any() or np.abs(_centred(np.eye(kin.size).reshape(-1, *kin.shape)).reshape(kin.size, -1)
-                                            @ made.null).max(initial=0.0) > 1e-6:  # fmt: skip
-            return OwnMaker(makers=tuple(shared), why_not="Too few systems are scored by several judges to test "
-                            "self-preference.")  # fmt: skip
-        v = made.v
-    centred = _centred(v)
-    codes = {x: i for i, x in enumerate(makers)}
-    s_code, b_code = np.array([codes[x] for x in of]), np.array([codes[x] for x in by])
+        values = least_squares_cells(panel.scores.transpose(0, 2, 1, 3), panel.unit, panel.weight)
     if len(makers) <= 6:
         turned = np.array(list(permutations(range(len(makers)))))
     else:
         rng = np.random.default_rng(seed)
         turned = np.array([np.arange(len(makers))] + [rng.permutation(len(makers)) for _ in range(RELABELLINGS)])
-    mean = centred.mean(0)
+    s_code, b_code = (np.array([makers.index(x) for x in y]) for y in (of, by))
     own = turned[:, b_code][:, None, :] == s_code[None, :, None]
-    number = own.sum((1, 2))
-    usable = (number > 0) & (number < kin.size)
-    inside = np.einsum("psb,sb->p", own, mean)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        made_up = inside / number - (mean.sum() - inside) / (kin.size - number)
-    made_up = made_up[usable]
-    x = centred[:, kin].mean(1) - centred[:, ~kin].mean(1)
-    found = interval(x[:, None], level=level)
-    p = float((made_up >= float(x.mean()) - tiny_of(panel)).mean())
-    return OwnMaker(float(x.mean()), float(found.low[0]), float(found.high[0]), p, tuple(shared))
-
-
-def _per_unit(y: Array, unit: NDArray[np.int64], weight: Array) -> Array:
-    from polyjudge.stats.cells import complete
-
-    return complete(y, unit, weight).v
-
-
-def _centred(v: Array) -> Array:
-    """Row and column means taken out of the last two axes."""
-    return np.asarray(v - v.mean(-1, keepdims=True) - v.mean(-2, keepdims=True) + v.mean((-2, -1), keepdims=True))
+    own = own[own.any((1, 2)) & ~own.all((1, 2))]
+    number = own.sum((1, 2), keepdims=True)
+    contrasts = cbc.double_centre(own / number - ~own / (kin.size - number)).reshape(len(own), -1)
+    if not values.estimable(contrasts).all():
+        return OwnMaker(makers=tuple(shared), why_not="Too few systems are scored by several judges to test "
+                        "self-preference.")  # fmt: skip
+    size = contrasts @ values.mean.ravel()
+    found = interval(values.contrast(contrasts[:1]), level=level)  # the first is makers as they are
+    p = float((size >= size[0] - tiny_of(panel)).mean())
+    return OwnMaker(float(size[0]), float(found.low[0]), float(found.high[0]), p, tuple(shared))
 
 
 # --- all of it ---
@@ -449,8 +427,9 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame
     """Pairs that are surely one way round in a language and the other way in another, the largest first."""
     import pandas as pd
 
-    rows = []
-    per = [boards[x] for x in languages if x in boards]
+    rows: list[tuple[Any, ...]] = []
+    per_name = [x for x in languages if x in boards]
+    per = [boards[x] for x in per_name]
     if per:
         gap, low, high = (np.stack([getattr(b, key) for b in per]) for key in ("gap", "low", "high"))
         tiny = per[0].tiny
@@ -458,14 +437,9 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame
             up, down = np.where(low > tiny, gap, -np.inf), np.where(high < -tiny, gap, np.inf)
         most, least = up.max(0), down.min(0)
         for i, j in np.argwhere(np.triu(np.isfinite(most) & np.isfinite(least), 1)):
-            a, b = int(up[:, i, j].argmax()), int(down[:, i, j].argmin())
-            rows.append(
-                (
-                    per[0].systems[i], per[0].systems[j],
-                    languages[a], gap[a, i, j], low[a, i, j], high[a, i, j],
-                    languages[b], gap[b, i, j], low[b, i, j], high[b, i, j],
-                )
-            )  # fmt: skip
+            at = [int(up[:, i, j].argmax()), int(down[:, i, j].argmin())]
+            ends = [x for y in at for x in (per_name[y], gap[y, i, j], low[y, i, j], high[y, i, j])]
+            rows.append((per[0].systems[i], per[0].systems[j], *ends))
         rows.sort(key=lambda x: -round(min(x[3], -x[7]) / tiny))
     columns = ["first", "second", "language_a", "gap_a", "low_a", "high_a", "language_b", "gap_b", "low_b", "high_b"]
     return pd.DataFrame(rows, columns=columns)
