@@ -44,21 +44,23 @@ def fit(runs: Array) -> Fit:
 
 
 class Reversals(NamedTuple):
-    """Definition 1 for every pair i < j of judges."""
+    """Definition 1 for every pair i < j of judges.
+
+    language_a, language_b : witness languages, in the order of the panel; -1 (and gaps NaN) where a pair does not turn
+    delta : max(0, - d(l_a) d(l_b)), in points squared
+    p_published : Table 1: intersection-union test in the witness languages, Benjamini-Hochberg over all pairs
+    p : the same, corrected for choosing the witnesses by the data (METHODS 5)
+    """
 
     i: Ints
     j: Ints
     language_a: Ints
-    """Witness languages in the order of the panel; -1 (and their gaps NaN) where a pair does not reverse"""
     language_b: Ints
     gap_a: Array
     gap_b: Array
     delta: Array
-    """max(0, - d(l_a) d(l_b)), in points squared"""
     p_published: Array
-    """Table 1: intersection-union test in the witness languages, Benjamini-Hochberg over all pairs"""
     p: Array
-    """The same, corrected for choosing the witnesses by the data (METHODS 5)"""
 
 
 def reversals(scores: Array, tiny: float = 0.0) -> Reversals:
@@ -257,7 +259,7 @@ def tau(a: ArrayLike, b: ArrayLike, tiny: float = 0.0) -> Array:
 
 
 def mean_tau(matrix: Array, tiny: float = 0.0) -> Array:
-    """Mean tau over the pairs of languages of cells (..., k, m): undefined ones are left out, 0 where none is defined."""
+    """Mean tau over the pairs of languages of cells (..., k, m), undefined ones left out; 0 where none is defined."""
     k, m = matrix.shape[-2:]
     i, j = np.triu_indices(k, 1)
     flat = matrix.reshape(-1, k, m)
