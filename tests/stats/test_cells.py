@@ -45,6 +45,7 @@ def test_least_squares_of_a_complete_panel_is_double_centring(s: int) -> None:
     assert np.allclose(systems.v, y.mean((2, 3)), atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The design matrix is rank-deficient")
 @pytest.mark.parametrize("s", [1, 2])
 def test_cells_are_those_of_ordinary_least_squares(s: int) -> None:
     """Referee: statsmodels, with dummies for row:language, row:judge and cell, or row and cell (levels)."""

@@ -8,7 +8,7 @@ and cubic only in cells that rows join.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -291,47 +291,64 @@ def _by_language(rows: _Rows, units: int, k: int, m: int) -> Fit:
 
 
 def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
-    """A term per row and language and one per row and judge are absorbed, pattern by pattern on its seen cells."""
+    """A term per row and language and one per row and judge are absorbed, pattern by pattern on its seen cells; those
+    of one number of cells together."""
     present = np.flatnonzero(np.any(rows.seen, axis=0))
-    size = len(present)
-    place = np.zeros(rows.seen.shape[1], dtype=int)
+    size, number = len(present), rows.seen.sum(1)
+    place = np.zeros(k * m, dtype=np.int64)
     place[present] = np.arange(size)
-    times = np.bincount(rows.pattern, rows.weight, minlength=len(rows.seen))
-    order = np.argsort(rows.pattern, kind="stable")
-    cut = np.searchsorted(rows.pattern[order], np.arange(len(rows.seen) + 1))
-    whole = np.zeros((size, size))
+    total = np.zeros(size * size)
     score = np.zeros((len(rows.y), size))  # M y of every row
-    makers: list[tuple[Index, Array]] = []
-    for p, seen in enumerate(rows.seen):
-        at = np.flatnonzero(seen)
-        maker = np.eye(len(at)) - _projection(at // m, at % m, k, m)
-        i = place[at]
-        makers.append((i, maker))
-        whole[np.ix_(i, i)] += times[p] * maker
-        r = order[cut[p] : cut[p + 1]]
-        score[np.ix_(r, i)] = rows.y[np.ix_(r, at)] @ maker
+    alike: list[tuple[Index, Index, Array, Index]] = []  # rows, their cells, makers M of patterns, pattern of each row
+    for q in np.unique(number):
+        pattern = np.flatnonzero(number == q)
+        at = np.nonzero(rows.seen[pattern])[1].reshape(-1, q)
+        maker = np.eye(q) - _projection(at // m, at % m, k, m)
+        r = np.flatnonzero(number[rows.pattern] == q)
+        own = np.searchsorted(pattern, rows.pattern[r])
+        cells = place[at]
+        times = np.bincount(own, rows.weight[r], minlength=len(pattern))
+        flat = (cells[:, :, None] * size + cells[:, None, :]).ravel()
+        total += np.bincount(flat, (times[:, None, None] * maker).ravel(), minlength=size * size)
+        alike.append((r, cells, maker, own))
+        for x in _chunks(len(r), q * q):
+            y = rows.y[r[x, None], at[own[x]]]
+            score[r[x, None], cells[own[x]]] = np.matmul(maker[own[x]], y[:, :, None])[:, :, 0]
+    whole = total.reshape(size, size)
     value, vector = np.linalg.eigh(whole)
-    most = float((times @ rows.seen).max())  # rows of one cell: the size of what is not null
+    most = float((rows.weight @ rows.seen[rows.pattern]).max())  # rows of one cell: the size of what is not null
     top = value > TINY * most
     null = vector[:, ~top]
     inverse = (vector[:, top] / value[top]) @ vector[:, top].T
     c = inverse @ (rows.weight[:, None] * score).sum(0)
-    for p, (i, maker) in enumerate(makers):
-        r = order[cut[p] : cut[p + 1]]
-        score[np.ix_(r, i)] -= c[i] @ maker
+    for r, cells, maker, own in alike:
+        fitted = np.matmul(maker, c[cells][:, :, None])[:, :, 0]
+        for x in _chunks(len(r), size):
+            score[r[x, None], cells[own[x]]] -= fitted[own[x]]
     residual = _sum(rows.weight[:, None] * score, rows.unit, units)
-    begins = np.searchsorted(rows.unit, np.arange(units + 1))
 
     def each(first: int, last: int) -> Array:
-        found = np.zeros((last - first, size, size))
-        for r in range(begins[first], begins[last]):
-            i, maker = makers[rows.pattern[r]]
-            found[rows.unit[r] - first][np.ix_(i, i)] += rows.weight[r] * maker
-        return found
+        found = np.zeros((last - first) * size * size)
+        for r, cells, maker, own in alike:
+            begin, end = np.searchsorted(rows.unit[r], (first, last))
+            for x in _chunks(end - begin, size * size):
+                i = np.arange(begin, end)[x]
+                at = cells[own[i]]
+                unit = (rows.unit[r[i]] - first)[:, None, None] * size * size
+                flat = (unit + at[:, :, None] * size + at[:, None, :]).ravel()
+                weight = (rows.weight[r[i], None, None] * maker[own[i]]).ravel()
+                found += np.bincount(flat, weight, minlength=len(found))
+        return found.reshape(last - first, size, size)
 
     d = _without(whole + null @ null.T * most, inverse, residual, each)
     v = c + (units - 1) * d
     return v - v.mean(0) + c, null
+
+
+def _chunks(length: int, size: int) -> Iterator[slice]:
+    """Parts of so many things, of so many numbers each."""
+    step = max(1, int(4e6) // max(size, 1))
+    return (slice(first, min(first + step, length)) for first in range(0, length, step))
 
 
 def _without(whole: Array, inverse: Array, residual: Array, each: Callable[[int, int], Array]) -> Array:
@@ -376,15 +393,16 @@ def _parts(seen: Mask) -> Index:
 
 
 def _projection(row: Index, column: Index, k: int, m: int) -> Array:
-    """Projection on row and column terms of cells at these rows and columns."""
-    z = np.zeros((len(row), k + m))
-    z[np.arange(len(row)), row] = 1.0
-    z[np.arange(len(row)), k + column] = 1.0
-    value, vector = np.linalg.eigh(z @ z.T if len(row) < k + m else z.T @ z)
-    top = value > 1e-9 * value[-1]
-    if len(row) < k + m:
-        return vector[:, top] @ vector[:, top].T
-    return (z @ (vector[:, top] / value[top])) @ (z @ vector[:, top]).T
+    """Projections (..., q, q) on row and column terms of cells at these rows and columns (..., q)."""
+    z = np.concatenate([row[..., None] == np.arange(k), column[..., None] == np.arange(m)], axis=-1).astype(float)
+    if row.shape[-1] < k + m:
+        value, vector = np.linalg.eigh(z @ z.swapaxes(-1, -2))
+        kept = vector * (value > 1e-9 * value[..., -1:])[..., None, :]
+        return kept @ vector.swapaxes(-1, -2)
+    value, vector = np.linalg.eigh(z.swapaxes(-1, -2) @ z)
+    top = value > 1e-9 * value[..., -1:]
+    kept = z @ (vector * np.where(top, 1 / np.where(top, value, 1.0), 0.0)[..., None, :])
+    return kept @ (z @ vector).swapaxes(-1, -2)
 
 
 def additive_projection(present: Mask) -> Array:

@@ -20,7 +20,8 @@ from scipy.special import fdtri
 
 from polyjudge import cbc
 from polyjudge.base.errors import UsageError
-from polyjudge.base.numbers import ci, number, percent
+from polyjudge.base.limits import require
+from polyjudge.base.numbers import ci, number, percent, points
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
@@ -95,7 +96,7 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     if values.units < FEWEST:
         what = "cluster" if panel.clustered else "task"
         text = f"{count(values.units, what)} cannot tell whether a judge is off: at least {FEWEST} are needed."
-        said = (Finding("notice", "off.few", text, "Off"), *more)
+        said = (Finding("notice", "off.few", text, "Off", head="Too few tasks"), *more)
         frame = work.frame(first, first, ())
         return Off(frame, "too few", said, math.nan, slopes, None, shift, values, least, work.radius_scores)
     named: tuple[Cell, ...] = ()
@@ -125,7 +126,8 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     where = {}
     if kind == "named":
         where = {"language": panel.languages[named[0][0]], "judge": panel.judges[named[0][1]]}
-    found = [Finding(severity, f"off.{kind.replace(' ', '_')}", text, "Off", where)]  # type: ignore[arg-type]
+    head = _head(work, kind, first, named, blind)
+    found = [Finding(severity, f"off.{kind.replace(' ', '_')}", text, "Off", where, head)]  # type: ignore[arg-type]
     if kind == "calm" and sloped:
         found.append(Finding("info", "off.scale", _scale_words(panel, slopes, differ, share), "Off"))
     floor, said_floor = _floor(panel, level)
@@ -145,6 +147,7 @@ def excess_contrasts(present: NDArray[np.bool_], out: Sequence[Cell] = ()) -> tu
     """Contrasts (km, km): each cell less what the additive fit to the other seen cells, without those in `out`, says of
     it; and for which cells that can be said. Without `out`, and with all cells seen, it is off."""
     k, m = present.shape
+    require(24.0 * (k * m) ** 2, f"The grid of {k:,} x {m:,} cells")
     keep = present.copy()
     for cell in out:
         keep[cell] = False
@@ -363,6 +366,31 @@ def _place(panel: Panel, language: int) -> str:
 
 
 # --- sentences ---
+
+
+def _head(work: _Work, kind: Kind, first: Interval, named: Sequence[Cell], blind: bool) -> str:
+    """A few words for the card of a page."""
+    panel = work.panel
+    if kind in ("named", "judge gaps", "language gaps"):
+        cell = max(named, key=lambda c: (round(float(abs(first.estimate[c])) / panel.width, 9), (-c[0], -c[1])))
+        half = float(first.q[cell] * first.se[cell])
+        value = panel.factor * float(first.estimate[cell])
+        who, place = name(panel.judges[cell[1]], 30), name(panel.languages[cell[0]], 30)
+        if kind == "named":
+            return f"{who} in {place}: {points(value, panel.factor * half, sign=True)}"
+        return (
+            f"{who}'s gap differs by {points(abs(value), panel.factor * half)}"
+            if kind == "judge gaps"
+            else f"The gap differs in {place}"
+        )
+    said = {
+        "calm": "Too few tasks to tell" if blind else "Nothing is off",
+        "two by two": "The gap between the judges differs",
+        "split": "One part differs from the rest",
+        "many": f"{panel.noun.capitalize()} changes the judges",
+        "scale": "Judges use the scale differently",
+    }
+    return said.get(kind, "")
 
 
 def _calm(work: _Work, first: Interval) -> str:
