@@ -113,7 +113,7 @@ def report(
          "people": 50.0, "reason": text}
     )  # fmt: skip
     found = findings or (
-        Finding("info", "winner", WINNER, "Winner"),
+        Finding("info", "winner", WINNER, "Winner", head="Too close to call"),
         Finding("notice", "judges", "They agree on which system is better (r = 0.54).", "Judges"),
         Finding("warning", "off", OFF, "Off", {"language": "Thai", "judge": "mistral-large"}),
         Finding("info", "length", "Longer responses get higher scores."),

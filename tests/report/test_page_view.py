@@ -31,9 +31,9 @@ def test_a_page_is_small_and_asks_nothing_of_the_network():
 def test_cards_say_few_words_large_and_the_rest_small():
     html = page(report())
     assert re.search(r'<p class="head short">Too close to call</p>\s*<p>delta is ahead of charlie by 1.1 points', html)
-    given = (Finding("info", "j", "They agree (r = 0.54) on it.", "Judges", head="They agree"),)
+    given = (Finding("info", "j", "A and B agree (r = 0.5). C, D and E do not.", "Judges"),)
     assert re.search(
-        r">They agree</p>\s*<p>They agree \(r = 0.54\) on it.</p>", page(replace(report(), findings=given))
+        r">A and B agree \(r = 0.5\)</p>\s*<p>C, D and E do not.</p>", page(replace(report(), findings=given))
     )
 
 

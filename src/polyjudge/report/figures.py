@@ -21,8 +21,8 @@ Figure = dict[str, Any]
 NO_KEYS: Mapping[str, str] = {}
 STEPS = 5
 """Shades of a heatmap on each side of nothing."""
-MINIS = 12
-"""Small multiples that are open at once."""
+MINIS, ROWS = 12, 15
+"""Small multiples that are open at once, and rows of each."""
 
 
 def figure(chart: Chart, keys: Mapping[str, str] = NO_KEYS) -> Figure:
@@ -41,7 +41,8 @@ def board(table: Table, languages: Chart | None, keys: Mapping[str, str]) -> Fig
     kinds = {c: k for c, k in table.columns.items() if c in table.frame.columns}
     values = [c for c, k in kinds.items() if k.startswith("+points") and len(k.split()) == 3]
     labels = [c for c, k in kinds.items() if k == "name"]
-    if len(values) != 1 or not labels or not len(table.frame):
+    ranked = any(k.startswith("rank") for k in kinds.values())
+    if len(values) != 1 or not labels or not ranked or not len(table.frame):
         return None
     value, label = values[0], labels[0]
     _, low, high = kinds[value].split()
@@ -65,7 +66,6 @@ def board(table: Table, languages: Chart | None, keys: Mapping[str, str]) -> Fig
         )
     titles = dict(zip(columns, heads(table), strict=True))
     more = [titles[c] for c in columns if c not in (label, value) and not kinds[c].startswith("rank")]
-    ranked = any(k.startswith("rank") for k in kinds.values())
     if languages is not None:  # rows in the order of the board
         place = {str(r[label]): i for i, r in enumerate(rows)}
         panel = {x: i for i, x in enumerate(dict.fromkeys(languages.frame["panel"]))}
@@ -78,7 +78,7 @@ def board(table: Table, languages: Chart | None, keys: Mapping[str, str]) -> Fig
     minis = figure(languages) if languages is not None else None
     return {
         "rows": shown, "ticks": _ticks(axis), "zero": _at(0.0, axis), "heads": more, "label": titles[label],
-        "value": titles[value], "ranked": ranked, "minis": minis, "title": table.title, "name": table.name,
+        "value": titles[value], "minis": minis, "title": table.title, "name": table.name,
     }  # fmt: skip
 
 
@@ -102,9 +102,11 @@ def intervals(chart: Chart) -> Figure:
         text = cell(kind + ends, r, "value")
         made = {"name": r["label"], "text": text, "best": bool(r.get("best", r.get("may_be_best", False))), **bar}
         panels.setdefault(str(r[panel]) if panel else "", []).append(made)
-    shown = [{"name": name, "rows": rows} for name, rows in panels.items()]
+    most = ROWS if len(panels) > 1 else len(rows)
+    shown = [{"name": k, "rows": part[:most], "left": max(len(part) - most, 0)} for k, part in panels.items()]
     return {
-        "panels": shown[:MINIS], "rest": shown[MINIS:], "ticks": _ticks(axis, 4 if panel else 5, kind), "bars": bars,
+        "whole": len(panels) > 1 or len(rows) > 8, "panels": shown[:MINIS],
+        "rest": shown[MINIS:], "ticks": _ticks(axis, 4 if panel else 5, kind), "bars": bars,
         "zero": _at(0.0, axis), "line": str(chart.options.get("zero", "")), "numbers": _by_panel(panels),
     }  # fmt: skip
 

@@ -93,10 +93,12 @@ def _card(topic: str, found: list[Finding]) -> dict[str, Any]:
     """A word, what is large (the few words that a finding has for this, else its first sentence), and the rest."""
     first = found[0]
     head, rest = first.head, first.text
+    if head and rest.startswith((f"{head}:", f"{head}.")):  # said once
+        rest = rest[len(head) + 1 :].lstrip()
     if not head:
-        cut = re.match(r"(.{12,}?[.:;])\s+(?=[A-Z0-9\"'(]|[a-z]+ \w)", first.text)
-        whole = cut is not None and cut[1].endswith((".", ":")) and not cut[1].endswith(("vs.", "e.g.", "i.e."))
-        head, rest = (cut[1].rstrip(".:"), first.text[cut.end() :]) if cut and whole else (first.text.rstrip("."), "")
+        cut = re.match(r"(.{12,}?)\.\s+(?=[A-Z0-9\"'(])", first.text)
+        whole = cut is not None and not cut[1].endswith(("vs", "e.g", "i.e"))
+        head, rest = (cut[1], first.text[cut.end() :]) if cut and whole else (first.text.removesuffix("."), "")
     worst = max((SEVERITIES.index(f.severity) for f in found), default=0)
     size = "short" if len(head) < 40 else "middle" if len(head) < 95 else "long"
     said = ([rest] if rest else []) + [f.text for f in found[1:]]
