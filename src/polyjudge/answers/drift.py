@@ -320,7 +320,7 @@ def _systems(d: Array, unit: NDArray[np.int64], p: Panel, share: float) -> tuple
         return pd.DataFrame(columns=columns), []
     v, seen = unit_means(d.transpose(0, 2, 3, 1).reshape(n * k * m, s), np.repeat(unit, k * m))
     tiny, df = 1e-9 * p.width, np.maximum(seen - 1.0, 1.0)
-    told = np.isfinite(v).all(0)
+    told = np.asarray(np.isfinite(v).all(0))
     out: list[int] = []
 
     def against() -> Interval:

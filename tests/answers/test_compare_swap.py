@@ -1,0 +1,181 @@
+"""Compare and swap: numbers, words and refusals."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyjudge.answers.compare import compare
+from polyjudge.answers.swap import swap
+from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.panel import Panel
+from polyjudge.simulate import sample_panel, simulate_panel
+
+
+def texts(found: Any) -> str:
+    return " ".join(f.text for f in found.findings)
+
+
+# --- compare ---
+
+
+def test_compare_on_devai(devai: Panel, published: dict[str, Any]) -> None:
+    found = compare(devai, seed=7)
+    assert list(found.methods.columns) == [
+        "method", "tau", "low", "high", "full_fit", "identity", "gain", "gain_low", "gain_high",
+    ]  # fmt: skip
+    rows = found.methods.set_index("method")
+    for method in ("raw", "cbc", "oracle"):
+        assert rows.loc[method, "tau"] == pytest.approx(published["held_out"]["methods"][method][0], abs=0.005)
+    assert rows.loc["cbc", ["gain", "gain_low", "gain_high"]].tolist() == pytest.approx([29.18165, 24.91265, 33.45066])
+    assert rows.loc["cbc-weighted", "tau"] == rows.loc["cbc", "tau"]
+    assert rows.loc["per-language norm", "tau"] == rows.loc["raw", "tau"]
+    assert np.isnan(rows.loc["z-score", "gain"])
+    assert "tau 0.65 [0.61, 0.71] before calibrating and 0.90 [0.80, 1.00] after" in texts(found)
+    pair = found.differences.query("method_a == 'raw' and method_b == 'cbc'").iloc[0]
+    assert pair["difference"] == pytest.approx(rows.loc["raw", "tau"] - rows.loc["cbc", "tau"])
+    assert found.report().board is not None
+
+
+def test_what_had_to_be_left_out_is_named() -> None:
+    p = simulate_panel(tasks=30, systems=1, languages=4, judges=4, seed=1).panel
+    y = p.scores.copy()
+    y[:, :, 2, 1] = y[3, :, 0, 0] = np.nan
+    holes = Panel.from_array(y, languages=p.languages, judges=p.judges, scale=(0, 100))
+    found = compare(holes, replicates=50)
+    assert found.left_out == (p.languages[2],)
+    assert f"Left out, because too little joins it to the others: {p.languages[2]}." in texts(found)
+    assert "Not compared, because some scores are missing: combat-eb and dawid-skene." in texts(found)
+    with pytest.raises(PanelError, match="needs every score"):
+        compare(holes, methods=("combat-eb",))
+    y[:, :, :, 1] = np.nan
+    y[:, :, 0, 1] = p.scores[:, :, 0, 1]
+    alone = compare(Panel.from_array(y, languages=p.languages, judges=p.judges), replicates=50)
+    assert alone.left_out == (p.judges[1],)
+
+
+@pytest.mark.parametrize(("k", "m"), [(1, 3), (3, 1)])
+def test_compare_needs_two(k: int, m: int) -> None:
+    with pytest.raises(PanelError, match="two languages and two judges"):
+        compare(simulate_panel(systems=1, languages=k, judges=m).panel)
+
+
+def test_compare_two_judges_and_few_tasks() -> None:
+    found = compare(simulate_panel(systems=1, judges=2).panel, replicates=20)
+    assert "With two judges" in texts(found)
+    two = compare(simulate_panel(systems=1, tasks=2).panel, replicates=20)
+    assert two.skipped > 0
+    assert "too few to say what calibrating gains" in texts(two)
+    with pytest.raises(UsageError):
+        compare(simulate_panel(systems=1).panel, replicates=0)
+
+
+# --- swap ---
+
+
+def study(seed: int = 0, off: float = 0.0, n: int = 80, rare: float = 0.0) -> Panel:
+    g = np.random.default_rng(seed)
+    y = 60 + g.normal(0, 10, (n, 1, 1, 1)) + np.array([4.0, 0, -4])[:, None, None] + g.normal(0, 3, (n, 3, 2, 3))
+    y[:, 0, :, 1] += off  # the new judge likes the first system
+    y[g.random(n) < rare, :, :, 1] -= 40
+    return Panel.from_array(
+        y, systems=("x", "y", "z"), languages=("de", "en"), judges=("old", "new", "c"), scale=(0, 100)
+    )
+
+
+def test_swap_is_the_change_of_the_panel_mean() -> None:
+    p = study()
+    found = swap(p, judges="old=new")
+    rest, with_new = p.scores[..., [0, 2]].mean(-1), p.scores[..., [1, 2]].mean(-1)
+    row = found.changes.query("kind == 'system difference' and language == 'en' and first == 'x' and second == 'z'")
+    expected = (with_new - rest)[:, 0, 1].mean() - (with_new - rest)[:, 2, 1].mean()
+    assert row["change"].item() == pytest.approx(expected)
+    assert len(found.changes) == 2 * 3 + 2
+    alone = swap(p, judges="old=new", alone=True).changes
+    both = found.changes.merge(alone, on=["kind", "language", "first", "second"])
+    np.testing.assert_allclose(both["change_y"], 2 * both["change_x"])
+
+
+def test_swap_answers() -> None:
+    yes = swap(study(), judges="old=new", matters=3)
+    assert yes.answer == "accepted"
+    assert re.match(r"Yes: with new in place of old nothing moves by more than 3 points\. Most: ", yes.findings[0].text)
+    assert (yes.changes["low"] > -3).all()
+    assert (yes.changes["high"] < 3).all()
+    no = swap(study(off=12), judges="old=new", matters=2)
+    assert no.answer == "refused"
+    assert no.findings[0].severity == "serious"
+    assert re.search(
+        r"No: with new in place of old, the difference of x and [yz] in (de|en) moves by \d", no.findings[0].text
+    )
+    open_ = swap(study(n=12), judges="old=new", matters=0.6)
+    assert open_.answer == "open"
+    assert open_.findings[0].severity == "warning"
+
+
+@pytest.mark.statistical
+def test_swap_accepts_what_lies_at_the_limit_in_five_percent() -> None:
+    accepted = sum(swap(study(s, off=4, n=40), judges="old=new", matters=2).answer == "accepted" for s in range(150))
+    assert accepted / 150 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 150)
+    refused = sum(swap(study(s, off=3.9, n=40), judges="old=new", matters=2).answer == "refused" for s in range(150))
+    assert refused / 150 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 150)
+
+
+def test_swap_by_pass_rates() -> None:
+    p = study()
+    found = swap(p, judges="old=new", threshold=">=60", matters=15)
+    rates = found.changes[found.changes["kind"] == "pass rate"]
+    passed = 100 * (p.scores >= 60)
+    row = rates.query("language == 'de' and first == 'y'")
+    assert row["change"].item() == pytest.approx((passed[:, 1, 0, 1] - passed[:, 1, 0, 0]).mean() / 2)
+    assert "no pass rate by more than 15 percentage points" in texts(found)
+
+
+def test_what_fails_rarely_may_not_have_shown() -> None:
+    found = swap(study(), judges="old=new", matters=3)
+    assert "fewer than 1 of 27 tasks" in texts(found)  # 1 - 0.05^(1/80)
+    assert swap(study(), judges="old=new", matters=3, guard=True).answer != "refused"
+    wide = swap(study(), judges="old=new", matters=3, guard=True).changes
+    assert (wide["high"] - wide["low"]).min() > (found.changes["high"] - found.changes["low"]).min()
+
+
+def test_swap_with_holes_and_names() -> None:
+    p = study()
+    y = p.scores.copy()
+    y[:40, :, :, 1] = np.nan
+    holes = Panel.from_array(y, systems=p.systems, languages=p.languages, judges=("a=b", "c=d", "e"), scale=(0, 100))
+    found = swap(holes, judges="a=b=c=d", matters=3)
+    assert (found.old, found.new) == ("a=b", "c=d")
+    moved = (y[40:, ..., 1] - y[40:, ..., 0]).mean(0) / 2  # systems, languages
+    gaps = [abs(moved[i, x] - moved[j, x]) for i, j in ((0, 1), (0, 2), (1, 2)) for x in (0, 1)]
+    assert found.changes.query("kind == 'system difference'")["change"].abs().max() == pytest.approx(max(gaps))
+
+
+@pytest.mark.parametrize(
+    ("judges", "more", "error", "words"),
+    [
+        ("old=old", {}, UsageError, "own place"),
+        ("old", {}, UsageError, "OLD=NEW"),
+        ("old=nobody", {}, PanelError, "nobody"),
+        ("old=new", {"matters": 0}, UsageError, "above 0"),
+        ("old=new", {"matters": np.inf}, UsageError, "above 0"),
+        ("old=new", {"level": 1}, UsageError, "level"),
+        ("old=new", {"threshold": "high"}, UsageError, "threshold"),
+    ],
+)
+def test_swap_refusals(judges: str, more: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        swap(study(), judges=judges, **more)
+
+
+def test_swap_with_nothing_to_compare() -> None:
+    p = simulate_panel(systems=1, languages=1, judges=3).panel
+    with pytest.raises(PanelError, match="--threshold 70"):
+        swap(p, judges="Aster=Cobalt")
+    assert swap(p, judges="Aster=Cobalt", threshold="70").changes["kind"].tolist() == ["pass rate"]
+    with pytest.raises(PanelError, match="too few"):
+        swap(simulate_panel(tasks=1).panel, judges="Aster=Cobalt")
+    assert swap(sample_panel(), judges="Aster=Cobalt", matters=1e-320).answer in ("open", "refused")
