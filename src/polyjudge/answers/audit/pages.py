@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MOST_ANSWERS = 10
-MOST_DRAWERS = 30
+MOST_DRAWERS = 60
 MOST_BOARDS = 12
 TEXTS = ("prompt", "response", "reason")
 
@@ -405,23 +405,30 @@ def _with_texts(panel: Panel, made: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawers(a: Audit) -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[], Any]]]:
-    """Answers and distributions of named and clear cells, and of systems; nothing is made before it is asked for."""
+    """Answers and distributions of cells, named and clear ones first, and of systems; made when they are asked for."""
     panel, frame = a.panel, a.off
     drawers: dict[str, Callable[[], Any]] = {}
     spreads: dict[str, Callable[[], Any]] = {}
     if np.ptp(panel.weight) > 0 or panel.weight[0] != 1:
         return drawers, spreads  # rows are means of many tasks
     if len(frame):
-        hit = frame[frame["clear"].astype(bool) | frame["named"].astype(bool)]
-        top = hit.assign(size=hit["off"].abs().round(9)).sort_values("size", ascending=False, kind="stable")
+        hit = frame["clear"].astype(bool) | frame["named"].astype(bool)
+        top = frame.assign(hit=hit, size=frame["off"].abs().round(9))
+        top = top.sort_values(["hit", "size"], ascending=False, kind="stable")
         for language, judge in top[["language", "judge"]].head(MOST_DRAWERS).itertuples(index=False):
             key = f"{language}|{judge}"
             drawers[key] = partial(answers, panel, language, judge)
             spreads[key] = partial(_spread, panel, language, judge)
-    if panel.has_systems and panel.texts is not None:
+    if panel.has_systems:
         for system in panel.systems[:MOST_DRAWERS]:
             drawers[f"system|{system}"] = partial(behind, panel, system)
+            spreads[f"system|{system}"] = partial(_system_spread, panel, system)
     return drawers, spreads
+
+
+def _system_spread(panel: Panel, system: str) -> pd.DataFrame:
+    s = panel.systems.index(system)
+    return spread({system: panel.scores[:, s], "the other systems": np.delete(panel.scores, s, axis=1)}, *panel.scale)
 
 
 def _spread(panel: Panel, language: str, judge: str) -> pd.DataFrame:
