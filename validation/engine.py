@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from polyjudge.answers.audit.off import Off, excess_contrasts, off
+from polyjudge.answers.audit.off import Off, off
 from polyjudge.panel import Panel
 from polyjudge.stats.agreement import agreement
+from polyjudge.stats.cells import excess_contrasts
 
 Array = NDArray[np.float64]
 Found = list[tuple[str, bool]]

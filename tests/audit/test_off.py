@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from conftest import shared_file
 from polyjudge import cbc
-from polyjudge.answers.audit.off import COLUMNS, Off, clusters, excess_contrasts, off
+from polyjudge.answers.audit.off import COLUMNS, Off, clusters, off
 from polyjudge.base.errors import UsageError
 from polyjudge.base.numbers import ci
 from polyjudge.panel import Panel
+from polyjudge.stats.cells import excess_contrasts
 
 Array = NDArray[np.float64]
 LANGUAGES = ["English", "German", "Thai", "Hindi", "Turkish", "French", "Greek", "Korean"]

@@ -8,7 +8,7 @@ and cubic only in cells that rows join.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -409,6 +409,29 @@ def additive_projection(present: Mask) -> Array:
     """Projection of the seen cells on language and judge terms."""
     row, column = np.nonzero(present)
     return _projection(row, column, *present.shape)
+
+
+def excess_contrasts(present: Mask, out: Sequence[tuple[int, int]] = ()) -> tuple[Array, Mask]:
+    """Contrasts (km, km): each cell less what the additive fit to the other seen cells, without those in `out`, says of
+    it; and for which cells that can be said. Without `out`, and with all cells seen, it is off."""
+    k, m = present.shape
+    require(24.0 * (k * m) ** 2, f"The grid of {k:,} x {m:,} cells")
+    keep = present.copy()
+    for cell in out:
+        keep[cell] = False
+    row, column = (x.ravel() for x in np.indices((k, m)))
+    flat = keep.ravel()
+    design = np.zeros((k * m, k + m))
+    design[np.arange(k * m), row] = 1.0
+    design[np.arange(k * m), k + column] = 1.0
+    to_fit = design @ np.linalg.pinv(design[flat], rcond=1e-10)  # (km, kept)
+    reach = np.abs(design - to_fit @ design[flat]).max(1) < 1e-8
+    leverage = np.zeros(k * m)
+    leverage[flat] = np.diag(to_fit[flat])
+    told = present.ravel() & reach & (1 - leverage > 1e-8)
+    found = np.eye(k * m)
+    found[:, flat] -= to_fit
+    return found / np.where(told, 1 - leverage, 1.0)[:, None] * told[:, None], told.reshape(k, m)
 
 
 def _basis(columns: Array) -> Array:

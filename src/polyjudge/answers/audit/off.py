@@ -20,14 +20,14 @@ from scipy.special import fdtri
 
 from polyjudge import cbc
 from polyjudge.base.errors import UsageError
-from polyjudge.base.limits import require
 from polyjudge.base.numbers import ci, number, percent, points
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.cells import Values, additive_projection
+from polyjudge.stats.cells import Values, additive_projection, excess_contrasts
 from polyjudge.stats.interval import FEWEST, Interval, group_df, interval, pass_prior, ruled_out
 from polyjudge.stats.resample import bootstrap, groups_of
+from polyjudge.stats.slopes import slopes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,14 +91,14 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     values = panel.values()
     work = _Work(panel, values, least, level)
     first = work.test(())
-    slopes, share, differ = _scale_use(panel, values, level)
+    slope, share, differ = _scale_use(panel, values, level)
     shift = _shift(panel, values, level)
     if values.units < FEWEST:
         what = "cluster" if panel.clustered else "task"
         text = f"{count(values.units, what)} cannot tell whether a judge is off: at least {FEWEST} are needed."
         said = (Finding("notice", "off.few", text, "Off", head="Too few tasks"), *more)
         frame = work.frame(first, first, ())
-        return Off(frame, "too few", said, math.nan, slopes, None, shift, values, least, work.radius_scores)
+        return Off(frame, "too few", said, math.nan, slope, None, shift, values, least, work.radius_scores)
     named: tuple[Cell, ...] = ()
     rest = first
     clear = first.clear(least) & work.distinct
@@ -107,7 +107,7 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
         kind: Kind = "calm"
         text = _calm(work, first)
     elif sloped:
-        kind, text = "scale", _scale_words(panel, slopes, differ, share)
+        kind, text = "scale", _scale_words(panel, slope, differ, share)
     elif k == 2 and m == 2:
         kind, text = "two by two", _two_words(work, first)
     else:
@@ -129,41 +129,18 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     head = _head(work, kind, first, named, blind)
     found = [Finding(severity, f"off.{kind.replace(' ', '_')}", text, "Off", where, head)]  # type: ignore[arg-type]
     if kind == "calm" and sloped:
-        found.append(Finding("info", "off.scale", _scale_words(panel, slopes, differ, share), "Off"))
+        found.append(Finding("info", "off.scale", _scale_words(panel, slope, differ, share), "Off"))
     floor, said_floor = _floor(panel, level)
     found += said_floor
     found += _ceiling(work, clear)
     found += _untold(work, first)
     frame = work.frame(first, rest, named)
     return Off(
-        *(frame, kind, (*found, *more), limit, slopes, floor, shift, values, least, work.radius_scores),
+        *(frame, kind, (*found, *more), limit, slope, floor, shift, values, least, work.radius_scores),
     )
 
 
 # --- contrasts ---
-
-
-def excess_contrasts(present: NDArray[np.bool_], out: Sequence[Cell] = ()) -> tuple[Array, NDArray[np.bool_]]:
-    """Contrasts (km, km): each cell less what the additive fit to the other seen cells, without those in `out`, says of
-    it; and for which cells that can be said. Without `out`, and with all cells seen, it is off."""
-    k, m = present.shape
-    require(24.0 * (k * m) ** 2, f"The grid of {k:,} x {m:,} cells")
-    keep = present.copy()
-    for cell in out:
-        keep[cell] = False
-    row, column = (x.ravel() for x in np.indices((k, m)))
-    flat = keep.ravel()
-    design = np.zeros((k * m, k + m))
-    design[np.arange(k * m), row] = 1.0
-    design[np.arange(k * m), k + column] = 1.0
-    to_fit = design @ np.linalg.pinv(design[flat], rcond=1e-10)  # (km, kept)
-    reach = np.abs(design - to_fit @ design[flat]).max(1) < 1e-8
-    leverage = np.zeros(k * m)
-    leverage[flat] = np.diag(to_fit[flat])
-    told = present.ravel() & reach & (1 - leverage > 1e-8)
-    found = np.eye(k * m)
-    found[:, flat] -= to_fit
-    return found / np.where(told, 1 - leverage, 1.0)[:, None] * told[:, None], told.reshape(k, m)
 
 
 class _Work:
@@ -501,49 +478,22 @@ def _ceiling(work: _Work, clear: NDArray[np.bool_]) -> list[Finding]:
 
 
 def _scale_use(panel: Panel, values: Values, level: float) -> tuple[pd.DataFrame, float, NDArray[np.bool_]]:
-    """Slope of each judge on the mean of the others over answers, both centred within language, as a multiple of the
-    mean slope; the share of beta^ that slopes explain; and which slopes surely differ, where that may be said."""
+    """Slopes of the judges; the share of beta^ that they explain; and which surely differ, where that may be said."""
     import pandas as pd
 
-    y, m = panel.scores, panel.shape[3]
-    seen = np.isfinite(y)
-    w = panel.weight[:, None, None]
-    number_ = np.maximum((w[..., None] * seen).sum((0, 1)), 1e-300)
-    z = np.where(seen, y, 0.0)
-    z = np.where(seen, z - (w[..., None] * z).sum((0, 1)) / number_, 0.0)
-    total, others = z.sum(3), seen.sum(3)
-    slope, r = np.full(m, np.nan), np.full(m, np.nan)
-    influence = np.zeros((values.units, m))
-    for b in range(m):
-        use = seen[..., b] & (others > 1)
-        x = np.where(use, (total - z[..., b]) / np.maximum(others - 1, 1), 0.0)
-        own = np.where(use, z[..., b], 0.0)
-        xx, xy, yy = (float((w * p).sum()) for p in (x * x, x * own, own * own))
-        if min(xx, yy) <= 1e-18 * panel.width**2 * len(y):
-            continue
-        slope[b], r[b] = xy / xx, xy / math.sqrt(xx * yy)
-        each = (w * x * (own - slope[b] * x)).sum((1, 2)) / xx
-        influence[:, b] = np.bincount(panel.unit, each, minlength=values.units) * values.units
-    mean = slope.mean()
-    quiet = np.zeros(m, dtype=bool)
-    if not (mean > 0.05):  # also where a judge never varies
-        none = np.full(m, np.nan)
-        return pd.DataFrame({"judge": panel.judges, "slope": none, "low": none, "high": none, "r": r}), 0.0, quiet
-    relative = slope / mean
-    x = relative + (influence - relative * influence.mean(1, keepdims=True)) / mean
-    tested = interval(x, level=level)
+    slope, r, tested = slopes(panel.scores, panel.unit, panel.weight, level)
     frame = pd.DataFrame(
-        {"judge": panel.judges, "slope": relative, "low": tested.low_one, "high": tested.high_one, "r": r}
+        {"judge": panel.judges, "slope": slope, "low": tested.low_one, "high": tested.high_one, "r": r}
     )
+    quiet = np.zeros(len(slope), dtype=bool)
     if panel.two_valued or not values.present.all() or values.units < FEWEST or not (r >= SEES).all():
         return frame, 0.0, quiet
     cells = values.mean
     beta = cbc.double_centre(cells)
-    shift = cells.mean(1) - cells.mean()
-    predicted = np.outer(shift, relative - 1)
+    predicted = np.outer(cells.mean(1) - cells.mean(), slope - 1)
     whole = float((beta**2).sum())
     share = 1 - float(((beta - predicted) ** 2).sum()) / whole if whole > 0 else 0.0
-    return frame, share, np.abs(relative - 1) - tested.q * tested.se > SLOPE
+    return frame, share, np.abs(slope - 1) - tested.q * tested.se > SLOPE
 
 
 def _scale_words(panel: Panel, slopes: pd.DataFrame, differ: NDArray[np.bool_], share: float) -> str:
