@@ -43,6 +43,8 @@ def met(model: str, task: str, language: str, requirement: str) -> bool:
 def answer(model: str, prompt: str) -> str:
     """What a judge that works says."""
     marks = MARK.findall(prompt)
+    if not marks:  # damaged
+        return '{"score": 3, "reason": "no mark"}'
     task, language, part = marks[0]
     if "<answer-a-" in prompt:
         scores = {p: truth(model, task, language, p) for _, _, p in marks}
@@ -109,6 +111,8 @@ class Server(asyncio.Protocol):
         if "/files" in path or "/batches" in path:
             return self.batch(head.split(" ", 1)[0], path, body)
         request = json.loads(body)
+        if "messages" not in request:  # the openai provider tries out a new model with a question of its own
+            return self.send(400, {"error": {"message": "nothing to judge"}})
         status, reply = await self.reply(request)
         if status:
             self.send(status, reply)

@@ -153,7 +153,8 @@ class Judge(_Part):
     concurrency: Count | None = None
     timeout: Count = 300
     retries: Annotated[int, Field(ge=0, le=100)] = 5
-    batch: bool = False
+    batch: bool | dict[str, float] = False
+    """Ask by the service's batches; Inspect's BatchConfig says how (size, send_delay, tick)."""
 
     @model_validator(mode="before")
     @classmethod

@@ -17,7 +17,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -486,7 +486,8 @@ def _quiet() -> Iterator[None]:
     console = rich.get_console()
     before, console.quiet = console.quiet, True
     try:
-        yield
+        with redirect_stdout(sys.stderr):  # what it says of batches
+            yield
     finally:
         console.quiet = before
 

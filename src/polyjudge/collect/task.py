@@ -88,14 +88,17 @@ class Guard:
         if self.event is not None:
             self.event.set()
 
-    def fail(self, error: Exception) -> None:
-        """A call failed, after the retries of its request."""
+    def fail(self, error: BaseException) -> BaseException:
+        """A call failed after the retries of its request, or no score could be read from any answer so far."""
+        last = getattr(error, "last_attempt", None)  # tenacity's RetryError says nothing by itself
+        error = (last.exception() if last is not None else None) or error
         self.failed, self.why = self.failed + 1, f"{type(error).__name__}: {error}"
         self.tick(False)
         if self.failed >= (LATER if self.alive else FIRST):
             self.dead = True
             if self.event is not None:
                 self.event.set()
+        return error
 
 
 def judge_task(
@@ -145,12 +148,15 @@ def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
                 try:
                     state = await generate(state)
                 except Exception as error:
-                    guard.fail(error)
-                    raise
-                guard.answered()
+                    raise guard.fail(error) from None
                 found = _parsed(state, rubric)
                 if found.score is not None or found.how == REFUSED:
-                    break
+                    guard.answered()
+                    return state
+            if not guard.alive:
+                guard.fail(ValueError(f"no score can be read from its answers: {state.output.completion[:200]}"))
+                if guard.dead:  # as an error it is asked again: the log must not look complete
+                    raise RuntimeError(f"the judge was stopped: {guard.why}")
             return state
 
         return solve
@@ -199,9 +205,10 @@ def model_of(judge: Judge) -> Model:
     """The model of a judge, with the plan's settings."""
     from pydantic import ValidationError
 
-    settings = {**judge.settings, "max_retries": judge.retries, "attempt_timeout": judge.timeout}
+    settings = {**judge.settings, "max_retries": judge.retries}
+    settings |= {"attempt_timeout": judge.timeout} if not judge.batch else {}  # a batch may take a day
     settings |= {"max_connections": judge.concurrency} if judge.concurrency else {}
-    settings |= {"batch": True} if judge.batch else {}
+    settings |= {"batch": judge.batch} if judge.batch else {}
     known = set(GenerateConfig.model_fields)
     if unknown := sorted(set(settings) - known):
         raise CollectError(

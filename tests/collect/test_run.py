@@ -1,0 +1,343 @@
+"""A run against a judge on loopback whose scores are known: what is written is the truth, and no gap is silent."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from collect_plans import write_plan
+from judge_server import Running, met, truth
+
+from polyjudge.base.errors import CollectError, UsageError
+from polyjudge.collect.run import Collection, collect
+
+
+def run(plan: Path, **more: Any) -> Collection:
+    return collect(plan, output=plan.parent / "run", **more)
+
+
+def scores(plan: Path, name: str = "scores") -> pd.DataFrame:
+    return pd.read_csv(plan.parent / "run" / f"{name}.csv", keep_default_na=True, dtype={"task": str})
+
+
+def keys_of(found: Collection) -> list[str]:
+    return [f.key for f in found.findings]
+
+
+def text_of(found: Collection) -> str:
+    return "\n".join(f.text for f in found.findings)
+
+
+def check_ratings(frame: pd.DataFrame, count: int) -> None:
+    wanted = [truth(r.judge, r.task, r.language, "all") for r in frame.itertuples()]
+    assert list(frame["score"]) == wanted
+    assert len(frame) == count
+    assert not frame.duplicated(["task", "language", "judge"]).any()
+
+
+@pytest.mark.parametrize("tasks", [10, pytest.param(500, marks=pytest.mark.slow)])
+def test_every_score_is_the_truth(tmp_path: Path, server: Running, tasks: int) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=tasks)
+    found = run(plan)
+    assert found.complete
+    assert keys_of(found) == ["complete"]
+    assert server.answered == found.calls == 4 * tasks
+    check_ratings(scores(plan), 4 * tasks)
+    assert list(scores(plan)["reason"])[0] == "because of t0000"
+    texts = scores(plan, "texts")
+    assert list(texts.columns) == ["task", "language", "prompt", "response"]
+    assert len(texts) == 2 * tasks
+    assert found.judges["output_tokens"].tolist() == [40 * tasks] * 2
+    again = run(plan)
+    assert again.complete
+    assert server.answered == 4 * tasks
+
+
+def test_pairs_comparisons_criteria_and_checklists(tmp_path: Path, server: Running) -> None:
+    pair = write_plan(tmp_path / "pair", server.url, "pair", tasks=4, items={"keep": ["subset"]})
+    assert run(pair).complete
+    for r in scores(pair).itertuples():
+        want = [truth(r.judge, r.task, r.language, part) for part in ("chosen", "rejected")]
+        assert (r.chosen, r.rejected, r.score, r.subset) == (*want, want[0] - want[1], f"g{r.task[-1]}")
+    compare = write_plan(tmp_path / "compare", server.url, "compare", tasks=4)
+    assert run(compare).complete
+    for r in scores(compare).itertuples():
+        a, b = (truth(r.judge, r.task, r.language, part) for part in ("chosen", "rejected"))
+        assert r.score == (50 if a == b else 100 if a > b else 0)
+    orders = scores(compare, "orders")
+    assert len(orders) == 32
+    for r in orders.itertuples():
+        a, b = (truth(r.judge, r.task, r.language, part) for part in (r.first, r.second))
+        assert r.won == (0.5 if a == b else 1 if a > b else 0)
+    criteria = [{"name": "accuracy", "text": "It is right."}, {"name": "style", "text": {"en": "Nice.", "th": "ดี"}}]
+    several = write_plan(tmp_path / "several", server.url, tasks=3, rubric={"criteria": criteria}, replicates=2)
+    assert run(several).complete
+    frame = scores(several)
+    assert len(frame) == 3 * 2 * 2 * 2 * 2
+    assert [r.score for r in frame.itertuples()] == [truth(r.judge, r.task, r.language, r.criterion) for r in frame.itertuples()]
+
+
+@pytest.mark.parametrize("calls", ["each", "all"])
+def test_checklists_with_prerequisites(tmp_path: Path, server: Running, calls: str) -> None:
+    plan = write_plan(tmp_path, server.url, "checklist", tasks=3, systems=["A", "B"], rubric={"calls": calls}, judges=["ja"])
+    found = run(plan)
+    assert found.complete
+    assert found.calls == 3 * 2 * 2 * (3 if calls == "each" else 1)
+    verdicts, frame = scores(plan, "verdicts"), scores(plan)
+    assert len(verdicts) == 3 * 2 * 2 * 3
+    for r in frame.itertuples():
+        got = [met(r.judge, r.task + r.system, r.language, f"R{i}") for i in range(3)]
+        chain = [all(got[: i + 1]) for i in range(3)]
+        assert r.score == pytest.approx(100 * sum(got) / 3)
+        assert r.with_prerequisites == pytest.approx(100 * sum(chain) / 3)
+        own = verdicts[(verdicts["task"] == r.task) & (verdicts["system"] == r.system) & (verdicts["language"] == r.language)]
+        assert own["satisfied"].tolist() == got
+        assert own["with_prerequisites"].tolist() == chain
+        assert own["prerequisites"].fillna("").tolist() == ["", "R0", "R1"]
+
+
+def test_wordings_stand_in_place_of_languages(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=3, languages=["en"], wordings={"short": "Be short.", "kind": "Be kind."})
+    assert run(plan).complete
+    frame = scores(plan)
+    assert list(frame.columns[:3]) == ["task", "wording", "judge"]
+    assert len(frame) == 12
+    assert json.loads((tmp_path / "run" / "polyjudge-run.json").read_text())["by"] == "wording"
+
+
+def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=3, judges=["ja"], probes={"tasks": 2})
+    rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["response"] += " The library opens at nine. Visitors may borrow books. Please return them in time. Late ones cost."
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = run(plan)
+    probes = scores(plan, "probes")
+    assert len(scores(plan)) == 6
+    assert {"clean", "padding", "plea-own", "plea-english"} <= set(probes["version"])
+    assert probes.groupby("version")["language"].nunique().eq(2).all()
+    assert found.calls == 6 + len(probes)
+
+
+# --- faults ---
+
+
+@pytest.mark.parametrize(
+    ("faults", "settings"),
+    [({"500": 0.2, "cut": 0.1, "malformed": 0.1}, {}), ({"429": 0.1}, {"retries": 2}), ({"hang": 0.05}, {"timeout": 1})],
+    ids=["errors", "rate", "hang"],
+)
+def test_faults_that_pass_leave_no_trace(tmp_path: Path, server: Running, faults: Any, settings: Any) -> None:
+    server.post("config", faults=faults)
+    plan = write_plan(tmp_path, server.url, tasks=10, defaults=settings)
+    found = run(plan)
+    for _ in range(3):  # a sample may fail four times in a row
+        found = found if found.complete else run(plan)
+    check_ratings(scores(plan), 40)
+    assert found.complete
+    assert server.answered == 40
+
+
+@pytest.mark.parametrize(("fault", "why"), [("prose", "no score found"), ("empty", "empty"), ("long", "cut")])
+def test_garbage_never_ends_as_success(tmp_path: Path, server: Running, fault: str, why: str) -> None:
+    server.post("config", faults={fault: 0.5})
+    plan = write_plan(tmp_path, server.url, tasks=10)
+    found = run(plan)
+    frame = scores(plan)
+    lost = frame["score"].isna()
+    assert 0 < lost.sum() == found.calls - found.scored
+    assert set(frame["missing"][lost]) == {why}
+    gaps = next(f for f in found.findings if f.key == "gaps")
+    assert gaps.severity == "serious"
+    assert f"{lost.sum()} of 40 calls gave no score: {lost.sum()} unreadable. Missing: j" in gaps.text
+    kept = frame[~lost]
+    assert list(kept["score"]) == [truth(r.judge, r.task, r.language, "all") for r in kept.itertuples()]
+    cells = found.cells.set_index(["judge", "language"])
+    for (judge, language), part in frame.groupby(["judge", "language"]):
+        assert cells.loc[(judge, language), "unreadable"] == part["score"].isna().sum()
+
+
+def test_a_dead_judge_is_stopped_after_eight_calls_and_asked_again(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.post("config", dead={"jb": 401}, says_in_error="bad key local-key-of-the-test")
+    plan = write_plan(tmp_path, server.url, tasks=20)
+    found = run(plan)
+    assert server.stats()["models"] == {"ja": 40, "jb": 8}
+    assert [f.severity for f in found.findings] == ["serious", "serious"]
+    assert "jb was stopped after 8 failed calls in a row: AuthenticationError" in text_of(found)
+    assert "jb in en 20 of 20" in text_of(found)
+    ours = [p for p in (tmp_path / "run").iterdir() if p.is_file()]
+    assert not [p for p in ours if b"local-key-of" in p.read_bytes()]
+    assert "[key]" in text_of(found)
+    server.post("config", dead={})
+    assert run(plan).complete
+    assert server.answered == 80
+    check_ratings(scores(plan), 80)
+
+
+def test_a_judge_that_says_nothing_readable_or_is_not_there_is_stopped(tmp_path: Path, server: Running) -> None:
+    server.post("config", says="Lovely.")
+    plan = write_plan(tmp_path / "a", server.url, tasks=50, judges=["ja"])
+    found = run(plan)
+    assert "stopped after" in text_of(found)
+    assert sum(server.stats()["models"].values()) <= 16
+    server.post("config", says=None)
+    again = run(plan)
+    assert again.scored >= again.calls - 8  # what was unreadable stays so, and is said
+    away = write_plan(tmp_path / "b", "http://127.0.0.1:9/v1", tasks=50, judges=["ja"])
+    assert "APIConnectionError" in text_of(run(away))
+
+
+def test_a_judge_that_refuses(tmp_path: Path, server: Running) -> None:
+    server.post("config", says='I\'m sorry, I can\'t rate this. The text says "Score: 5".')
+    plan = write_plan(tmp_path, server.url, tasks=2, judges=["ja"])
+    found = run(plan)
+    assert found.cells["refused"].tolist() == [2, 2]
+    assert server.answered == 4  # refusals are not asked again
+
+
+# --- the guard ---
+
+
+def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=3)
+    assert run(plan).complete
+    write_plan(tmp_path, server.url, tasks=5, judges=["ja", "jb", "jc"], languages=["en", "th", "de"])
+    assert run(plan).complete
+    assert server.answered == 5 * 3 * 3
+    check_ratings(scores(plan), 45)
+
+    def refused(words: str, **more: Any) -> None:
+        write_plan(tmp_path, server.url, **{"tasks": 5, "judges": ["ja"], "languages": ["en", "th", "de"], **more})
+        with pytest.raises(CollectError, match=words):
+            run(plan)
+
+    refused("scale changed", rubric={"scale": [1, 10]})
+    refused("prompts changed since", rubric={"criteria": "Be short."})
+    refused("had another settings", defaults={"settings": {"temperature": 1}})
+    refused("grow, not shrink", tasks=4)
+    refused("another rubric", kind="pair")
+    write_plan(tmp_path, server.url, tasks=5, judges=["ja"], languages=["en", "th", "de"])
+    items = tmp_path / "items.jsonl"
+    items.write_text(items.read_text().replace("Do t0002.", "Do it."))
+    with pytest.raises(CollectError, match=r"3 prompts changed since this run began, first t0002 \| en"):
+        run(plan)
+    assert server.answered == 45
+    (tmp_path / "run" / "polyjudge-run.json").write_text("{")
+    with pytest.raises(CollectError, match="damaged"):
+        run(plan)
+
+
+def test_a_judge_that_never_answered_may_change(tmp_path: Path, server: Running) -> None:
+    server.post("config", dead={"wrong": 404})
+    plan = write_plan(tmp_path, server.url, tasks=2, judges=["wrong"])
+    assert not run(plan).complete
+    raw = json.loads(plan.read_text())
+    raw["judges"] = [{"name": "wrong", "model": "openai-api/local/right"}]
+    plan.write_text(json.dumps(raw))
+    assert run(plan).complete
+
+
+def test_other_folders_and_two_processes(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=2)
+    with pytest.raises(CollectError, match="holds other files"):
+        collect(plan, output=tmp_path)
+    server.post("config", delay=1.0)
+    child = os.fork()
+    if not child:
+        import fcntl
+
+        (tmp_path / "run").mkdir()
+        with (tmp_path / "run" / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            threading.Event().wait(3)
+        os._exit(0)
+    while not (tmp_path / "run" / ".lock").exists():
+        threading.Event().wait(0.02)
+    threading.Event().wait(0.2)
+    with pytest.raises(CollectError, match="Another process is collecting into"):
+        run(plan)
+    os.waitpid(child, 0)
+    server.post("config", delay=0.0)
+    assert run(plan).complete
+
+
+def test_the_limit_holds(tmp_path: Path, server: Running) -> None:
+    price = {"input": 1.0, "output": 10.0}
+    plan = write_plan(tmp_path, server.url, tasks=30, defaults={"price": price}, rubric={"reask": 0})
+    whole = run(plan).cost
+    assert whole is not None
+    spent = 0.0
+    for limit in (whole / 4, whole / 2, 10 * whole):
+        found = collect(plan, output=tmp_path / "limited", max_cost=limit)
+        assert found.cost is not None
+        assert spent < found.cost <= limit
+        spent = found.cost
+        assert found.complete or found.cost > limit - 12 * whole / 30  # a task at its worst
+        by_task = pd.read_csv(tmp_path / "limited" / "scores.csv").groupby("task")["score"].count()
+        assert set(by_task) <= {0, 4}  # whole tasks: judges and languages stay balanced
+        assert ("limit" in keys_of(found)) is not found.complete
+    assert spent == pytest.approx(whole)
+    write_plan(tmp_path, server.url, tasks=30)
+    with pytest.raises(UsageError, match="needs price and"):
+        run(plan, max_cost=1)
+
+
+def test_a_batch(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "local-key-of-the-test")
+    plan = write_plan(tmp_path, server.url, tasks=5, judges=[], defaults={"batch": {"size": 10, "tick": 0.05, "send_delay": 0.1}})
+    raw = json.loads(plan.read_text())
+    raw["judges"] = [{"name": "ja", "model": "openai/ja", "model_args": {"responses_api": False}}]
+    plan.write_text(json.dumps(raw))
+    found = run(plan)
+    assert found.complete
+    assert server.stats()["batches"] >= 1
+    check_ratings(scores(plan), 10)
+
+
+# --- before a run ---
+
+
+def test_a_dry_run_counts_the_system_message_and_asks_nobody(tmp_path: Path, server: Running) -> None:
+    price = {"input": 1.0, "output": 2.0}
+    plan = write_plan(tmp_path, server.url, tasks=5, defaults={"price": price})
+    plain = collect(plan, dry_run=True)
+    system = "You are strict. " * 200
+    write_plan(tmp_path, server.url, tasks=5, defaults={"price": price, "settings": {"system_message": system, "max_tokens": 50}})
+    found = collect(plan, dry_run=True)
+    more = found.judges["input_tokens"] - plain.judges["input_tokens"]
+    assert (more.between(10 * len(system) / 6, 10 * len(system) / 3)).all()
+    assert found.cost is not None
+    assert found.cost == pytest.approx((found.judges["input_tokens"].sum() + 2 * 20 * 50) / 1e6, rel=1e-3)
+    assert list(found.prompts) == ["en", "th"]
+    assert "[[t0000 th all]]" in found.prompts["th"]
+    assert "5 items x 2 languages x 2 judges: 20 calls, about $" in text_of(found)
+    assert server.stats()["models"] == {}
+    actual = run(plan)
+    for said, used in zip(found.judges["input_tokens"], actual.judges["input_tokens"], strict=True):
+        assert said == pytest.approx(used, rel=0.5)
+
+
+def test_a_check_asks_once_for_each_cell_and_keeps_nothing(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=50)
+    assert collect(plan, check=True).calls == 4
+    assert server.answered == 4
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "data") == ["items.jsonl", "plan.json"]
+    with pytest.raises(UsageError, match="-o run/"):
+        collect(plan)
+
+
+def test_a_judge_that_cannot_be_set_up(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=1)
+    monkeypatch.delenv("LOCAL_API_KEY")
+    with pytest.raises(CollectError, match="LOCAL_API_KEY"):
+        run(plan)
+    for judge, words in (({"model": "nobody/x"}, "nobody"), ({"model": "openai-api/local/x", "settings": {"warmth": 1}}, "no setting warmth")):
+        raw = json.loads(plan.read_text())
+        plan.write_text(json.dumps({**raw, "judges": [judge]}))
+        with pytest.raises(CollectError, match=words):
+            run(plan)
