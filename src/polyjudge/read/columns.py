@@ -175,19 +175,29 @@ def usual(role: str, columns: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(hits))
 
 
-def find_roles(columns: Sequence[str], asked: Asked, where: str) -> Roles:
-    """Roles by name alone; what needs a look at the values comes later (`read_panel`)."""
+def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = False) -> Roles:
+    """Roles by name alone; what needs a look at the values comes later (`panels.settle`).
+
+    tool : the columns are those that the readers of tools make
+    """
     roles, columns = Roles(), list(columns)
     for role in ("task", "system", "language", "judge", "score", "criterion", "cluster", "replicate"):
         said = getattr(asked, role)
         if said and not (role == "replicate" and said in ("row", "rows")):
             roles.of[role] = find(said, columns, role, where)
+        elif tool and not said and (exact := "metric" if role == "criterion" else role) in columns:
+            roles.of[role] = exact
     if asked.by:
         if "language" in roles.of:
             raise UsageError(
                 "--by and --language name the same thing: the column by which judges are compared. Give one."
             )
         roles.of["language"] = find(asked.by, columns, "by", where)
+        roles.of = {
+            r: c
+            for r, c in roles.of.items()
+            if r in ("language",) or c != roles.of["language"] or getattr(asked, r, None)
+        }
     taken = list(roles.of.values())
     if len(set(taken)) < len(taken):
         twice = next(c for c in taken if taken.count(c) > 1)

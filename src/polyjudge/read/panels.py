@@ -177,7 +177,7 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     }
     asked = Asked(**options | several | {"range": scale.parse_range(options.get("range"))})
     table = open_table(source, asked.engine)
-    work = Work(table, col.find_roles(list(table.columns), asked, table.where), asked)
+    work = Work(table, col.find_roles(list(table.columns), asked, table.where, bool(table.tool)), asked)
     work.notes += [*table.notes, *work.roles.notes]
     settle(work)
     _spool(work)

@@ -80,7 +80,7 @@ def _plan(
     """The source, the query that makes the new rows, and the numbers of rows and of scores that stay as they were."""
     asked = panels.asked_of(options)
     found = table.open_table(source, asked.engine)
-    work = panels.Work(found, col.find_roles(list(found.columns), asked, found.where), asked)
+    work = panels.Work(found, col.find_roles(list(found.columns), asked, found.where, bool(found.tool)), asked)
     panels.settle(work)
     roles, columns = work.roles, found.columns
     if "winner" in roles.of:

@@ -1,15 +1,38 @@
-"""Files of evaluation tools: each module turns records into rows of a long table."""
+"""Files of evaluation tools: each module turns records into rows of a long table, `rows(record) -> dicts`.
+
+A row has task, language, system, judge, metric, score, replicate, and what else was said about the answer under dotted
+names, so that a user can name it: --task vars.nr. `failed` says that the tool marks the score as none.
+"""
 
 from __future__ import annotations
 
+import ast
+import csv
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polyjudge.base import limits
+from polyjudge.base.errors import PanelError, PolyjudgeError
+from polyjudge.base.text import name
+
+ROLES = {
+    "task": ("task", "task_id", "question_id", "item_id", "item", "prompt_id", "example_id", "case_id", "sample_id", "id"),
+    "language": ("language", "lang", "locale", "language_code", "lang_code"),
+    "system": ("system", "system_id", "model", "model_name", "system_model", "candidate"),
+    "judge": ("judge", "judge_model", "grader", "evaluator", "evaluator_model"),
+}  # fmt: skip
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Inspect's grades: correct, partial, incorrect, no answer."""
+
 
 @dataclass(frozen=True)
 class Found:
-    """A long table of a tool, and what had to be said about it."""
+    """A long table of a tool, and what has to be said about it."""
 
     tool: str
     frame: Any
@@ -18,4 +41,156 @@ class Found:
 
 def read(paths: list[Path], where: str) -> Found | None:
     """The long table of a tool's files; None when they are none."""
+    from polyjudge.read.tools import braintrust, deepeval, inspect, langfuse, langsmith, mlflow, otel, promptfoo
+
+    every = (inspect, promptfoo, deepeval, langfuse, mlflow, otel, langsmith, braintrust)
+    if paths[0].name.endswith(".eval"):
+        tool: Any = inspect
+    else:
+        first = _first(paths[0])
+        if first is None:
+            return None
+        tool = next((m for m in every if m.fits(first)), None)
+        if tool is None:
+            return None
+    try:
+        if tool is inspect:
+            paths = inspect.newest(paths)
+            found = [row for path in paths for row in inspect.rows(path)]
+        else:
+            found = [row for path in paths for record in records(path) for row in tool.rows(record)]
+    except PolyjudgeError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, OverflowError, OSError) as error:
+        raise PanelError(
+            f"{where} looks like {tool.TITLE}, but is not what is expected there ({name(repr(error), 100)})."
+        ) from None
+    if not found:
+        raise PanelError(f"{where} looks like {tool.TITLE} and holds no score.")
+    return _tidy(tool.TITLE, found)
+
+
+def _first(path: Path) -> dict[str, Any] | None:
+    """The first record of a file; of a CSV file its header, where it may be a tool's."""
+    from polyjudge.read.table import start
+
+    try:
+        head = start(path).decode("utf-8-sig", "ignore").lstrip()
+    except PanelError:
+        return None
+    if head[:1] not in ("{", "["):
+        line = head.split("\n", 1)[0]
+        known = "assessments" in line or "Named Scores" in line
+        return dict.fromkeys(next(csv.reader([line])), "csv") if known else None
+    with suppress(ValueError, RecursionError):
+        first = json.JSONDecoder().raw_decode(head.removeprefix("[").lstrip())[0]
+        data = first.get("data") if isinstance(first, dict) else None
+        first = data[0] if isinstance(data, list) and data else first
+        return first if isinstance(first, dict) else None
+    if head.startswith("{") and path.stat().st_size > len(head) // 2:
+        whole = _load(path)
+        return whole if isinstance(whole, dict) else None
     return None
+
+
+def _load(path: Path) -> Any:
+    limits.require(path.stat().st_size * (60 if path.suffix == ".gz" else 8), name(path, 200))
+    with (
+        gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file,
+        suppress(ValueError, RecursionError),
+    ):
+        return json.loads(file.read().decode("utf-8-sig"))
+    return None
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a list, of JSON lines, of CSV, or of the pages of an export."""
+    shown = name(path, 200)
+    if path.name.lower().endswith((".csv", ".csv.gz")):
+        csv.field_size_limit(1 << 30)
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(encoding="utf-8", newline="") as file:
+            yield from csv.DictReader(file)
+        return
+    whole = _load(path)
+    if whole is None:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(encoding="utf-8-sig") as file:
+            try:
+                whole = [json.loads(line) for line in file if line.strip()]
+            except (ValueError, RecursionError) as error:
+                raise PanelError(f"{shown} is not valid JSON: {name(error, 100)}.") from None
+    for record in whole if isinstance(whole, list) else [whole]:
+        if not isinstance(record, dict):
+            raise PanelError(f"{shown} holds {name(repr(record), 40)} where a record should be.")
+        page = record.get("data")
+        if isinstance(page, list) and all(isinstance(x, dict) for x in page):
+            about = record.get("meta") if isinstance(record.get("meta"), dict) else {}
+            if record.get("has_more") is True or record.get("next_cursor") or (about or {}).get("cursor"):
+                raise PanelError(f"{shown} is a page of an export, and not the last. Fetch the others too.")
+            yield from page
+        else:
+            yield record
+
+
+def _tidy(title: str, found: list[dict[str, Any]]) -> Found:
+    """Rows as a frame: roles that say nothing are left out, tests that share a variable are one task."""
+    import pandas as pd
+
+    frame, notes = pd.DataFrame(found), []
+    failed = (
+        frame.pop("failed").fillna(False).astype(bool) if "failed" in frame else pd.Series(False, index=frame.index)
+    )
+    if failed.any():
+        frame["score"] = frame["score"].where(~failed, None)
+        many = int(failed.sum())
+        notes.append(
+            f"{many:,} {'score' if many == 1 else 'scores'} failed in the run and {'is' if many == 1 else 'are'} missing."
+        )
+    frame = frame.dropna(axis=1, how="all")
+    if "score" not in frame:
+        raise PanelError(f"No score in these files ({title}) is a number: every one failed or is text.")
+    for role in ("system", "replicate", "metric"):
+        if role in frame and frame[role].nunique() < 2:
+            frame = frame.drop(columns=role)
+    if "metric" in frame:  # a metric of each judge's own is no criterion
+        own = frame.groupby("judge")["metric"].nunique().max() == 1 == frame.groupby("metric")["judge"].nunique().max()
+        frame = frame.drop(columns="metric") if own else frame
+    if (
+        "language" in frame
+        and frame["language"].nunique() > 1
+        and frame.groupby("task")["language"].nunique().max() == 1
+    ):
+        keys = [k for k in ("language", "system", "judge", "metric", "replicate") if k in frame]
+        for column in [c for c in frame.columns if "." in c]:
+            joins = frame.groupby(column)["language"].nunique().min() > 1
+            if joins and frame[column].notna().all() and not frame.duplicated([column, *keys]).any():
+                frame["task"] = frame[column]
+                notes.append(f"Tests that share {name(column)} are read as one task in several languages.")
+                break
+    return Found(title, frame, tuple(notes))
+
+
+def pick(role: str, *places: Any) -> Any:
+    """The value of the first usual name of a role in the first record that has one."""
+    for place in places:
+        low = {str(k).strip().lower(): v for k, v in place.items()} if isinstance(place, Mapping) else {}
+        for usual in ROLES[role]:
+            if isinstance(low.get(usual), (str, int, float)) and low[usual] != "":
+                return low[usual]
+    return None
+
+
+def number(value: Any) -> Any:
+    """A score as the table keeps it: numbers, truth values and words; anything else is none."""
+    return value if isinstance(value, (bool, int, float, str)) else None
+
+
+def parsed(value: Any) -> Any:
+    """A list or record that a cell of a data frame holds, as JSON or as Python writes it."""
+    if not isinstance(value, str):
+        return value
+    for load in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            found = load(value)
+            if isinstance(found, (dict, list)):
+                return found
+    raise ValueError(f"neither a list nor a record: {value[:60]}")

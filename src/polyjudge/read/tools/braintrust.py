@@ -1,0 +1,42 @@
+"""Braintrust: the events of an experiment (`/v1/experiment/ID/fetch`, or the export of the page) as JSON.
+
+A name of `scores` is a judge; the example of the dataset is the task, unless metadata name one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from polyjudge.read.table import flat
+from polyjudge.read.tools import number, pick
+
+TITLE = "a Braintrust experiment"
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a page of events, or an event."""
+    events = record.get("events")
+    one = events[0] if isinstance(events, list) and events and isinstance(events[0], dict) else record
+    return "scores" in one and bool({"span_attributes", "experiment_id", "root_span_id"} & set(one))
+
+
+def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each score of each event that has any."""
+    for event in record["events"] if isinstance(record.get("events"), list) else [record]:
+        about = event.get("metadata") or {}
+        given = event.get("input")
+        fields = given if isinstance(given, dict) else {}
+        asked = json.dumps(given, sort_keys=True, ensure_ascii=False) if isinstance(given, dict) else given
+        for judge, value in (event.get("scores") or {}).items():
+            yield {
+                "task": pick("task", about, fields) or event.get("dataset_record_id") or asked,
+                "language": pick("language", about, fields),
+                "system": pick("system", about) or event.get("experiment_name") or event.get("experiment_id"),
+                "judge": judge,
+                "score": number(value),
+                "failed": bool(event.get("error")) and not value,
+                **flat(about, "metadata."),
+                **flat(fields, "input."),
+            }

@@ -1,0 +1,36 @@
+"""DeepEval test runs: each metric's evaluation model is a judge, the metric where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from polyjudge.read.table import flat
+from polyjudge.read.tools import number, pick
+
+TITLE = "a DeepEval test run"
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a test run."""
+    cases = record.get("testCases") or record.get("test_cases")
+    return isinstance(cases, list) and bool(cases) and bool({"metricsData", "metrics_data"} & set(cases[0]))
+
+
+def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each metric of each case."""
+    for place, case in enumerate(record.get("testCases") or record.get("test_cases") or []):
+        about = case.get("metadata") or case.get("additionalMetadata") or case.get("additional_metadata") or {}
+        for metric in case.get("metricsData") or case.get("metrics_data") or []:
+            model = metric.get("evaluationModel") or metric.get("evaluation_model")
+            yield {
+                "task": pick("task", about) or case.get("name") or place,
+                "language": pick("language", about),
+                "system": pick("system", about, record.get("hyperparameters")),
+                "judge": model or metric.get("name"),
+                "metric": metric.get("name") if model else None,
+                "score": number(metric.get("score")),
+                "failed": bool(metric.get("error")),
+                "reason": metric.get("reason"),
+                **flat(about, "metadata."),
+            }

@@ -1,0 +1,46 @@
+"""MLflow traces with assessments: the source of each feedback is a judge; expectations are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from polyjudge.read.table import flat
+from polyjudge.read.tools import number, parsed, pick
+
+TITLE = "MLflow traces"
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a trace, or a row of `search_traces()`."""
+    return {"assessments", "trace_id"} <= set(_info(record))
+
+
+def _info(trace: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = trace.get("info")
+    return inner if isinstance(inner, dict) else trace
+
+
+def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each feedback of a trace."""
+    info = _info(record)
+    tags = parsed(info.get("tags") or {})
+    about = parsed(info.get("trace_metadata") or info.get("request_metadata") or {})
+    for one in parsed(info.get("assessments") or []):
+        feedback, source, own = one.get("feedback"), one.get("source") or {}, one.get("metadata") or {}
+        if feedback is None or one.get("valid") is False:
+            continue
+        people = source.get("source_type") == "HUMAN"
+        yield {
+            "task": pick("task", own, tags, about) or info.get("client_request_id") or info.get("trace_id"),
+            "language": pick("language", own, tags, about),
+            "system": pick("system", own, tags, about),
+            "judge": "human" if people else source.get("source_id") or one.get("assessment_name"),
+            "metric": one.get("assessment_name"),
+            "score": number(feedback.get("value")),
+            "failed": bool(feedback.get("error")),
+            "reason": one.get("rationale"),
+            **flat(tags, "tags."),
+            **flat(about, "trace_metadata."),
+            **flat(own, "metadata."),
+        }
