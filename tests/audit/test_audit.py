@@ -152,7 +152,7 @@ def test_drawers_are_made_when_they_are_opened(sample: Panel) -> None:
     assert len(report.drawers["Spanish|Aster"]) == 10
     assert asked
     heat = next(c for c in report.charts if c.kind == "heatmap")
-    assert set(report.spreads) <= set(heat.frame["key"])
+    assert set(report.spreads) == set(heat.frame["key"]) | {f"system|{s}" for s in sample.systems}
 
 
 def test_answers_of_a_system(sample: Panel) -> None:

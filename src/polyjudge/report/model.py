@@ -155,6 +155,7 @@ def spread(groups: Mapping[str, Any], low: float, high: float, bins: int = 20) -
 
     every = {k: v[np.isfinite(v)] for k, v in ((k, np.ravel(np.asarray(v, dtype=float))) for k, v in groups.items())}
     levels = np.unique(np.concatenate([np.unique(v) for v in every.values()] or [np.zeros(0)]))
+    ends = (low, high)
     if len(levels) > bins + 1:
         edges = np.linspace(low, high, bins + 1)
         levels = (edges[1:] + edges[:-1]) / 2
@@ -162,7 +163,9 @@ def spread(groups: Mapping[str, Any], low: float, high: float, bins: int = 20) -
     else:
         counts = [np.bincount(np.searchsorted(levels, v), minlength=len(levels)) for v in every.values()]
     parts = [{"label": k, "x": levels, "share": c / max(c.sum(), 1)} for k, c in zip(every, counts, strict=True)]
-    return pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True) if parts else pd.DataFrame()
+    made = pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True) if parts else pd.DataFrame()
+    made.attrs["ends"] = ends
+    return made
 
 
 class Result:

@@ -201,7 +201,7 @@ def _answer(row: Mapping[str, Any], longest: int) -> dict[str, Any]:
 
 def _spread(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Distributions by label: (place in percent, share)."""
-    low, high = float(frame["x"].min()), float(frame["x"].max())
+    low, high = frame.attrs.get("ends", (float(frame["x"].min()), float(frame["x"].max())))
     wide = max(high - low, 1e-300)
     out = []
     for label, part in frame.groupby("label", sort=False):
@@ -210,7 +210,7 @@ def _spread(frame: pd.DataFrame) -> list[dict[str, Any]]:
         out.append(
             {"label": name(label), "bars": [b for b in bars if b[1] > 0], "mean": round(100 * (mean - low) / wide, 1)}
         )
-    ends = [f"{low:.4g}", f"{high:.4g}"]
+    ends = [minus(f"{low:.4g}"), minus(f"{high:.4g}")]
     return [{**line, "ends": ends} for line in out]
 
 
