@@ -228,7 +228,6 @@ def weight_gain(labels: int, seed: int) -> float:
     chosen = rng.permutation(flat)[:labels]
     some[chosen] = y.ravel()[chosen]
     found = weights_by_labels(board, _labelled(board, some.reshape(y.shape)), seed=seed)
-    assert found is not None
     left = there.copy()
     left.ravel()[chosen] = False
     weights = found["weight"].to_numpy(dtype=float)

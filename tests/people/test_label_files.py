@@ -218,7 +218,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     p = panel()
     with pytest.raises(UsageError, match="--items"):
         draw_labels(p, output=tmp_path / "a")
-    with pytest.raises(PanelError, match="no text in the items"):
+    with pytest.raises(PanelError, match="hold no text"):
         draw_labels(p, items=items(p).head(3), output=tmp_path / "b")
     with pytest.raises(PanelError, match="task and response"):
         draw_labels(p, items=items(p).drop(columns="response"), output=tmp_path / "c")

@@ -6,7 +6,7 @@ Labels come as a column of the scores (`Panel.human`), as a table of their own, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,20 +15,16 @@ from numpy.typing import NDArray
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
+from polyjudge.read import read_table
+from polyjudge.read.columns import usual
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
-COLUMNS = {
-    "task": ("task", "task_id", "case", "case_id", "item", "item_id", "id", "segment"),
-    "system": ("system", "model", "framework"),
-    "language": ("language", "lang"),
-    "annotator": ("annotator", "annotator_id", "labeller", "labeler", "rater"),
-    "label": ("label", "human_label", "human", "human_score", "gold", "expert", "rating", "score"),
-}
-"""Columns of a table of labels, by role: the first that is there."""
+LABELS = ("human", "score", "weak score")
+"""Kinds of columns that may hold labels where none is called label, the likeliest first."""
 WORDS = {
     **dict.fromkeys(("pass", "passed", "yes", "true", "good", "correct"), 1.0),
     **dict.fromkeys(("fail", "failed", "no", "false", "bad", "incorrect", "wrong"), 0.0),
@@ -64,27 +60,31 @@ class Labelled:
         """Answers with a label."""
         return int(np.isfinite(self.y).sum())
 
-    @property
-    def table(self) -> Array:
-        """Labels by answer and annotator, (labelled answers, annotators); an annotator's second look is averaged."""
+    def by_answer(self, label: Array) -> Array:
+        """Mean of such labels of each answer: of its annotators, each the mean of the looks they took."""
+        shape = self.y.shape
+        flat = np.ravel_multi_index((self.row, self.system, self.language), shape)
+        pair, back = np.unique(flat * len(self.annotators) + self.who, return_inverse=True)
+        mean, answer = np.bincount(back, label) / np.bincount(back), pair // len(self.annotators)
+        n = np.bincount(answer, minlength=self.y.size)
+        total = np.bincount(answer, mean, minlength=self.y.size)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan).reshape(shape)
+
+    def table(self, label: Array) -> Array:
+        """Such labels by answer and annotator, (labelled answers, annotators)."""
         flat = np.ravel_multi_index((self.row, self.system, self.language), self.y.shape)
         answer = np.unique(flat, return_inverse=True)[1]
         shape = (int(answer.max()) + 1, len(self.annotators))
         at = answer * shape[1] + self.who
         n = np.bincount(at, minlength=shape[0] * shape[1])
-        total = np.bincount(at, self.label, minlength=shape[0] * shape[1])
+        total = np.bincount(at, label, minlength=shape[0] * shape[1])
         return np.where(n > 0, total / np.maximum(n, 1), np.nan).reshape(shape)
 
 
 def labelled(panel: Panel, labels: Any = None) -> Labelled:
     """The labels of a panel (its own column, or a table or file of labels), aligned with its answers."""
     if labels is not None and not (hasattr(labels, "columns") and hasattr(labels, "iloc")):
-        if not hasattr(labels, "labels"):
-            from polyjudge.read import read_table
-
-            labels = read_table(labels)
-        else:  # what read_labels returned
-            labels = labels.labels
+        labels = labels.labels if hasattr(labels, "labels") else read_table(labels)  # what read_labels returned
     frame = panel.human if labels is None else labels
     if frame is None or not len(frame):
         raise UsageError(
@@ -102,48 +102,33 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
             f"None of the {count(int(known.sum()), 'label')} belongs to an answer of these scores. Their tasks are "
             f"{names(frame[roles['task']].astype(str).unique()[:3])}; those of the scores are {names(panel.tasks[:3])}."
         )
-    row, system, language = where[0][found], where[1][found], where[2][found]
-    label = values[found]
+    scored: NDArray[np.bool_] = np.asarray(np.isfinite(panel.scores).any(3))
+    found[found] = scored[where[0][found], where[1][found], where[2][found]]
+    if not found.any():
+        raise PanelError("No answer with a label has a score.")
+    label, two_valued = (values[found], True) if worded else _pass_or_fail(values[found], panel)
     who = frame[roles["annotator"]].astype(str).to_numpy()[found] if "annotator" in roles else np.full(len(label), "")
     annotators, codes = np.unique(who, return_inverse=True)
-    label, two_valued = (label, True) if worded else _pass_or_fail(label, panel)
-    shape = panel.scores.shape[:3]
-    flat = np.ravel_multi_index((row, system, language), shape)
-    # an answer counts once: the mean of its annotators, each the mean of the looks they took
-    pair, back = np.unique(flat * len(annotators) + codes, return_inverse=True)
-    mean = np.bincount(back, label) / np.bincount(back)
-    answer = pair // len(annotators)
-    size = int(np.prod(shape))
-    n = np.bincount(answer, minlength=size)
-    y = np.where(n > 0, np.bincount(answer, mean, minlength=size) / np.maximum(n, 1), np.nan).reshape(shape)
-    scored: NDArray[np.bool_] = np.asarray(np.isfinite(panel.scores).any(3))
-    y = np.where(scored, y, np.nan)
-    if not np.isfinite(y).any():
-        raise PanelError("No answer with a label has a score.")
-    on = scored[row, system, language]
-    scale, same = _scale(panel, label[on], two_valued)
-    return Labelled(
-        y=y,
-        row=row[on],
-        system=system[on],
-        language=language[on],
-        who=codes[on],
-        label=label[on],
-        annotators=tuple(map(str, annotators)),
-        two_valued=two_valued,
-        same=same,
-        scale=scale,
-        lost=int(known.sum() - on.sum()),
-    )
+    scale, same = _scale(panel, label, two_valued)
+    row, system, language = where[0][found], where[1][found], where[2][found]
+    lost, every = int(known.sum() - found.sum()), tuple(map(str, annotators))
+    empty = np.zeros(panel.scores.shape[:3])
+    made = Labelled(empty, row, system, language, codes, label, every, two_valued, same, scale, lost)
+    return replace(made, y=made.by_answer(label))
 
 
 def _roles(frame: pd.DataFrame, panel: Panel) -> dict[str, str]:
-    low = {str(c).strip().lower(): c for c in frame.columns}
-    roles = {role: low[found[0]] for role, names_ in COLUMNS.items() if (found := [n for n in names_ if n in low])}
-    have = ", ".join(name(c, 30) for c in list(frame.columns)[:8])
+    columns = [str(c) for c in frame.columns]
+    usuals = {
+        "task": usual("task", columns), "system": usual("system", columns) + usual("model", columns),
+        "language": usual("language", columns), "annotator": usual("annotator", columns) + usual("judge", columns),
+        "label": [c for c in columns if c == "label"] + [c for r in LABELS for c in usual(r, columns)],
+    }  # fmt: skip
+    roles = {role: found[0] for role, found in usuals.items() if found}
+    have = names(columns, 8)
     for role in ("task", "label"):
         if role not in roles:
-            raise UsageError(f"The labels need a column {role} ({', '.join(COLUMNS[role][:4])}); they have {have}.")
+            raise UsageError(f"The labels need a column {role}; they have {have}.")
     for role, known in (("system", panel.systems), ("language", panel.languages)):
         if role not in roles and len(known) > 1:
             noun = panel.noun if role == "language" else role
@@ -212,11 +197,14 @@ def panel_mean(panel: Panel) -> Array:
     s = panel.scores
     if panel.complete:
         return s.mean(3)
-    ok = np.isfinite(s)
-    n = ok.sum((0, 1))
-    cell = np.where(ok, s, 0).sum((0, 1)) / np.maximum(n, 1)
-    mid = np.where(n > 0, cell, 0).sum(1, keepdims=True) / np.maximum((n > 0).sum(1, keepdims=True), 1)
     if panel.shape[3] > 1 and not panel.two_valued:
-        s = s - (cell - mid)
-    seen = ok.sum(3)
-    return np.where(seen > 0, np.where(ok, s, 0).sum(3) / np.maximum(seen, 1), np.nan)
+        cell = average(s.transpose(2, 3, 0, 1).reshape(*s.shape[2:], -1))
+        s = s - (cell - average(cell)[:, None])
+    return average(s)
+
+
+def average(x: Array) -> Array:
+    """The mean of what is known along the last axis; NaN where nothing is."""
+    ok = np.isfinite(x)
+    n = ok.sum(-1)
+    return np.where(n > 0, np.where(ok, x, 0).sum(-1) / np.maximum(n, 1), np.nan)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +22,9 @@ from polyjudge.base.errors import UsageError
 from polyjudge.base.numbers import threshold as parse_threshold
 from polyjudge.base.text import name
 from polyjudge.calibrate.by_labels import LabelCalibrator
-from polyjudge.calibrate.labelled import Array, Codes, Labelled, labelled, panel_mean
+from polyjudge.calibrate.labelled import Array, Codes, Labelled, average, labelled, panel_mean
 from polyjudge.panel import Panel
+from polyjudge.read import as_panel
 from polyjudge.report.model import Finding, Report, Result
 from polyjudge.stats import labels as st
 from polyjudge.stats.labels import NONE, Bools, Limits, Powered
@@ -34,14 +34,9 @@ if TYPE_CHECKING:
 
 MEASURES = ("accuracy", "kappa", "sensitivity", "specificity", "r", "difference")
 RULES = {
-    "accuracy": ("accuracy", 1),
-    "kappa": ("kappa", 1),
-    "sensitivity": ("sensitivity", 1),
-    "specificity": ("specificity", 1),
-    "false-pass": ("specificity", -1),
-    "false-fail": ("sensitivity", -1),
-    "r": ("r", 1),
-}
+    **{x: (x, 1) for x in ("accuracy", "kappa", "sensitivity", "specificity", "r")},
+    "false-pass": ("specificity", -1), "false-fail": ("sensitivity", -1),
+}  # fmt: skip
 """What --require knows: the measure, and whether it is that or one less it."""
 
 
@@ -153,8 +148,6 @@ def humans(
         polyjudge humans scores.csv labels.csv --threshold '>=4' --require 'kappa>=0.6'
         polyjudge humans scores.csv labels/ --allow 0.05
     """
-    from polyjudge.read import as_panel
-
     panel = as_panel(panel)
     if not 0.5 <= level < 1:
         raise UsageError(f"level is from 0.5 to below 1, such as 0.95, not {level:g}.")
@@ -171,23 +164,24 @@ def humans(
     if allow is not None and not sides.verdicts:
         raise UsageError("allow is about pass and fail. Add the pass mark of the scores: --threshold 4.")
     judges = _judges(panel, sides, level)
-    extra = _annotator_variance(panel, sides)
-    cells = list(_cells(panel, sides, level, seed, extra))
-    calibrator = _calibrator(panel, found, level, seed)
-    annotators = _harsher(panel, sides, level)
+    calibrator = None
+    if len(panel.languages) > 1 and found.answers >= 10:
+        calibrator = LabelCalibrator(level=level, seed=seed).fit(panel, found)
+    at = np.isfinite(sides.guide)
+    language = np.broadcast_to(np.arange(at.shape[2]), at.shape)[at]
     parts: dict[str, Any] = {
-        "frame": _frame(panel, sides, cells),
+        "frame": _frame(panel, sides, level, seed),
         "judges": judges,
         "pairs": _pairs(panel, sides, level, seed),
         "disagreements": _disagreements(panel, sides),
-        "annotators": annotators,
-        "weights": _weights(panel, found, seed),
+        "annotators": _harsher(panel, sides, level),
+        "weights": weights_by_labels(panel, found, seed),
         "alone": _alone(panel, sides, allow, level),
         "requirements": _requirements(rules, judges, sides),
-        "alpha": st.alpha(_annotator_table(sides), level, seed) if len(found.annotators) > 1 else NONE,
+        "alpha": st.alpha(found.table(sides.label), level, seed) if len(found.annotators) > 1 else NONE,
         "removes": None if calibrator is None else calibrator.removes_,
         "two_valued": sides.verdicts or found.two_valued,
-        "not_random": _not_random(panel, sides),
+        "not_random": st.not_random(sides.guide[at], np.isfinite(sides.y[at]), language, _units(panel, at)),
         "panel_": panel,
         "sides_": sides,
         "calibrator_": calibrator,
@@ -202,10 +196,9 @@ def humans(
 
 def sides_of(panel: Panel, found: Labelled, threshold: str | None = None) -> Sides:
     """Labels and judges as they can be compared: verdicts where both are pass or fail or a threshold makes them so."""
-    mean = panel_mean(panel)
-    one = panel.shape[3] == 1
+    mean, one = panel_mean(panel), panel.shape[3] == 1
     each = {x: panel.scores[..., i] for i, x in enumerate(panel.judges)}
-    lead = panel.judges[0] if one else "panel" if "panel" not in panel.judges else "all judges"
+    lead = "panel" if "panel" not in panel.judges else "all judges"
     if threshold is None and not (found.two_valued and panel.two_valued):
         judges = each if one else {**each, lead: mean}
         return Sides(found.y, judges, mean, False, found.same, found, found.label)
@@ -217,39 +210,19 @@ def sides_of(panel: Panel, found: Labelled, threshold: str | None = None) -> Sid
                 f"Labels go from {found.scale[0]:g} to {found.scale[1]:g} and scores from {panel.scale[0]:g} to "
                 f"{panel.scale[1]:g}, so one pass mark does not fit both. Give the labels as pass and fail."
             )
-        label = _verdict(found.label, mark, how, panel.width)
-        y = _by_answer(found, label)
-    tiny = 1e-9 * panel.width
-    if ((panel.scores > mark + tiny) | (panel.scores < mark - tiny)).sum() == 0:
-        raise UsageError(f"Every score is {mark:g}: nothing passes or fails by it.")
-    verdicts = {x: _verdict(s, mark, how, panel.width) for x, s in each.items()}
-    if not one and panel.two_valued:
-        share = _nanmean(np.stack(list(verdicts.values()), axis=3))
-        verdicts[lead] = _verdict(share, 0.5, ">", 1.0)
-        return Sides(y, verdicts, share, True, True, found, label, np.abs(share - 0.5), 0.5)
-    guide = _nanmean(np.stack(list(verdicts.values()), axis=3))
-    if not one:
-        verdicts[lead] = _verdict(mean, mark, how, panel.width)
-    return Sides(y, verdicts, guide, True, True, found, label, np.abs(mean - mark), mark)
+        label = _verdict(label, mark, how, panel.width)
+        y = found.by_answer(label)
+    each = {x: _verdict(s, mark, how, panel.width) for x, s in each.items()}
+    share = average(np.stack(list(each.values()), axis=3))
+    if panel.two_valued:
+        mean, mark, how = share, 0.5, ">"  # the majority
+    judges = each if one else {**each, lead: _verdict(mean, mark, how, panel.width)}
+    return Sides(y, judges, share, True, True, found, label, np.abs(mean - mark), mark)
 
 
 def _verdict(x: Array, mark: float, how: str, width: float) -> Array:
     tiny = 1e-9 * width
     return np.where(np.isfinite(x), (x > mark + tiny) if how == ">" else (x >= mark - tiny), np.nan)
-
-
-def _nanmean(x: Array) -> Array:
-    ok = np.isfinite(x)
-    n = ok.sum(-1)
-    return np.where(n > 0, np.where(ok, x, 0).sum(-1) / np.maximum(n, 1), np.nan)
-
-
-def _by_answer(found: Labelled, label: Array) -> Array:
-    """Mean label of each answer, where labels are changed."""
-    flat = np.ravel_multi_index((found.row, found.system, found.language), found.y.shape)
-    size = found.y.size
-    n = np.bincount(flat, minlength=size)
-    return np.where(n > 0, np.bincount(flat, label, minlength=size) / np.maximum(n, 1), np.nan).reshape(found.y.shape)
 
 
 def _units(panel: Panel, at: Bools) -> Codes:
@@ -269,7 +242,7 @@ def _judges(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
         for judge, f in sides.judges.items():
             at = np.isfinite(people) & np.isfinite(f)
             at = at if i is None else at & (np.arange(k) == i)
-            found = measures(people[at], f[at], _units(panel, at), sides, panel.factor, level)
+            found = measures(people[at], f[at], _units(panel, at), sides, level)
             row: dict[str, Any] = {"language": "all" if i is None else panel.languages[i], "judge": judge}
             row["labelled"] = int(at.sum())
             for measure in MEASURES:
@@ -279,67 +252,49 @@ def _judges(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
     return frame.assign(language=panel.languages[0]) if k == 1 else frame
 
 
-def measures(y: Array, f: Array, unit: Codes, sides: Sides, factor: float, level: float) -> dict[str, Limits]:
+def measures(y: Array, f: Array, unit: Codes, sides: Sides, level: float) -> dict[str, Limits]:
     """How a judge agrees with people on the labelled answers."""
-    out = dict.fromkeys(MEASURES, NONE)
-    out["r"] = st.correlation(y, f, unit, level)
+    out = {**dict.fromkeys(MEASURES, NONE), "r": st.correlation(y, f, unit, level)}
     if sides.verdicts:
-        hit = (y == f).astype(float)
-        out["accuracy"] = st.share(hit, unit, level)
+        out["accuracy"] = st.share((y == f).astype(float), unit, level)
         out["kappa"] = st.kappa(y, f, unit, level)
         out["sensitivity"] = st.share(f[y == 1], unit[y == 1], level)
         out["specificity"] = st.share(1 - f[y == 0], unit[y == 0], level)
-    if sides.verdicts or sides.same:
-        scale = 100.0 if sides.verdicts else factor
-        a, b, c = st.mean(f - y, unit, level)
-        out["difference"] = (scale * a, scale * b, scale * c)
+    if sides.same:
+        out["difference"] = st.mean(f - y, unit, level)
     return out
 
 
 # --- what people would say (METHODS 13) ---
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One language and system (or all): what each judge says and what people would."""
+def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
+    """One row for each language and system (or all of them) and judge."""
+    import pandas as pd
 
-    language: str
-    system: str
-    judge: str
-    panel: Limits
-    people: Powered
-    difference: Limits
-    answers: int
-
-
-def _cells(panel: Panel, sides: Sides, level: float, seed: int, extra: Any) -> Iterator[Cell]:
     _, s, k = sides.y.shape
-    for i in (None, *range(k)) if k > 1 else (0,):
-        for j in (None, *range(s)) if s > 1 else (0,):
-            where = np.ones(sides.y.shape, dtype=bool)
-            if i is not None:
-                where &= np.arange(k) == i
-            if j is not None:
-                where &= (np.arange(s) == j)[:, None]
-            language, system = "all" if i is None else panel.languages[i], "all" if j is None else panel.systems[j]
-            made: dict[bytes, Powered] = {}
-            for judge, f in sides.judges.items():
-                at = where & np.isfinite(f) & np.isfinite(sides.guide)
-                if not at.any():
-                    continue
-                key = at.tobytes()
-                if key not in made:
-                    made[key] = would_give(panel, sides, at, level, seed, extra)
-                people = made[key]
-                unit = _units(panel, at)
-                said = st.share(f[at], unit, level) if sides.verdicts else st.mean(f[at], unit, level)
-                each = (f[at] - f[at].mean()) / at.sum()
-                own = np.bincount(unit, each, minlength=len(people.influence)).astype(float)
-                if sides.verdicts or sides.same:
-                    d = st.difference(said, people.limits, st.correlated(own, people.influence))
-                else:
-                    d = NONE
-                yield Cell(language, system, judge, said, people, d, int(at.sum()))
+    extra = _annotator_variance(panel, sides)
+    rows = []
+    for i, j in product((None, *range(k)) if k > 1 else (0,), (None, *range(s)) if s > 1 else (0,)):
+        where = np.ones(sides.y.shape, dtype=bool)
+        where &= True if i is None else np.arange(k) == i
+        where &= True if j is None else (np.arange(s) == j)[:, None]
+        made: dict[bytes, Powered] = {}
+        for judge, f in sides.judges.items():
+            at = where & np.isfinite(f) & np.isfinite(sides.guide)
+            if not at.any():
+                continue
+            key = at.tobytes()
+            made[key] = people = made.get(key) or would_give(panel, sides, at, level, seed, extra)
+            unit, x = _units(panel, at), f[at]
+            said = st.share(x, unit, level) if sides.verdicts else st.mean(x, unit, level)
+            own = np.bincount(unit, (x - x.mean()) / len(x), minlength=len(people.influence)).astype(float)
+            limits = (people.value, people.low, people.high)
+            d = st.difference(said, limits, st.correlated(own, people.influence)) if sides.same else NONE
+            row = ("all" if i is None else panel.languages[i], "all" if j is None else panel.systems[j], judge, said[0])
+            rows.append((*row, limits[0], *d, *limits[1:], *people.alone, people.n, len(x)))
+    columns = "language system judge panel people difference low high people_low people_high labels labels_low"
+    return pd.DataFrame(rows, columns=[*columns.split(), "labels_high", "labelled", "answers"])
 
 
 def would_give(panel: Panel, sides: Sides, at: Bools, level: float, seed: int, extra: Any = None) -> Powered:
@@ -381,21 +336,6 @@ def _annotator_variance(panel: Panel, sides: Sides) -> tuple[Array, float] | Non
     return more, float(max(people.df, 2))
 
 
-def _frame(panel: Panel, sides: Sides, cells: list[Cell]) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = []
-    for c in cells:
-        row: dict[str, Any] = {"language": c.language, "system": c.system, "judge": c.judge, "panel": c.panel[0]}
-        row |= dict(zip(("people", "people_low", "people_high"), c.people.limits, strict=True))
-        row |= dict(zip(("difference", "low", "high"), c.difference, strict=True))
-        row |= dict(zip(("labels", "labels_low", "labels_high"), c.people.alone, strict=True))
-        rows.append(row | {"labelled": c.people.n, "answers": c.answers})
-    first = ["language", "system", "judge", "panel", "people", "difference", "low", "high"]
-    frame = pd.DataFrame(rows)
-    return frame[[*first, *(c for c in frame.columns if c not in first)]]
-
-
 def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
     """Every difference of two systems as people would give it, all together (Newcombe)."""
     import pandas as pd
@@ -417,19 +357,13 @@ def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
         if a is None or b is None or not a.n or not b.n:
             continue
         r = st.correlated(a.influence, b.influence)
-        both = st.difference(a.limits, b.limits, r)
-        plain = st.difference(a.alone, b.alone, max(0.0, min(r, 1.0)))
+        both = st.difference((a.value, a.low, a.high), (b.value, b.low, b.high), r)
+        plain = st.difference(a.alone, b.alone, min(max(r, 0.0), 1.0))
         rows.append((panel.systems[i], panel.systems[j], said[i] - said[j], *both, *plain))
     return pd.DataFrame(rows, columns=columns)
 
 
 # --- annotators ---
-
-
-def _annotator_table(sides: Sides) -> Array:
-    from dataclasses import replace
-
-    return replace(sides.found, label=sides.label).table
 
 
 def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
@@ -467,32 +401,6 @@ def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-# --- the panel ---
-
-
-def _calibrator(panel: Panel, found: Labelled, level: float, seed: int) -> LabelCalibrator | None:
-    if len(panel.languages) < 2 or found.answers < 10:
-        return None
-    return LabelCalibrator(level=level, seed=seed).fit(panel, found)
-
-
-def _weights(panel: Panel, found: Labelled, seed: int) -> pd.DataFrame:
-    import pandas as pd
-
-    made = weights_by_labels(panel, found, seed)
-    return pd.DataFrame(columns=["judge", "weight"]) if made is None else made
-
-
-def _not_random(panel: Panel, sides: Sides) -> float:
-    """z of the panel's mean of labelled against other answers; 0 where all or nearly all are labelled."""
-    at = np.isfinite(sides.guide)
-    lab = np.isfinite(sides.y[at])
-    if lab.sum() < 2 or (~lab).sum() < 2:
-        return 0.0
-    language = np.broadcast_to(np.arange(at.shape[2]), at.shape)[at]
-    return st.not_random(sides.guide[at], lab, language, _units(panel, at))
-
-
 # --- where they part ---
 
 
@@ -509,22 +417,13 @@ def _disagreements(panel: Panel, sides: Sides) -> pd.DataFrame:
     mean = panel_mean(panel)
     rows = []
     for r, s, i in at:
-        g = float(gap[r, s, i])
+        g, x = float(gap[r, s, i]), round(float(mean[r, s, i]) / panel.width, 9)
         kind = ("false pass" if g > 0 else "false fail") if sides.verdicts else "higher" if g > 0 else "lower"
-        rows.append(
-            (kind, panel.tasks[r], panel.systems[s], panel.languages[i], sides.lead, float(mean[r, s, i]),
-             float(sides.y[r, s, i]), g, float(sides.guide[r, s, i]))
-        )  # fmt: skip
-    frame = pd.DataFrame(rows, columns=[*columns, "_guide"])
-    if sides.verdicts:  # worst first: the farther on the wrong side, the worse
-        order = np.where(frame["kind"] == "false pass", -1.0, 1.0)
-        worse = np.round(frame["score"].to_numpy(dtype=float) / panel.width, 9)
-        frame = frame.assign(_a=order, _b=order * worse).sort_values(["_a", "_b"], kind="stable")
-    else:
-        frame = frame.assign(_a=-np.round(np.abs(frame["gap"].to_numpy(dtype=float)) / panel.width, 9))
-        frame = frame.sort_values("_a", kind="stable")
-    frame = frame[columns].reset_index(drop=True)
-    return _with_texts(panel, frame)
+        worst = (g < 0, -x if g > 0 else x) if sides.verdicts else (False, -round(abs(g) / panel.width, 9))
+        about = (kind, panel.tasks[r], panel.systems[s], panel.languages[i], sides.lead, float(mean[r, s, i]))
+        rows.append((worst, (*about, float(sides.y[r, s, i]), g)))
+    rows.sort(key=lambda row: row[0])
+    return _with_texts(panel, pd.DataFrame([row for _, row in rows], columns=columns))
 
 
 def _with_texts(panel: Panel, frame: pd.DataFrame, most: int = 200) -> pd.DataFrame:
@@ -557,19 +456,13 @@ def _alone(panel: Panel, sides: Sides, allow: float | None, level: float) -> pd.
             at = np.isfinite(people) & np.isfinite(f)
             far = sides.far
             cut = st.decide_alone(far[at], (f != people)[at], allow, level)
-            if cut is not None:
-                tiny = 1e-9 * panel.width
-                beyond = far >= cut - tiny
-                for part, where in (("beyond the cuts", beyond), ("between the cuts", ~beyond)):
-                    seen, every = where & at, where & np.isfinite(f)
-                    if not every.any():
-                        continue
+            beyond = far >= (math.inf if cut is None else cut - 1e-9 * panel.width)
+            cuts = NONE[:2] if cut is None else (sides.mark - cut, sides.mark + cut)
+            for who, part, where in (("the judge", "beyond the cuts", beyond), ("people", "between the cuts", ~beyond)):
+                seen, every = where & at, where & np.isfinite(f)
+                if cut is not None and every.any():
                     limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
-                    rows.append(
-                        ("the judge" if part[0] == "b" and part[2] == "y" else "people", part,
-                         float(every.sum() / np.isfinite(f).sum()), int(seen.sum()), *limits,
-                         sides.mark - cut, sides.mark + cut)
-                    )  # fmt: skip
+                    rows.append((who, part, float(every.sum() / np.isfinite(f).sum()), int(seen.sum()), *limits, *cuts))
     for who, won, near, annotators in _stand_ins(panel, sides):
         rows.append((who, f"instead of one of {annotators} annotators", math.nan, 0, won, math.nan, near, *NONE[:2]))
     return pd.DataFrame(rows, columns=columns)
@@ -594,7 +487,7 @@ def _stand_ins(panel: Panel, sides: Sides, epsilon: float = 0.15) -> list[tuple[
     found = sides.found
     if len(found.annotators) < 3 or not (sides.verdicts or sides.same):
         return []
-    table = _annotator_table(sides)
+    table = found.table(sides.label)
     many = (~np.isnan(table)).sum(1) >= 3
     flat = np.unique(np.ravel_multi_index((found.row, found.system, found.language), sides.y.shape))
     out = []

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +24,8 @@ from polyjudge.base.files import new_folder, read_text, write_text
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.labelled import labelled
 from polyjudge.panel import Panel
+from polyjudge.read import as_panel, read_table
+from polyjudge.read.columns import usual
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 
 if TYPE_CHECKING:
@@ -94,8 +98,6 @@ def draw_labels(
         polyjudge label make scores.csv --items items.jsonl -o labels
         polyjudge label make scores.csv --items items.jsonl -n 50 --ask pass --rubric rubric.txt -o labels
     """
-    from polyjudge.read import as_panel
-
     panel = as_panel(panel)
     _check(n, annotators, overlap, ask)
     if (Path(output) / MANIFEST).exists() and not overwrite:
@@ -106,7 +108,7 @@ def draw_labels(
     taken = np.zeros(panel.scores.shape[:3], dtype=bool)
     if labels is not None:
         taken = np.isfinite(labelled(panel, labels).y)
-    rubric = read_text(rubric) if rubric and len(rubric) < 400 and _is_file(rubric) else rubric
+    rubric = read_text(rubric) if 0 < len(rubric) < 200 and Path(rubric).is_file() else rubric
     question = _question(panel, ask)
     drawn = draw(panel, n, taken, seed)
     if not drawn.any():
@@ -145,13 +147,6 @@ def draw_labels(
 
 
 make = draw_labels
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:
@@ -221,15 +216,11 @@ def _about(panel: Panel, look: Look) -> dict[str, str]:
     return {**about, "system": panel.systems[s]} if panel.has_systems else about
 
 
-def _stem(who: str, used: dict[str, str]) -> str:
+def _stem(who: str, used: Iterable[str]) -> str:
     """A file name that no page has yet."""
-    import re
-
-    plain = re.sub(r"[^\w+-]+", "_", who).strip("_")[:80] or "annotator"
-    stem, again = plain, 1
+    stem = re.sub(r"[^\w+-]+", "_", who).strip("_")[:80] or "annotator"
     while f"{stem}.html".casefold() in {x.casefold() for x in used}:
-        again += 1
-        stem = f"{plain}_{again}"
+        stem += "_"
     return stem
 
 
@@ -256,23 +247,26 @@ def _texts(
 ) -> tuple[dict[tuple[int, int, int], tuple[str, str]], bool]:
     """Prompt and response of each drawn answer, and whether they are known: else its name, for people to look it up."""
     at = [(int(r), int(s), int(i)) for r, s, i in np.argwhere(drawn)]
-    frame = _items(items)
+    frame = items if items is None or hasattr(items, "iloc") else read_table(items)
     if frame is None and panel.texts is not None:
         frame = panel.texts(list(dict.fromkeys(panel.tasks[r] for r, _, _ in at)))
         frame = frame if "response" in frame.columns else None
+    if frame is None and panel.has_systems:
+        raise UsageError(
+            "Annotators need the texts of the answers: name a file of them (--items, with the columns task, system, "
+            "language, prompt, response)."
+        )
     if frame is None:
-        if panel.has_systems:
-            raise UsageError(
-                "Annotators need the texts of the answers: name a file of them (--items, with the columns task, "
-                "system, language, prompt, response)."
-            )
         return {x: ("", panel.tasks[x[0]]) for x in at}, False
-    low = {str(c).strip().lower(): c for c in frame.columns}
-    roles = {role: next((low[x] for x in known if x in low), None) for role, known in ITEMS.items()}
+    columns = [str(c) for c in frame.columns]
+    roles = {
+        role: next(iter(usual(role, columns)), None) for role in ("task", "system", "language", "prompt", "response")
+    }
+    roles["system"] = roles["system"] or next(iter(usual("model", columns)), None)
     if roles["task"] is None or roles["response"] is None:
-        raise PanelError(f"Items need the columns task and response; there are {names(map(str, frame.columns), 8)}.")
+        raise PanelError(f"Items need the columns task and response; there are {names(columns, 8)}.")
     parts = [
-        [""] * len(frame) if column is None else ["" if _none(x) else str(x) for x in frame[column]]
+        [""] * len(frame) if column is None else ["" if x is None or x != x else str(x) for x in frame[column]]
         for column in roles.values()
     ]
     found = {(t, s, x): (prompt, response) for t, s, x, prompt, response in zip(*parts, strict=True)}
@@ -287,32 +281,10 @@ def _texts(
             out[r, s, i] = text
     if lacking:
         raise PanelError(
-            f"{count(len(lacking), 'drawn answer')} {'has' if len(lacking) == 1 else 'have'} no text in the items: "
-            f"{names(lacking, 3)}. Items need the columns task, response and, where texts differ by them, language "
-            "and system."
+            f"The items hold no text of {count(len(lacking), 'drawn answer')}: {names(lacking, 3)}. Items need the "
+            "columns task, response and, where texts differ by them, language and system."
         )
     return out, True
-
-
-ITEMS = {
-    "task": ("task", "task_id", "case", "case_id", "item", "item_id", "id", "segment"),
-    "system": ("system", "model", "framework"),
-    "language": ("language", "lang"),
-    "prompt": ("prompt", "question", "query", "instruction", "input", "source", "task_text"),
-    "response": ("response", "answer", "output", "completion", "translation", "text"),
-}
-
-
-def _items(items: Any) -> pd.DataFrame | None:
-    if items is None or (hasattr(items, "columns") and hasattr(items, "iloc")):
-        return items
-    from polyjudge.read import read_table
-
-    return read_table(items)
-
-
-def _none(x: Any) -> bool:
-    return x is None or x != x
 
 
 # --- what is said ---
@@ -321,24 +293,24 @@ def _none(x: Any) -> bool:
 def _findings(
     panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, folder: str, rubric: str
 ) -> tuple[Finding, ...]:
+    def say(key: str, text: str, severity: Any = "notice") -> None:
+        found.append(Finding(severity, f"label.{key}", text, "Drawn"))
+
+    found: list[Finding] = []
     each = drawn.sum((0, 1))
     per = f" per {panel.noun}" if len(each) > 1 else ""
     some = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
     kind = {"pass": "pass or fail", "levels": "a level", "slider": "a number from 0 to 100"}[question["kind"]]
-    text = f"{some} answers{per}, drawn at random. Annotators give {kind}."
-    found = [Finding("info", "label.drawn", text, "Drawn")]
+    say("drawn", f"{some} answers{per}, drawn at random. Annotators give {kind}.", "info")
     if each.min() < n:
         few = [x or "the scores" for x, c in zip(panel.languages, each, strict=True) if c < n]
-        found.append(Finding("notice", "label.few", f"There are fewer than {n} answers left in {names(few)}.", "Drawn"))
+        say("few", f"There are fewer than {n} answers left in {names(few)}.")
     if not known:
-        text = "The pages show names of tasks only. For the texts name a file of them: --items."
-        found.append(Finding("notice", "label.texts", text, "Drawn"))
+        say("texts", "The pages show names of tasks only. For the texts name a file of them: --items.")
     if not rubric:
-        text = "There is no rubric on the pages: --rubric says how to judge."
-        found.append(Finding("notice", "label.rubric", text, "Drawn"))
+        say("rubric", "There is no rubric on the pages: --rubric says how to judge.")
     unknown = [x for x in panel.languages if x and not words_of(x)["known"]]
     if unknown:
-        text = f"The words of the page are English in {names(unknown)}; the texts are as they are."
-        found.append(Finding("info", "label.english", text))
-    found.append(Finding("info", "label.written", f"Pages and manifest are in {name(folder, 200)}.", "Drawn"))
+        say("english", f"The buttons of the page are in English for {names(unknown)}.", "info")
+    say("written", f"Pages and manifest are in {name(folder, 200)}.", "info")
     return tuple(found)

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,7 @@ def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bo
     best: dict[str, tuple[str, Any, str]] = {}
     files, changed = [], 0
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.name in (MANIFEST, MARKER) or _is_page(path, manifest):
+        if not path.is_file() or path.name in (MANIFEST, MARKER) or _is_page(path):
             continue
         known, problem, moved = _join(path, shown, manifest["ask"], best)
         changed += moved
@@ -114,10 +115,9 @@ read = read_labels
 
 def is_label_folder(path: Any) -> bool:
     """Whether a path is a folder that `label make` wrote."""
-    try:
-        return (Path(path) / MANIFEST).is_file()
-    except (TypeError, OSError, ValueError):
-        return False
+    with suppress(OSError, ValueError):
+        return isinstance(path, (str, Path)) and (Path(path) / MANIFEST).is_file()
+    return False
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -149,15 +149,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 # --- files ---
 
 
-def _is_page(path: Path, manifest: dict[str, Any]) -> bool:
+def _is_page(path: Path) -> bool:
     """Whether a file is one of the pages that were given out, not an answer to them."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        return False
-    try:
-        with path.open("rb") as file:
-            return b"<!doctype html" in file.read(200).lower()
-    except OSError:
-        return False
+    with suppress(OSError), path.open("rb") as file:
+        return b"<!doctype html" in file.read(200).lower()
+    return False
 
 
 def _join(

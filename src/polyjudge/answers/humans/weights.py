@@ -17,8 +17,8 @@ FEWEST = 50
 """Labelled answers below which nothing is weighted."""
 
 
-def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFrame | None:
-    """judge, weight; None where there is one judge, or too few answers that have a label and all scores.
+def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFrame:
+    """judge, weight; empty where there is one judge, or too few answers that have a label and all scores.
 
     Where systems are compared, scores are centred inside task and language and labels are cleared of what the panel's
     mean there explains (no mean of the labels of a task: that would leak); else both are centred inside languages.
@@ -27,7 +27,7 @@ def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFr
 
     x, y, unit = _centred(panel, found)
     if panel.shape[3] < 2 or len(y) < FEWEST:
-        return None
+        return pd.DataFrame(columns=["judge", "weight"])
     weights, penalty = judge_weights(x, y, unit, seed=seed)
     if penalty == PENALTIES[-1]:  # labels say nothing of the judges: not a little, nothing
         weights = np.full(len(weights), 1 / len(weights))
