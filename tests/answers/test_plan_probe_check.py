@@ -12,7 +12,7 @@ import pytest
 
 from polyjudge.answers.audit.off import off
 from polyjudge.answers.check import check
-from polyjudge.answers.plan import plan, tasks_to_settle
+from polyjudge.answers.plan import plan
 from polyjudge.answers.probe import probe
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.panel import Panel
@@ -75,7 +75,6 @@ def test_plan_of_a_pilot() -> None:
 def test_more_noise_needs_more_tasks() -> None:
     few, many = (plan(simulate_panel(noise=x, seed=1).panel, radius=2).needed["tasks"].iloc[0] for x in (3, 12))
     assert many > 4 * few
-    assert tasks_to_settle(10, 2, 30, 1) == pytest.approx(4 * tasks_to_settle(10, 2, 30, 2))
 
 
 def test_pass_and_fail_are_planned_in_percentage_points() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, stdtrit
+from scipy.special import stdtrit
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError, UsageError
@@ -21,6 +21,7 @@ from polyjudge.base.numbers import percent
 from polyjudge.base.text import name, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
+from polyjudge.stats.cells import excess_contrasts
 from polyjudge.stats.cells import excess_contrasts
 from polyjudge.stats.interval import FEWEST, group_df, interval, pass_prior
 
@@ -155,19 +156,6 @@ def plan(
     return Plan(_needed(rows), _sizes(sizes), level, seed, tuple(said), panel)
 
 
-def tasks_to_settle(spread: float, q: float, units: int, difference: float) -> float:
-    """Units until a difference is told from 0 in 80% of studies (METHODS 23).
-
-    spread : standard deviation over units of the pilot; q : quantile of the interval that will be delivered
-    """
-    return ((q + POWER) * spread / difference) ** 2 * _unsure(units)
-
-
-def _unsure(units: int) -> float:
-    """By how much a pilot's variance may be too small, with a chance of one in five."""
-    return (units - 1) / float(chdtri(units - 1, CHANCE))
-
-
 class _Goal(NamedTuple):
     """x : (units, contrasts) of the pilot; together: contrasts asked at once; at: those that decide; more: what
     `interval` takes besides."""
@@ -200,11 +188,8 @@ class _Goal(NamedTuple):
             spread, q = self._quantile(units, level)
             if spread <= 1e-9 * self.target:
                 return float(FEWEST), 1.0
-            if self.name == "separate":
-                units = tasks_to_settle(spread, q, pilot, self.target)
-            else:  # a half-width is reached or not: there is no power in it
-                units = (q * spread / self.target) ** 2 * _unsure(pilot)
-            units = max(units, float(FEWEST))
+            power = 0.0 if self.name == "separate" else POWER  # a half-width is reached or not: no power is in it
+            units = max(settle(spread, q - power, pilot, self.target), float(FEWEST))
         chance = self._chance(units, level, seed)
         for _ in range(12):
             if not chance < CHANCE:
