@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge import cbc
+from polyjudge.answers.audit.systems import settle
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import percent
 from polyjudge.base.text import name, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
-from polyjudge.stats.cells import excess_contrasts
 from polyjudge.stats.cells import excess_contrasts
 from polyjudge.stats.interval import FEWEST, group_df, interval, pass_prior
 
