@@ -178,8 +178,7 @@ def _whole(panel: Panel) -> tuple[Panel, tuple[str, ...]]:
             raise PanelError(f"Comparing methods needs two {panel.nouns} and two judges, and there is one {few}.{more}")
         if panel.complete:
             return panel, tuple(gone)
-        found = panel.values()
-        bad = ~interaction_parts(found.v, found.null)[1]
+        bad = ~interaction_parts(panel.values())[1]
         if not bad.any():
             return panel, tuple(gone)
         rows, columns = bad.mean(1), bad.mean(0)

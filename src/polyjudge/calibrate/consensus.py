@@ -24,6 +24,7 @@ from polyjudge.calibrate.saved import load_consensus, numbers, one_of, plain, sa
 from polyjudge.cbc import double_centre
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
+from polyjudge.stats.cells import Values, additive_projection
 from polyjudge.stats.interval import interval
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class ConsensusCalibrator:
     clip : cut calibrated scores to the scale. Without it the panel's mean stays exactly what it was
 
     Fitted: `beta_` (language x judge, what is subtracted; missing where it cannot be known), `se_`, `gain_` (I7, with
-    its interval), `language_effect_` and `judge_effect_` (what CBC leaves in), `kept_` (share kept by `shrink`),
-    `scale_`, `units_`, `fit_` (the values of the fit, or means of groups of them, as a panel).
+    its interval), `kept_` (share kept by `shrink`), `scale_`, `units_`, `fit_` (the values of the fit, or means of
+    groups of them, as a panel).
 
     >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]]])
     >>> ConsensusCalibrator().fit(panel).transform(8, language="l2", judge="J2")
@@ -55,8 +56,6 @@ class ConsensusCalibrator:
     beta_: pd.DataFrame
     se_: pd.DataFrame
     gain_: Gain
-    language_effect_: pd.Series[float]
-    judge_effect_: pd.Series[float]
     kept_: float
     scale_: tuple[float, float]
     noun_: str
@@ -88,9 +87,9 @@ class ConsensusCalibrator:
             raise UsageError(f"The method is 'cbc' or 'cbc-weighted', not {self.method!r}.")
         panel = _panel(scores, columns)
         found = panel.values()
-        v, present = found.v, found.present
-        parts, known = interaction_parts(v, found.null)
-        beta, self.kept_ = np.where(known, parts.mean(0), np.nan), 1.0
+        v = found.v
+        parts, known = interaction_parts(found)
+        beta, self.kept_ = parts.mean(0), 1.0
         if self.method == "cbc-weighted":
             if not known.all():
                 raise PanelError("The weighted method needs every judge in every language. Use the method 'cbc'.")
@@ -101,20 +100,11 @@ class ConsensusCalibrator:
             beta = beta * self.kept_
         index = pd.Index(panel.languages, name=panel.noun), pd.Index(panel.judges, name="judge")
         self.beta_ = pd.DataFrame(beta, *index)
-        self.se_ = pd.DataFrame(np.where(known, parts.std(0, ddof=1) if len(v) > 1 else np.nan, np.nan), *index)
+        self.se_ = pd.DataFrame(parts.std(0, ddof=1) if len(v) > 1 else np.full(known.shape, np.nan), *index)
         self.se_ *= self.kept_ / np.sqrt(len(v))
         self.gain_ = unbiased_gain(part, 1e-9 * panel.width, self.kept_)
-        mean = np.where(present, v.mean(0), np.nan)
-        self.language_effect_ = pd.Series(_mean(mean, 1) - _mean(mean), index[0])
-        self.judge_effect_ = pd.Series(_mean(mean, 0) - _mean(mean), index[1])
         self.scale_, self.noun_, self.units_, self.fit_ = panel.scale, panel.noun, len(v), _kept(panel, v)
         return self
-
-    def fit_transform(self, scores: Any, y: None = None, **columns: Any) -> Panel:
-        """`fit`, and `transform` of the same scores."""
-        panel = _panel(scores, columns)
-        made: Panel = self.fit(panel).transform(panel, unseen="keep")
-        return made
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -140,11 +130,10 @@ class ConsensusCalibrator:
         if isinstance(scores, Panel):
             return self._panel(scores, unseen)
         if language is None and judge is None and hasattr(scores, "columns"):
-            lacking = [c for c in ("language", "judge", "score") if c not in scores.columns]
-            if lacking:
+            tongue = "language" if "language" in scores.columns else self._fitted().noun_
+            if lacking := [c for c in (tongue, "judge", "score") if c not in scores.columns]:
                 raise UsageError(f"The frame has no column {names(lacking)}. Rename it, or read it: read_panel(frame).")
-            out = self._scores(scores["score"], scores["language"], scores["judge"], unseen)
-            return scores.assign(calibrated=out)
+            return scores.assign(calibrated=self._scores(scores["score"], scores[tongue], scores["judge"], unseen))
         if language is None or judge is None:
             raise UsageError("A score needs its language and its judge: transform(71, language='de', judge='GPT-4o').")
         made = self._scores(scores, language, judge, unseen)
@@ -160,19 +149,13 @@ class ConsensusCalibrator:
         if np.isinf(y).any():
             raise PanelError("A score is infinite.")
         table = self._fitted().beta_
-        i, j = (
-            index.get_indexer(pd.Index(np.asarray(labels, dtype=object).astype(str).ravel()))
-            for index, labels in ((table.index, language), (table.columns, judge))
-        )
+        said = np.broadcast_arrays(*(np.asarray(x, dtype=object).astype(str) for x in (language, judge)))
+        i, j = (ax.get_indexer(pd.Index(x.ravel())) for ax, x in zip((table.index, table.columns), said, strict=True))
         off = np.where((i < 0) | (j < 0), np.nan, table.to_numpy()[i, j])
         lost = np.flatnonzero(np.isnan(off))
         if len(lost) and unseen == "error":
-            at = lost[0] % max(len(i), 1), lost[0] % max(len(j), 1)
-            texts_ = [
-                np.asarray(x, dtype=object).astype(str).ravel()[p] for x, p in zip((language, judge), at, strict=True)
-            ]
-            raise self._unseen(*texts_)
-        out = y - np.where(np.isnan(off), 0.0, off).reshape(np.broadcast_shapes(np.shape(language), np.shape(judge)))
+            raise self._unseen(*(x.ravel()[lost[0]] for x in said))
+        out = y - np.where(np.isnan(off), 0.0, off).reshape(said[0].shape)
         return np.clip(out, *self.scale_) if self.clip else out
 
     def _unseen(self, language: str, judge: str) -> CalibratorError:
@@ -190,10 +173,9 @@ class ConsensusCalibrator:
         if len(lost) and unseen == "error":
             raise self._unseen(panel.languages[lost[0][0]], panel.judges[lost[0][1]])
         off = np.where(np.isnan(off), 0.0, off)
-        made = panel.scores - off
-        again = None if panel.replicates is None else panel.replicates - off[..., None]
-        if self.clip:
-            made, again = np.clip(made, *self.scale_), None if again is None else np.clip(again, *self.scale_)
+        ends = self.scale_ if self.clip else (-np.inf, np.inf)
+        again = None if panel.replicates is None else np.clip(panel.replicates - off[..., None], *ends)
+        made = np.clip(panel.scores - off, *ends)
         return replace(panel, scores=made, replicates=again, indicator=None, two_valued=False)
 
     def table(self) -> pd.DataFrame:
@@ -243,8 +225,7 @@ class ConsensusCalibrator:
             "languages": list(self.languages), "judges": list(self.judges), "scale": list(self.scale_),
             "beta": plain(self.beta_.to_numpy()), "se": plain(self.se_.to_numpy()), "kept": self.kept_,
             "gain": plain(np.array(self.gain_)), "units": self.units_,
-            "language_effect": plain(np.asarray(self.language_effect_, dtype=float)),
-            "judge_effect": plain(np.asarray(self.judge_effect_, dtype=float)), "fit": fit,
+            "fit": fit,
         }  # fmt: skip
 
     @classmethod
@@ -263,8 +244,6 @@ class ConsensusCalibrator:
         out.beta_, out.se_ = (pd.DataFrame(numbers(data, x, shape, missing=True), *index) for x in ("beta", "se"))
         if (out.se_.to_numpy() < 0).any() or min(shape) == 0:
             raise ValueError("there is no cell, or a standard error is negative")
-        out.language_effect_ = pd.Series(numbers(data, "language_effect", shape[:1], missing=True), index[0])
-        out.judge_effect_ = pd.Series(numbers(data, "judge_effect", shape[1:], missing=True), index[1])
         low, high = numbers(data, "scale", (2,)).tolist()
         out.scale_, out.kept_ = (low, high), float(numbers(data, "kept", ()))
         if not low <= high or not 0 <= out.kept_ <= 1 or type(data["units"]) is not int or data["units"] < 1:
@@ -302,36 +281,26 @@ def _panel(scores: Any, columns: dict[str, Any]) -> Panel:
     return read_panel(scores, **columns) if columns else as_panel(scores)
 
 
-def interaction_parts(v: Array, null: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """What each unit adds to beta^, (U, k, m), and which cells of it are known (k, m).
+def interaction_parts(values: Values) -> tuple[Array, NDArray[np.bool_]]:
+    """What each unit adds to beta^, (U, k, m), and which cells of it are known (k, m); NaN where they are not.
 
     Where cells were never seen, what the additive fit of languages and judges to the others leaves of each (Eq. 3 on
     a whole grid). A cell is known where neither that fit nor the holes of the panel decide its value alone.
     """
-    _, k, m = v.shape
-    present = np.isfinite(v).all(0)
-    if min(k, m) < 2:
-        return np.zeros_like(v), present
-    if present.all():
-        return double_centre(v), _free(double_centre(null.T.reshape(-1, k, m)), (k, m))
-    row, column = np.nonzero(present)
-    design = np.zeros((len(row), k + m))
-    at = np.arange(len(row))
-    design[at, row] = design[at, k + column] = 1.0
-    back = np.linalg.pinv(design)
-    flat = v[:, present]
-    parts = np.full(v.shape, np.nan)
-    parts[:, present] = flat - (flat @ back.T) @ design.T
-    lever = np.zeros((k, m))
-    lever[present] = (design * back.T).sum(1)
-    own = null.reshape(k, m, -1)[present]
-    left = np.zeros((null.shape[1], k, m))
-    left[:, present] = (own - design @ (back @ own)).T
-    return parts, np.asarray(present & (lever < 1 - 1e-8) & _free(left, (k, m)))
-
-
-def _free(left: Array, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    return np.ones(shape, bool) if not len(left) else np.abs(left).max(0) < 1e-6
+    present = values.present
+    if min(present.shape) < 2:
+        return np.zeros_like(values.v), present
+    if present.all() and not values.null.size:
+        return double_centre(values.v), present
+    flat = present.ravel()
+    fit = additive_projection(present)
+    contrasts = np.zeros((flat.size, flat.size))
+    contrasts[np.ix_(flat, flat)] = np.eye(len(fit)) - fit
+    contrasts[np.diag(contrasts) < 1e-8] = np.nan  # never seen, or fitted by its own value alone
+    parts = values.contrast(np.nan_to_num(contrasts))
+    parts[:, np.isnan(contrasts[:, 0])] = np.nan
+    known: NDArray[np.bool_] = np.asarray(np.isfinite(parts).all(0))
+    return parts.reshape(values.v.shape), known.reshape(present.shape)
 
 
 def _add(new: ConsensusCalibrator, panel: Panel, label: str, by_judge: bool) -> None:
@@ -362,14 +331,11 @@ def _add(new: ConsensusCalibrator, panel: Panel, label: str, by_judge: bool) -> 
         )
     there = whole[used][..., None]
     d = own[used] - np.where(there, others[used], 0.0).sum(1) / there.sum(1)
-    level = d.mean()
     d = d - d.mean(1, keepdims=True)
     keep = shrinkage(d)
     beta.loc[label], se.loc[label] = np.nan, np.nan
     beta.loc[label, known], se.loc[label, known] = keep * d.mean(0), d.std(0, ddof=1) / np.sqrt(q)
     new.beta_, new.se_ = (beta.T, se.T) if by_judge else (beta, se)
-    effects = new.judge_effect_ if by_judge else new.language_effect_
-    effects.loc[label] = level + effects[peers].mean()
 
 
 GROUPED = "means of groups of tasks"
@@ -542,8 +508,8 @@ def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool
     half = np.full(beta.shape, np.nan)
     if not extended and panel.units > 1:
         found = panel.values()
-        x, known = interaction_parts(found.v, found.null)
-        every = interval(np.where(known, x, np.nan).reshape(len(x), -1), level=level, together=beta.size)
+        x = interaction_parts(found)[0]
+        every = interval(x.reshape(len(x), -1), level=level, together=beta.size)
         half = made.kept_ * every.q * every.se
     elif extended and made.units_ > 5:
         half = stdtrit(made.units_ - 1, 1 - (1 - level ** (1 / beta.size)) / 2) * se.to_numpy().ravel()
