@@ -24,7 +24,7 @@ def panel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for language, cells in nested(claims("mrewardbench"))["raw_mean_margin"].items():
         for judge, text in cells.items():
             mean = float(text)
-            count = next(n for n in range(1500, 1400, -1) if abs(mean * n - round(mean * n)) < 1e-9)
+            count = next(n for n in range(1500, 1400, -1) if abs(mean * n - round(mean * n)) < 1e-8)
             margin, present = np.full(1500, np.nan), rng.permutation(1500)[:count]
             base, extra = divmod(round(mean * count), count)
             margin[present] = base
@@ -85,13 +85,6 @@ def test_shuffled_margins_turn_the_anchor(sample: pd.DataFrame, tmp_path: Path) 
     sample.assign(raw_margin=-margins).to_csv(path, index=False)
     rows = reproduce("mrewardbench", anchor=path).claims
     assert (rows["verdict"] == "differs").sum() >= 7
-
-
-def test_without_any_file() -> None:
-    rows = reproduce("mrewardbench").claims.set_index("key")
-    assert (rows.loc[rows.index.str.startswith("beta_hat"), "verdict"] == "prints").all()
-    assert rows.loc["panel > missing_margins", "computed"] == 35
-    assert (rows.loc[rows.index.str.startswith("human_anchor"), "verdict"].isin(["needs data", "taken over"])).all()
 
 
 def test_a_whole_panel(panel_file: Path, margins: m.Margins) -> None:
@@ -157,11 +150,3 @@ def test_another_file_is_refused(panel_file: Path, tmp_path: Path, spoil: Any, w
     spoil(pd.read_csv(panel_file)).to_csv(path, index=False)
     with pytest.raises(PanelError, match=word):
         reproduce("mrewardbench", data=path)
-
-
-@pytest.mark.real_data
-def test_another_sample_is_refused(sample: pd.DataFrame, tmp_path: Path) -> None:
-    for changed in (sample.drop(columns="raw_margin"), sample[sample["language"] != "eng_Latn"]):
-        changed.to_csv(tmp_path / "x.csv", index=False)
-        with pytest.raises(PanelError, match=r"x\.csv"):
-            m.read_sample(tmp_path / "x.csv")

@@ -44,14 +44,6 @@ def test_task_subsets_stay_inside() -> None:
     assert found["radius"][0] == pytest.approx(np.sqrt(3) * found["radius"][1])
 
 
-def test_without_each_judge() -> None:
-    y = scores()
-    for judge, (largest, pairs) in enumerate(protocols.without_each_judge(y)):
-        rest = np.delete(y, judge, axis=2)
-        assert largest == pytest.approx(np.abs(cbc.interaction(rest)).max())
-        assert pairs == (cbc.reversals(rest).delta > 0).sum()
-
-
 def plain_information(values: Any, labels: Any, q: int) -> float:
     """The estimator of METHODS 6 for one slice, with loops."""
     size, out = len(values), []
@@ -138,13 +130,6 @@ def test_sweep() -> None:
     spreads = [100 * (p.max(0) - p.min(0)).mean() for p in passes]
     assert (row["spread_raw"], row["spread_calibrated"]) == pytest.approx(spreads)
     assert row["low"] <= row["held_out_fall"] <= row["high"]
-
-
-def test_links_of_what_is_linear() -> None:
-    y = scores() / 2 + 25  # far from both ends every link is nearly linear
-    found = protocols.links(y, 0.0, 100.0).set_index("link")
-    assert (found.drop("percentile ranks")["spearman"] > 0.9).all()
-    assert (found["sign_changes"] == 0).all()
 
 
 def test_regression_on_metadata() -> None:
