@@ -128,9 +128,11 @@ class LabelCalibrator:
     def _annotators(self, d: Array, found: Labelled) -> None:
         """Where annotators differ more than answers, their variance is added; then the shrinkage of the shifts."""
         k, on = len(self.languages_), self.known_
+        self.differ_ = False  # whether annotators make more of the error than the number of labels does
         if len(found.annotators) > 1 and np.isfinite(d).all():
             people = severity(d, found.language, found.who, found.row, k)
             more = float(np.nanmean(people.variance[on]) - self.v_[on].mean())
+            self.differ_ = people.df > 0 and more > float(self.v_[on].mean())
             if people.df > 0 and more > 0:
                 self.v_, self.df_ = self.v_ + more, float(max(people.df, 2))
         self.spread_ = float(((self.m_[on] - self.centre_) ** 2).sum())

@@ -82,32 +82,33 @@ class Labelled:
 
 
 def labelled(panel: Panel, labels: Any = None) -> Labelled:
-    """The labels of a panel (its own column, or a table or file of labels), aligned with its answers."""
-    if labels is not None and not (hasattr(labels, "columns") and hasattr(labels, "iloc")):
+    """The labels of a panel (its own column, and a table or file of labels), aligned with its answers."""
+    import pandas as pd
+
+    if labels is not None and not hasattr(labels, "iloc"):
         labels = labels.labels if hasattr(labels, "labels") else read_table(labels)  # what read_labels returned
-    frame = panel.human if labels is None else labels
-    if frame is None or not len(frame):
+    given = [_named(x, panel) for x in (panel.human, labels) if x is not None and len(x)]
+    if not given:
         raise UsageError(
             "There are no labels by people. Add a column of them to the scores (human), or name a file of labels "
             "(labels=, columns task, label and, where there are several, system, language, annotator)."
         )
-    roles = _roles(frame, panel)
-    values, worded = to_numbers(frame[roles["label"]])
+    frame = pd.concat(given, ignore_index=True) if len(given) > 1 else given[0]
+    values, worded = to_numbers(frame["label"])
     known = np.isfinite(values)
-    where = [_codes(frame, roles.get("task"), panel.tasks)]
-    where += [_codes(frame, roles.get(a), getattr(panel, a + "s")) for a in ("system", "language")]
+    where = [_codes(frame, a, getattr(panel, a + "s")) for a in ("task", "system", "language")]
     found = np.asarray(known & (np.minimum.reduce(where) >= 0), dtype=bool)
     if not found.any():
         raise PanelError(
             f"None of the {count(int(known.sum()), 'label')} belongs to an answer of these scores. Their tasks are "
-            f"{names(frame[roles['task']].astype(str).unique()[:3])}; those of the scores are {names(panel.tasks[:3])}."
+            f"{names(frame['task'].astype(str).unique()[:3])}; those of the scores are {names(panel.tasks[:3])}."
         )
     scored: NDArray[np.bool_] = np.asarray(np.isfinite(panel.scores).any(3))
     found[found] = scored[where[0][found], where[1][found], where[2][found]]
     if not found.any():
         raise PanelError("No answer with a label has a score.")
     label, two_valued = (values[found], True) if worded else _pass_or_fail(values[found], panel)
-    who = frame[roles["annotator"]].astype(str).to_numpy()[found] if "annotator" in roles else np.full(len(label), "")
+    who = frame["annotator"].fillna("").astype(str).to_numpy()[found] if "annotator" in frame else [""] * len(label)
     annotators, codes = np.unique(who, return_inverse=True)
     scale, same = _scale(panel, label, two_valued)
     row, system, language = where[0][found], where[1][found], where[2][found]
@@ -117,7 +118,8 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     return replace(made, y=made.by_answer(label))
 
 
-def _roles(frame: pd.DataFrame, panel: Panel) -> dict[str, str]:
+def _named(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    """A table of labels with the columns task, label and, where they matter, system, language, annotator."""
     columns = [str(c) for c in frame.columns]
     usuals = {
         "task": usual("task", columns), "system": usual("system", columns) + usual("model", columns),
@@ -133,16 +135,17 @@ def _roles(frame: pd.DataFrame, panel: Panel) -> dict[str, str]:
         if role not in roles and len(known) > 1:
             noun = panel.noun if role == "language" else role
             raise UsageError(
-                f"The scores have {count(len(known), noun)}, and the labels have no column {role}; they have {have}."
+                f"The scores have {count(len(known), noun)}, and the labels have no column {role}; they have {have}. "
+                f"If a label holds for every {noun}, repeat it for each."
             )
         if known == ("",):
             roles.pop(role, None)  # the scores are of one, whatever the labels call it
-    return roles
+    return frame[list(roles.values())].set_axis(list(roles), axis=1)
 
 
-def _codes(frame: pd.DataFrame, column: str | None, known: Sequence[str]) -> Codes:
+def _codes(frame: pd.DataFrame, column: str, known: Sequence[str]) -> Codes:
     """The place of each value among the known names, -1 where it is none of them."""
-    if column is None:
+    if column not in frame:
         return np.zeros(len(frame), dtype=np.int64)
     import pandas as pd
 
@@ -178,12 +181,14 @@ def _pass_or_fail(label: Array, panel: Panel) -> tuple[Array, bool]:
 
 
 def _scale(panel: Panel, label: Array, two_valued: bool) -> tuple[tuple[float, float], bool]:
-    """The scale of the labels, and whether it is that of the scores: inside it, and not four times narrower."""
+    """The scale of the labels, and whether it is that of the scores: a scale that ends in whole numbers, labels inside
+    it and not four times narrower than the scores."""
     if two_valued:
         return (0.0, 1.0), panel.two_valued
     low, high = float(label.min()), float(label.max())
     inside = low >= panel.scale[0] - 0.02 * panel.width and high <= panel.scale[1] + 0.02 * panel.width
     seen = panel.scores[np.isfinite(panel.scores)]
+    inside &= all(float(x).is_integer() for x in panel.scale)
     alike = 4 * (high - low) >= min(panel.width, 4 * float(seen.std()))
     return (panel.scale, True) if inside and alike else ((low, high), False)
 

@@ -112,51 +112,67 @@ class Powered:
     n: int
     slope: float = 0.0
 
-    @property
-    def limits(self) -> Limits:
-        return self.value, self.low, self.high
-
 
 def powered(
-    y: Array, f: Array, unit: NDArray[Any] | None = None, *, two_valued: bool, level: float = 0.95, seed: int = 0
+    y: Array,
+    f: Array,
+    unit: NDArray[Any] | None = None,
+    *,
+    two_valued: bool,
+    group: NDArray[np.int64] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    units: int = 0,
 ) -> Powered:
     """Prediction-powered mean of y, which is known for some answers, by f, which is known for all (METHODS 13).
 
-    unit : number of the unit of each answer (0, 1, ...); answers of one unit are not independent
+    unit : number of the unit of each answer (0, 1, ...); answers of one unit are not independent; units : how many
     two_valued : y is 0 or 1, or a share of labels that are
+    group : the language of each answer: languages count by their answers, not by their labels
     """
     lab = ~np.isnan(y)
     n, total = int(lab.sum()), len(f)
     codes = np.arange(total) if unit is None else np.asarray(unit, dtype=np.int64)
-    units = int(codes.max(initial=-1)) + 1
+    units = max(int(codes.max(initial=-1)) + 1, units)
     if n == 0:
         return Powered(*NONE, NONE, np.zeros(units), 0)
-    yl, fl = y[lab], f[lab]
-    var = float(fl.var())
-    b = float(((fl - fl.mean()) * (yl - yl.mean())).mean()) / var if var > 1e-12 and total > n else 0.0
+    g = np.zeros(total, dtype=np.int64) if group is None else np.unique(group, return_inverse=True)[1]
+    yl, fl, gl = y[lab], f[lab], g[lab]
+    every, some = np.bincount(g), np.bincount(gl, minlength=int(g.max()) + 1)
+    share_ = np.where(some > 0, every, 0) / every[some > 0].sum()
+    w = (share_ * n / np.maximum(some, 1))[gl]
+    # means of each language; one label alone is no mean of a language
+    own, in_all = some > 1, np.bincount(g, f) / every
+    my, mf = (np.where(own, np.bincount(gl, x, len(own)) / np.maximum(some, 1), (w * x).mean()) for x in (yl, fl))
+    yc, fc = yl - my[gl], fl - mf[gl]
+    var = float((w * fc * fc).mean())
+    b = float((w * fc * yc).mean()) / var if var > 1e-12 and total > n else 0.0
+    p, gap = float(share_ @ my) + float((w * yc).mean()), float(share_ @ (in_all - mf)) - float((w * fc).mean())
     if two_valued:
         rare = min(float(yl.sum()), n - float(yl.sum()))
         b *= rare / (rare + 3)
-    rest = yl - yl.mean() - b * (fl - fl.mean())
-    each = b * (f - f.mean()) / total
-    each[lab] += rest / n
+    rest = w * (yc - b * fc)
+    within = f - in_all[g]
+    each = b * within / total
+    each[lab] += (rest - rest.mean()) / n
     influence = np.bincount(codes, each, minlength=units).astype(float)
     more = wider(each, unit)
-    value = float(yl.mean() + b * (f.mean() - fl.mean()))
+    value = p + b * gap
+    kish = n / float((w * w).mean())
     if two_valued:
         value = min(max(value, 0.0), 1.0)
-        p = float(yl.mean())
         before = p * (1 - p) / n
-        gain = min(max(before / max(float((each**2).sum()), 1e-300), 1.0), 10.0) if before > 0 else 1.0
-        effective = n * gain / more
-        low, high = wilson(value * effective, effective, level)[1:]
-        return Powered(value, low, high, wilson(float(yl.sum()), n, level), influence, n, b)
-    alone = mean(yl, codes[lab], level)
+        gain = min(max(before / max(float((each**2).sum()), 1e-300), kish / n), 10.0) if before > 1e-12 else kish / n
+        low, high = wilson(value * n * gain / more, n * gain / more, level)[1:]
+        return Powered(value, low, high, wilson(p * kish, kish, level), influence, n, b)
+    alone = mean(p + w * yc - float((w * yc).mean()), codes[lab], level)
     if n < FEWEST:
         return Powered(value, math.nan, math.nan, alone, influence, n, b)
-    spread = float(f.var(ddof=1)) / total
-    se = math.sqrt(float((rest**2).mean()) * n / (n * max(n - 2, 1)) + b * b * spread)
-    below, above = _bootstrap_t(yl, fl, float(f.mean()), value, spread, se, total > n, level, seed)
+    df = max(n - 1 - int(own.sum()), 1)
+    spread = float((within**2).sum()) / max(total - len(every), 1) / total
+    se = math.sqrt(float(((rest - rest.mean()) ** 2).mean()) / df + b * b * spread)
+    q = float(stdtrit(df, (1 + level) / 2))
+    below, above = (-q, q) if n > 1000 or se <= 0 else _bootstrap_t(yc, fc, w, b, gap, spread, se, df, level, seed)
     se *= math.sqrt(more)
     return Powered(value, value - above * se, value - below * se, alone, influence, n, b)
 
@@ -182,26 +198,29 @@ def widened(got: Powered, more: float, df: float, *, two_valued: bool, level: fl
 
 
 def _bootstrap_t(
-    y: Array, f: Array, everywhere: float, value: float, spread: float, se: float, use: bool, level: float, seed: int
+    y: Array, f: Array, w: Array, slope: float, gap: float, spread: float, se: float, df: int, level: float, seed: int
 ) -> tuple[float, float]:
-    """Quantiles of (estimate - truth) / se, by resampled labels; Student's beyond 1,000 labels."""
+    """Quantiles of (estimate - truth) / se, by resampled labels y and scores f, centred in languages, weights w."""
     n = len(y)
-    q = float(stdtrit(max(n - 2, 1), (1 + level) / 2))
-    if n > 1000 or se <= 0:
-        return -q, q
     rng = np.random.default_rng(seed)
     i = rng.integers(n, size=(1000, n))
-    ys, fs = y[i], f[i]
-    my, mf, var = ys.mean(1), fs.mean(1), fs.var(1)
-    ok = (var > 1e-12) & use
-    b = np.where(ok, ((fs - mf[:, None]) * (ys - my[:, None])).mean(1) / np.where(ok, var, 1.0), 0.0)
-    estimate = my + b * (everywhere + rng.normal(0, math.sqrt(spread), 1000) - mf)
-    rest = ys - my[:, None] - b[:, None] * (fs - mf[:, None])
-    each = np.sqrt((rest**2).mean(1) / max(n - 2, 1) + b**2 * spread)
-    t = (estimate - value) / np.maximum(each, 0.25 * se)
+    ys, fs, ws = y[i], f[i], w[i]
+    my, mf = (ws * ys).mean(1), (ws * fs).mean(1)
+    yc, fc = ys - my[:, None], fs - mf[:, None]
+    var = (ws * fc * fc).mean(1)
+    b = (
+        np.where(var > 1e-12, (ws * fc * yc).mean(1) / np.where(var > 1e-12, var, 1.0), 0.0)
+        if slope
+        else np.zeros(1000)
+    )
+    off = my - float((w * y).mean()) + b * (rng.normal(0, math.sqrt(spread), 1000) - mf + float((w * f).mean()))
+    off += (b - slope) * gap
+    each = np.sqrt(((ws * (yc - b[:, None] * fc)) ** 2).mean(1) / df + b**2 * spread)
+    t = off / np.maximum(each, 0.25 * se)
+    q = float(stdtrit(df, (1 + level) / 2))
     low, high = np.quantile(t, [(1 - level) / 2, (1 + level) / 2])
     if level > 0.99:  # a thousand draws do not reach so far
-        near = float(stdtrit(max(n - 2, 1), 0.975))
+        near = float(stdtrit(df, 0.975))
         low, high = min(low, np.quantile(t, 0.025) * q / near), max(high, np.quantile(t, 0.975) * q / near)
     return min(float(low), -0.8 * q), max(float(high), 0.8 * q)
 

@@ -154,8 +154,12 @@ def humans(
     if allow is not None and not 0 < allow < 0.5:
         raise UsageError(f"allow is a share of errors above 0 and below 0.5, such as 0.05, not {allow:g}.")
     rules = [_rule(text) for text in require or ()]
+    said: tuple[Finding, ...] = ()
     if is_label_folder(labels):
         labels = read_labels(labels)
+        said = tuple(f for f in labels.findings if f.severity != "info")
+        if not len(labels.labels) and panel.human is None:
+            raise UsageError(" ".join(f.text for f in said))
     found = labelled(panel, labels)
     sides = sides_of(panel, found, threshold)
     for text, (measure, _), _, _ in rules:
@@ -188,7 +192,7 @@ def humans(
         "options_": {"threshold": threshold, "allow": allow, "level": level, "seed": seed, "given": labels},
     }
     made = Humans(findings=(), **parts)
-    return Humans(findings=words.findings(made), **parts)
+    return Humans(findings=(*words.findings(made), *said), **parts)
 
 
 # --- what is compared ---
@@ -300,11 +304,12 @@ def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
 def would_give(panel: Panel, sides: Sides, at: Bools, level: float, seed: int, extra: Any = None) -> Powered:
     """The mean or rate that people would give the answers of a part."""
     two = sides.verdicts or sides.found.two_valued
-    got = st.powered(sides.y[at], sides.guide[at], _units(panel, at), two_valued=two, level=level, seed=seed)
+    y, f, unit = sides.y[at], sides.guide[at], _units(panel, at)
+    language = np.broadcast_to(np.arange(at.shape[2]), at.shape)[at]
+    got = st.powered(y, f, unit, two_valued=two, group=language, level=level, seed=seed, units=panel.units)
     if extra is None or got.n == 0:
         return got
     variance, df = extra
-    language = np.broadcast_to(np.arange(at.shape[2]), at.shape)[at]
     weight = np.bincount(language, minlength=at.shape[2]) / at.sum()
     more = float((weight**2 * variance).sum())
     return st.widened(got, more, df, two_valued=two, level=level) if more > 0 else got
@@ -345,21 +350,25 @@ def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
     if s == 1:
         return pd.DataFrame(columns=columns)
     together = level ** (1 / (s * (s - 1) / 2))
-    f = sides.judges[sides.lead]
-    made, said = [], []
-    for j in range(s):
-        at = np.isfinite(sides.guide) & np.isfinite(f) & (np.arange(s) == j)[:, None]
-        made.append(would_give(panel, sides, at, together, seed) if at.any() else None)
-        said.append(float(f[at].mean()) if at.any() else math.nan)
+    f, known = sides.judges[sides.lead], np.isfinite(sides.guide)
+    made: dict[bytes, Powered] = {}
     rows = []
     for i, j in combinations(range(s), 2):
-        a, b = made[i], made[j]
-        if a is None or b is None or not a.n or not b.n:
+        both = (known[:, i] & known[:, j])[:, None]  # where both were scored
+        found = []
+        for x in (i, j):
+            at = both & (np.arange(s) == x)[:, None]
+            key = at.tobytes()
+            if both.any():
+                made[key] = made.get(key) or would_give(panel, sides, at, together, seed)
+                found.append((made[key], float(f[at].mean())))
+        if len(found) < 2 or not all(x.n for x, _ in found):
             continue
+        (a, says), (b, other) = found
         r = st.correlated(a.influence, b.influence)
-        both = st.difference((a.value, a.low, a.high), (b.value, b.low, b.high), r)
+        people = st.difference((a.value, a.low, a.high), (b.value, b.low, b.high), r)
         plain = st.difference(a.alone, b.alone, min(max(r, 0.0), 1.0))
-        rows.append((panel.systems[i], panel.systems[j], said[i] - said[j], *both, *plain))
+        rows.append((panel.systems[i], panel.systems[j], says - other, *people, *plain))
     return pd.DataFrame(rows, columns=columns)
 
 

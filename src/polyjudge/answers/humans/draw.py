@@ -106,7 +106,7 @@ def draw_labels(
             "their answers could not be read. Name a new folder, or --overwrite."
         )
     taken = np.zeros(panel.scores.shape[:3], dtype=bool)
-    if labels is not None:
+    if labels is not None or panel.human is not None:
         taken = np.isfinite(labelled(panel, labels).y)
     rubric = read_text(rubric) if 0 < len(rubric) < 200 and Path(rubric).is_file() else rubric
     question = _question(panel, ask)

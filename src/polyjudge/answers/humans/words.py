@@ -174,8 +174,8 @@ def _systems(h: Humans) -> list[Finding]:
 def _removes(h: Humans) -> list[Finding]:
     """What correcting by these labels does to the comparison of languages."""
     c, panel = h.calibrator_, h.panel_
-    if c is None:
-        return []
+    if c is None or np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all():
+        return []  # nothing is left to correct
     n = c.n_[c.known_]
     labels = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'} labels per {panel.noun}"
     if h.removes is not None and h.removes[1] > 0:
@@ -184,6 +184,7 @@ def _removes(h: Humans) -> list[Finding]:
         return [_say("removes", text)]
     text = f"Whether correcting by {labels} brings the {panel.nouns} nearer to people cannot be told yet"
     more = "" if n.min() >= 50 else f": label {20 if n.min() < 20 else 50} per {panel.noun}"
+    more = f": annotators of one {panel.noun} differ too much" if c.differ_ and n.min() >= 20 else more
     return [_say("removes", f"{text}{more}.", "notice")]
 
 
