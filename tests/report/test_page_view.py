@@ -51,6 +51,7 @@ def test_the_board_draws_what_its_table_says():
     assert second["text"] == "-1.1 [-3.0, +0.8]"
     assert second["low"] < second["at"] < drawn["zero"] < second["low"] + second["wide"]
     assert all(0 <= row["at"] <= 100 for row in drawn["rows"])
+    assert (drawn["rows"][-1]["low"], drawn["zero"]) == pytest.approx((2.83, 93.85), abs=0.02)  # from -21.9 to 0.8
     assert [text for _, text in drawn["ticks"]] == ["-20", "-15", "-10", "-5", "0"]
 
 
