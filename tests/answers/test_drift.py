@@ -173,6 +173,16 @@ def test_runs_keep_the_level_of_a_year() -> None:
     assert ((year.cells["high"] - year.cells["low"]) > 1.2 * (one.cells["high"] - one.cells["low"])).all()
 
 
+def test_hashed_units_are_paired_where_they_are_the_same() -> None:
+    old, new = runs(0)
+    new[:, 0, 0, 0] += 9
+    weight = np.random.default_rng(0).integers(1, 5, 50)
+    found = drift(panel(old, weight=weight), panel(new, weight=weight))
+    assert found.same_tasks
+    np.testing.assert_allclose(found.cells["change"], np.average(new - old, axis=0, weights=weight).ravel())
+    assert not drift(panel(old, weight=weight), panel(new)).same_tasks
+
+
 # --- other tasks ---
 
 

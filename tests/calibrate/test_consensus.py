@@ -329,7 +329,7 @@ def edited(change: Any) -> Any:
         (edited(lambda d: d.update(method="magic")), "magic"),
         (edited(lambda d: d.update(clip="yes")), "clip"),
         (edited(lambda d: d.update(clip=0)), "clip"),
-        (edited(lambda d: d.update(units=0)), "damaged"),
+        (edited(lambda d: d.update(tasks="few")), "damaged"),
         (edited(lambda d: d.update(units=True)), "damaged"),
         (edited(lambda d: d.update(scale=[1, 0])), "damaged"),
         (edited(lambda d: d.update(kind="sparse")), "unknown kind"),

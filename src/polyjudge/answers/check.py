@@ -91,6 +91,7 @@ def check(source: Any, **columns: Any) -> Check:
 
         found = explain(source, **columns)
         panel, roles, unused, failed, levels = found.panel, found.roles, found.unused, found.failed, found.levels
+        levels = levels if len(levels) else np.array(panel.scale)
     cover = _coverage(panel)
     answers = _answers(panel)
     said = [_levels(panel, levels), *_missing(panel, cover)]
@@ -107,7 +108,8 @@ def check(source: Any, **columns: Any) -> Check:
     if len(lacking):
         parts = [f"{row['question']} ({row['why']})" for _, row in lacking.iterrows()]
         said.append(Finding("info", "unable", f"Not: {'; '.join(parts)}.", "Answers"))
-    few = tuple(float(x) for x in levels) if len(levels) <= MOST_LEVELS else ()
+    single = bool((panel.weight == 1).all())  # else rows are means of hashed units
+    few = tuple(float(x) for x in levels) if single and len(levels) <= MOST_LEVELS else ()
     return Check(
         _roles(panel, roles, levels), cover, answers, few, tuple(unused), failed, tuple(said), panel, panel.source
     )
@@ -118,7 +120,7 @@ def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> pd.DataFrame:
 
     rows = []
     labels: dict[str, tuple[str, ...]] = {
-        "task": panel.tasks, "system": panel.systems, "language": panel.languages, "judge": panel.judges,
+        "task": panel.tasks if (panel.weight == 1).all() else (), "system": panel.systems, "language": panel.languages, "judge": panel.judges,
         "criterion": tuple(panel.criteria),
     }  # fmt: skip
     for role in (*ROLES, *(r for r in roles if r not in ROLES)):
@@ -132,7 +134,8 @@ def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> pd.DataFrame:
         size = round(panel.weight.sum()) if role == "task" else len(own)
         examples = names(own, 3) if own else None
         if role == "score":
-            size, examples = len(levels), f"{levels[0]:g} to {levels[-1]:g}"
+            size = len(levels) if (panel.weight == 1).all() else 0
+            examples = f"{levels[0]:g} to {levels[-1]:g}"
         rows.append((title, name(column) if column else None, size or None, examples))
     return pd.DataFrame(rows, columns=["role", "column", "labels", "examples"])
 
@@ -170,10 +173,12 @@ def _answers(panel: Panel) -> pd.DataFrame:
 def _levels(panel: Panel, levels: Any) -> Finding:
     """The scale."""
     low, high = panel.scale
-    if len(levels) <= MOST_LEVELS:
+    if len(levels) <= MOST_LEVELS and bool((panel.weight == 1).all()):
         text = f"The scores are {names([f'{x:g}' for x in levels], MOST_LEVELS)}."
     else:
-        text = f"The scale is {low:g} to {high:g}, with {len(levels):,} different scores."
+        text = f"The scale is {low:g} to {high:g}."
+        if bool((panel.weight == 1).all()):
+            text = f"The scale is {low:g} to {high:g}, with {len(levels):,} different scores."
     return Finding("info", "scale", text, "Scores")
 
 

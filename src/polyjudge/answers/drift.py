@@ -23,7 +23,7 @@ from polyjudge.calibrate.consensus import GROUPED, ConsensusCalibrator
 from polyjudge.calibrate.saved import FORMAT, load_consensus
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
-from polyjudge.stats.cells import unit_means
+from polyjudge.stats.cells import complete, unit_means
 from polyjudge.stats.interval import FEWEST, Interval, group_df, interval, pass_prior, ruled_out
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Drift(Result):
         how = (
             f"{count(self.tasks[1], 'task')} scored in both runs"
             if self.same_tasks
-            else f"other tasks than before ({self.tasks[0]:,} then, {self.tasks[1]:,} now), so judges are compared by "
+            else f"{self.tasks[0]:,} tasks then and {self.tasks[1]:,} now, not task by task: judges are compared by "
             "their gaps to each other"
         )
         more = f"; the limits hold for {self.runs:,} such comparisons" if self.runs > 1 else ""
@@ -172,6 +172,9 @@ def _panel(source: Any, columns: dict[str, Any], is_old: bool = False) -> Panel:
             raise PanelError(
                 "This calibrator has too many cells to keep the values of its fit. Give the old scores themselves."
             )
+        if source.fit_.source == GROUPED:  # each stands for as many tasks
+            size = source.tasks_ / len(source.fit_.tasks)
+            return replace(source.fit_, weight=np.full(len(source.fit_.tasks), size))
         return source.fit_
     if isinstance(source, Panel) or not columns:
         return as_panel(source)
@@ -223,16 +226,15 @@ def _common(old: Panel, new: Panel) -> tuple[Panel, Panel, list[Finding]]:
 
 
 def _pairs(old: Panel, new: Panel) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Rows of the tasks that both runs have, where they are enough to be compared one by one."""
-    if old.source == GROUPED or (old.weight != 1).any() or (new.weight != 1).any():
+    """Rows of the tasks that both runs have, where they are half of them and so can be compared one by one."""
+    at = {x: i for i, x in enumerate(old.tasks)} if old.source != GROUPED else {}
+    found = np.array([(at[x], i) for i, x in enumerate(new.tasks) if x in at], dtype=np.int64).reshape(-1, 2)
+    if 2 * len(found) < min(len(old.tasks), len(new.tasks)):
         return None
-    at = {x: i for i, x in enumerate(old.tasks)}
-    rows = [(at[x], i) for i, x in enumerate(new.tasks) if x in at]
-    if len(rows) < max(FEWEST, min(len(old.tasks), len(new.tasks)) / 2):
-        few = len(rows) == min(len(old.tasks), len(new.tasks))
-        if not few:
+    if (old.weight != 1).any() or (new.weight != 1).any():  # rows are hashed units: the same ones, or none
+        same = len(found) == len(old.tasks) == len(new.tasks) and old.complete and new.complete
+        if not same or not np.allclose(old.weight[found[:, 0]], new.weight[found[:, 1]]):
             return None
-    found = np.array(rows, dtype=np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
 
 
@@ -253,16 +255,21 @@ def _measured(
     d = after - before
     d = np.where(np.abs(d) <= 1e-9 * new.width, 0.0, d)
     unit = np.unique(old.unit[rows[0]], return_inverse=True)[1]
-    system_frame, changed_systems = _systems(d, unit, new, share * SYSTEMS)
+    weight = new.weight[rows[1]]
+    whole = bool((weight == 1).all())
+    system_frame, changed_systems = _systems(d if whole else d[:, :1], unit, new, share * SYSTEMS)
     if len(new.systems) > 1:
         share *= 1 - SYSTEMS
     kept = [i for i, x in enumerate(new.systems) if x not in changed_systems]
     n, _, k, m = d.shape
     flat = d[:, kept].reshape(n * len(kept), k * m)
     v, seen = unit_means(flat, np.repeat(unit, len(kept)))
+    if not whole:
+        v = complete(d.mean(1).reshape(n, k * m), unit, weight).v
     found = interval(v, level=1 - share, df=np.maximum(seen - 1.0, 1.0))
+    tasks = round(float(weight.sum()))
     both = np.isfinite(flat).reshape(n, len(kept), k, m)
-    was, now = (_mean(np.where(both, y[:, kept], np.nan), (0, 1)) for y in (before, after))
+    was, now = (_mean(np.where(both, y[:, kept], np.nan), (0, 1), weight) for y in (before, after))
     clear = found.clear(1e-9 * new.width) & np.isfinite(found.q)
     sure, change = clear.reshape(k, m), found.estimate.reshape(k, m)
     frame = _frame(new, was, now, change, found.low.reshape(k, m), found.high.reshape(k, m), sure)
@@ -285,21 +292,31 @@ def _measured(
         rest = limits[known & ~clear]
         limit, smallest = float(rest.max(initial=0.0)), float(half[known].max())
         if not some:
-            many = int(np.isfinite(flat).sum())
+            many = round(float((np.isfinite(d).sum((1, 2, 3)) * weight).sum()))
             text = f"All {many:,} scores are the same as before."
             said.append(Finding("info", "same", text, "Changed"))
         elif len(rest):
             said.append(_rest(new, limit, bool(clear.any())))
         said += _coarse(new, smallest, matters) if some else []
     return Drift(
-        frame, system_frame, True, (n, n), smallest, limit, matters, runs, level, tuple(said + lost + notes), new
+        frame,
+        system_frame,
+        True,
+        (tasks, tasks),
+        smallest,
+        limit,
+        matters,
+        runs,
+        level,
+        tuple(said + lost + notes),
+        new,
     )
 
 
-def _mean(y: Array, axis: tuple[int, ...]) -> Array:
-    there = np.isfinite(y)
+def _mean(y: Array, axis: tuple[int, ...], weight: Array | None = None) -> Array:
+    there = np.isfinite(y) * (1.0 if weight is None else weight.reshape(-1, *[1] * (y.ndim - 1)))
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(there, y, 0.0).sum(axis) / there.sum(axis))
+        return np.asarray((np.where(np.isfinite(y), y, 0.0) * there).sum(axis) / there.sum(axis))
 
 
 def _frame(p: Panel, before: Array, after: Array, change: Array, low: Array, high: Array, sure: Mask) -> pd.DataFrame:
@@ -367,7 +384,7 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
     """Change of each judge's gap to the others, two samples; the largest is left out and the others are fitted anew."""
     _, _, k, m = new.shape
     empty = _systems(np.zeros((1, 1, k, m)), np.zeros(1, dtype=np.int64), new, share)[0]
-    tasks = tuple(round(float(x.weight.sum())) for x in (old, new))
+    tasks = (round(float(old.weight.sum())), round(float(new.weight.sum())))
     nothing = np.full((k, m), np.nan)
     if m < 2 or min(old.units, new.units) < FEWEST:
         text = (
@@ -378,7 +395,7 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
         )
         said = [Finding("warning", "too-few", text, "Changed"), *notes]
         frame = _frame(new, *(nothing,) * 5, np.zeros((k, m), bool))
-        return Drift(frame, empty, False, tasks, np.nan, np.nan, matters, runs, level, tuple(said), new)  # type: ignore[arg-type]
+        return Drift(frame, empty, False, tasks, np.nan, np.nan, matters, runs, level, tuple(said), new)
     values = old.values(), new.values()
     out: list[int] = []
     first: _Gap | None = None
@@ -424,7 +441,7 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
         said.append(Finding("warning", "too-few", "No tasks compare these judges, so nothing can be told.", "Changed"))
     said += _coarse(new, smallest, matters)
     frame = _frame(new, first.before, first.after, first.change, first.low, first.high, sure)
-    return Drift(frame, empty, False, tasks, smallest, limit, matters, runs, level, tuple(said + notes), new)  # type: ignore[arg-type]
+    return Drift(frame, empty, False, tasks, smallest, limit, matters, runs, level, tuple(said + notes), new)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ class ConsensusCalibrator:
     scale_: tuple[float, float]
     noun_: str
     units_: int
+    tasks_: int
     fit_: Panel | None
 
     def __init__(self, method: Method = "cbc", shrink: bool = False, clip: bool = False) -> None:
@@ -104,6 +105,7 @@ class ConsensusCalibrator:
         self.se_ *= self.kept_ / np.sqrt(len(v))
         self.gain_ = unbiased_gain(part, 1e-9 * panel.width, self.kept_)
         self.scale_, self.noun_, self.units_, self.fit_ = panel.scale, panel.noun, len(v), _kept(panel, v)
+        self.tasks_ = round(float(panel.weight.sum()))
         return self
 
     @property
@@ -224,7 +226,7 @@ class ConsensusCalibrator:
             "method": self.method, "shrink": self.shrink, "clip": self.clip, "noun": self.noun_,
             "languages": list(self.languages), "judges": list(self.judges), "scale": list(self.scale_),
             "beta": plain(self.beta_.to_numpy()), "se": plain(self.se_.to_numpy()), "kept": self.kept_,
-            "gain": plain(np.array(self.gain_)), "units": self.units_,
+            "gain": plain(np.array(self.gain_)), "units": self.units_, "tasks": self.tasks_,
             "fit": fit,
         }  # fmt: skip
 
@@ -246,9 +248,10 @@ class ConsensusCalibrator:
             raise ValueError("there is no cell, or a standard error is negative")
         low, high = numbers(data, "scale", (2,)).tolist()
         out.scale_, out.kept_ = (low, high), float(numbers(data, "kept", ()))
-        if not low <= high or not 0 <= out.kept_ <= 1 or type(data["units"]) is not int or data["units"] < 1:
+        if not low <= high or not 0 <= out.kept_ <= 1 or any(type(data[x]) is not int for x in ("units", "tasks")):
             raise ValueError("its scale, its share or its number of tasks is not one")
-        out.gain_, out.units_ = Gain(*numbers(data, "gain", (3,), missing=True).tolist()), data["units"]
+        out.gain_, out.units_ = Gain(*numbers(data, "gain", (3,), missing=True).tolist()), max(data["units"], 1)
+        out.tasks_ = max(data["tasks"], 1)
         out.fit_ = None if data["fit"] is None else _fit_of(data["fit"], (low, high), out.noun_)
         return out
 
