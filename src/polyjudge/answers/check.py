@@ -119,8 +119,9 @@ def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
+    tasks = panel.tasks if (panel.weight == 1).all() else ()
     labels: dict[str, tuple[str, ...]] = {
-        "task": panel.tasks if (panel.weight == 1).all() else (), "system": panel.systems, "language": panel.languages, "judge": panel.judges,
+        "task": tasks, "system": panel.systems, "language": panel.languages, "judge": panel.judges,
         "criterion": tuple(panel.criteria),
     }  # fmt: skip
     for role in (*ROLES, *(r for r in roles if r not in ROLES)):
