@@ -142,6 +142,8 @@ def test_junit_holds_hostile_text_and_no_findings():
 
 def test_in_python_falls_back_to_the_command():
     assert text.in_python("polyjudge label make a.csv --items x.csv") == "pj.draw_labels('a.csv', items='x.csv')"
+    assert text.in_python("polyjudge label read a -o l.csv") == "pj.read_labels('a', output='l.csv')"
+    assert text.in_python("polyjudge humans a.csv -o people") == "polyjudge humans a.csv -o people"
     assert text.in_python("polyjudge paper --check") == "polyjudge paper --check"
     assert text.in_python("polyjudge audit 'unclosed") == "polyjudge audit 'unclosed"
 

@@ -84,7 +84,8 @@ def _top(report: Report, opens: Mapping[str, str], python: bool = False) -> dict
         "board": drawn,
         "board_table": figures.table(board) if board is not None else None,
         "own": next(
-            (_section(s, report, opens) for s in report.sections if board is not None and s.name == board.name), None
+            (_section(s, report, opens, drawn is not None) for s in report.sections if board and s.name == board.name),
+            None,
         ),
     }
 
@@ -115,10 +116,10 @@ def _languages(report: Report) -> Chart | None:
     return None
 
 
-def _section(section: Section, report: Report, opens: Mapping[str, str]) -> dict[str, Any]:
-    """A section, without what the cards or the board have shown already."""
+def _section(section: Section, report: Report, opens: Mapping[str, str], drawn: bool = False) -> dict[str, Any]:
+    """A section, without what the cards have said and, where the board is drawn above it, what that shows."""
     mine = report.board is not None and section.name == report.board.name
-    charts = [c for c in section.charts if len(c.frame) and not (mine and c.kind == "intervals")]
+    charts = [c for c in section.charts if len(c.frame) and not (drawn and c.kind == "intervals")]
     tables = [t for t in section.tables if len(t.frame) and not (report.board and t.name == report.board.name)]
     text = fresh(section, report)
     return {

@@ -158,10 +158,11 @@ def in_python(command: str) -> str:
             given.append(repr(word))
             continue
         key = word.lstrip("-").replace("-", "_")
-        if key not in ("o", "full"):
-            options[key] = _value(words.pop(0)) if words and not words[0].startswith("-") else "True"
-        elif key == "o" and words:
-            words.pop(0)
+        if key == "o" and words[:1] and function in SAME:
+            return command  # writes files, which the function does not
+        value = _value(words.pop(0)) if words and not words[0].startswith("-") else "True"
+        if key != "full":
+            options["output" if key == "o" else key] = value
     if not function:
         return f"pj.ConsensusCalibrator().fit({given[0] if given else 'panel'})"
     return f"pj.{function}({', '.join([*given, *(f'{k}={v}' for k, v in options.items())])})"
