@@ -76,7 +76,6 @@ def test_version(cli: Run) -> None:
         (["audit", "scores.csv", "-o", "scores.csv"], "scores.csv"),
         (["audit", "scores.csv", "--junit", "scores.csv"], "scores.csv"),
         (["calibrate", "scores.csv", "-o", "scores.csv"], "scores.csv"),
-        (["calibrate", "scores.csv"], ""),
         (["apply", "scores.csv", "scores.csv"], ""),
         (["compare", "scores.csv", "--level", "0"], "level"),
         (["drift", "scores.csv", "gone.csv"], "gone.csv"),
@@ -192,7 +191,7 @@ def test_a_full_disk_is_named(scores: Path) -> None:
 def test_a_signal_at_any_moment_leaves_nothing_half_written(scores: Path, number: signal.Signals) -> None:
     out = scores.parent / "out"
     before = set(os.listdir(scores.parent))
-    for wait in (0.05, 0.3, 0.6):
+    for wait in (0.3, 0.5, 0.8):  # before that it is Python that starts, not we
         started = subprocess.Popen(
             [sys.executable, "-m", "polyjudge", "audit", scores, "-o", out],
             stdout=subprocess.DEVNULL,
@@ -202,7 +201,7 @@ def test_a_signal_at_any_moment_leaves_nothing_half_written(scores: Path, number
         started.send_signal(number)
         _, said = started.communicate(timeout=30)
         assert started.returncode in (0, 128 + number, -number), said
-        if number != signal.SIGKILL and wait > 0.1:
+        if number != signal.SIGKILL:
             assert b"Traceback" not in said
         if out.exists():
             assert (out / "report.html").read_text().rstrip().endswith("</html>")
