@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 MOST_LEVELS = 12
 """Distinct scores up to which all are shown."""
 ROLES = ("task", "system", "language", "judge", "score", "human", "criterion", "replicate", "cluster")
-NAMED = 4
-"""Pairs with missing scores that are named."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,7 +104,7 @@ def check(source: Any, **columns: Any) -> Check:
     text = f"{can[0].upper()}{can[1:]}." if can != "none" else "Nothing but what the table holds."
     said.append(Finding("info", "able", text, "Answers"))
     if len(lacking):
-        parts = [f"{row['question']} ({row['why']})" for _, row in lacking.iterrows()]
+        parts = [f"{names(rows['question'], 12)} ({why})" for why, rows in lacking.groupby("why", sort=False)]
         said.append(Finding("info", "unable", f"Not: {'; '.join(parts)}.", "Answers"))
     single = bool((panel.weight == 1).all())  # else rows are means of hashed units
     few = tuple(float(x) for x in levels) if single and len(levels) <= MOST_LEVELS else ()
@@ -133,7 +131,7 @@ def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> pd.DataFrame:
             continue
         title = panel.noun if role == "language" else role
         size = round(panel.weight.sum()) if role == "task" else len(own)
-        examples = names(own, 3) if own else None
+        examples = ", ".join(name(x, 20) for x in own[:2]) + (", ..." if len(own) > 2 else "") or None
         if role == "score":
             size = len(levels) if (panel.weight == 1).all() else 0
             examples = f"{levels[0]:g} to {levels[-1]:g}"
