@@ -95,21 +95,21 @@ def test_strata_against_a_general_optimiser() -> None:
     rng = np.random.default_rng(1)
     y = rng.normal(size=(80, 2, 3)) + np.array([0, 0.5, 1.0])
     strata = np.repeat([0, 1], 40)
-    y[strata == 1] *= np.array([1, 1, 1])
-    y[strata == 0, :, 2] += 1.5
+    y[strata == 0] *= -1  # strata that contradict each other: more than one peak
     won, total = protocols.wins(y, np.ones((1, 80)), strata)
     mine = protocols.btl(won, total)[0]
     i, j = np.triu_indices(3, 1)
     for language in range(2):
-        w, t = won[0, language], total[0, language]
 
-        def loss(x: Any, w: Any = w, t: Any = t) -> float:
+        def loss(x: Any, w: Any = won[0, language], t: Any = total[0, language]) -> float:
             th, a = np.append(x[:2], -x[:2].sum()), np.array([x[2], -x[2]])
             eta = np.exp(a)[:, None] * (th[i] - th[j])
             return float(-(w * eta - t * np.logaddexp(0, eta)).sum())
 
-        best = min((minimize(loss, x0, tol=1e-12) for x0 in rng.normal(size=(8, 3))), key=lambda r: r.fun)
-        np.testing.assert_allclose(mine[language][:2], best.x[:2], atol=1e-4)
+        ends = [(-20, 20), (-20, 20), (-4, 4)]
+        best = min(minimize(loss, x0, bounds=ends).fun for x0 in rng.normal(size=(8, 3)))
+        own = min(loss(np.array([*mine[language][:2], a])) for a in np.linspace(-4, 4, 8001))
+        assert own == pytest.approx(best, abs=0.1)  # the other peak is 3 lower
 
 
 def test_wins_count_ties_half_and_leave_gaps_out() -> None:

@@ -98,8 +98,7 @@ def ablate_tasks(
 
 def slice_tau(scores: Array, drawn: Counts, tiny: float = 0.0) -> dict[str, float]:
     """A slice (tasks, or the mean over some requirements of each) calibrated and evaluated on its own: raw, cbc."""
-    taus = cbc.held_out(cbc.split(scores, drawn, tiny=tiny))
-    return {x: float(taus[x].mean()) for x in ("raw", "cbc")}
+    return {x: float(t.mean()) for x, t in cbc.held_out(cbc.split(scores, drawn, tiny=tiny)).items() if x != "oracle"}
 
 
 def without_each_judge(scores: Array, tiny: float = 0.0) -> Iterator[tuple[float, int]]:
@@ -149,9 +148,8 @@ def information(runs: Array, rng: np.random.Generator | int = 0, q: int = 2, tim
         terms = near[np.arange(slices)[:, None, None], order[..., None], other]
         return float(constant - np.partition(terms, reach - 1, axis=-1)[..., reach - 1].mean())
 
-    straight = np.broadcast_to(np.arange(size), (slices, size))
-    observed = value(straight)
-    slots = rng.permuted(np.broadcast_to(straight, (times, slices, size)), axis=2)
+    observed = value(np.broadcast_to(np.arange(size), (slices, size)))
+    slots = rng.permuted(np.broadcast_to(np.arange(size), (times, slices, size)), axis=2)
     null = np.array([value(np.argsort(s, axis=1)) for s in slots])
     low, high = np.percentile(observed - null, [2.5, 97.5])
     return {
@@ -165,10 +163,8 @@ def information(runs: Array, rng: np.random.Generator | int = 0, q: int = 2, tim
 
 
 def wins(scores: Array, weights: Array, strata: Counts | None = None, tiny: float = 0.0) -> tuple[Array, Array]:
-    """Every item compares every two judges: wins of the first (ties a half) and comparisons, (R, k, strata, pairs).
-
-    weights : (R, n) of the items; a pair with a missing score is left out
-    """
+    """Every item compares every two judges: wins of the first (ties a half) and comparisons, (R, k, strata, pairs), by
+    weights (R, n) of the items. A pair with a missing score is left out."""
     i, j = np.triu_indices(scores.shape[2], 1)
     group = np.zeros(len(scores), int) if strata is None else strata
     d = scores[..., i] - scores[..., j]
@@ -198,12 +194,15 @@ def btl(won: Array, total: Array) -> Array:
     return best.reshape(*won.shape[:-2], m)
 
 
-def _climb(w: Array, t: Array, th: Array, a: Array, rounds: int = 100) -> tuple[Array, Array]:
-    """Fisher scoring with both sums at 0, steps halved where they do not gain: th, log likelihood."""
+def _climb(w: Array, t: Array, th: Array, a: Array, free: bool = True) -> tuple[Array, Array]:
+    """Fisher scoring with both sums at 0 (of th alone unless `free`), halved where it does not gain: th, likelihood."""
     m, s = th.shape[1], a.shape[1]
     i, j = np.triu_indices(m, 1)
     pairs = np.eye(m)[i] - np.eye(m)[j]
-    free_th, free_a = np.linalg.qr(np.eye(m) - 1 / m)[0][:, : m - 1], np.linalg.qr(np.eye(s) - 1 / s)[0][:, : s - 1]
+    free_th, free_a = (
+        np.linalg.qr(np.eye(m) - 1 / m)[0][:, : m - 1],
+        np.linalg.qr(np.eye(s) - 1 / s)[0][:, : (s - 1) * free],
+    )
 
     def likelihood(th: Array, a: Array, at: Any) -> Array:
         eta = np.exp(a)[..., None] * (th @ pairs.T)[:, None]
@@ -211,7 +210,7 @@ def _climb(w: Array, t: Array, th: Array, a: Array, rounds: int = 100) -> tuple[
 
     th, a = th.copy(), a.copy()
     value, moving = likelihood(th, a, slice(None)), np.arange(len(th))
-    for _ in range(rounds):
+    for _ in range(100):
         scale, eta = np.exp(a[moving])[..., None], np.exp(a[moving])[..., None] * (th[moving] @ pairs.T)[:, None]
         chance = expit(eta)
         jacobian = np.concatenate([scale[..., None] * (pairs @ free_th), eta[..., None] * free_a[:, None]], -1)
@@ -237,9 +236,13 @@ def _climb(w: Array, t: Array, th: Array, a: Array, rounds: int = 100) -> tuple[
             if settled.all():
                 break
         ends = np.abs(th[moving]).max(1) < 20  # a judge that wins everything has no finite strength
-        moving = moving[settled & (size * longest > 1e-11) & ends & (np.abs(a[moving]).max(1) < 4)]
+        inside = ends & ((np.abs(a[moving]).max(1) < 4) | (not free))
+        moving = moving[settled & (size * longest > 1e-11) & inside]
         if not len(moving):
             break
+    at_end = np.flatnonzero(np.abs(a).max(1) >= 4)
+    if free and len(at_end):  # a stratum that contradicts the others has no finite discrimination
+        th[at_end], value[at_end] = _climb(w[at_end], t[at_end], th[at_end], a[at_end], False)
     return th, value
 
 
