@@ -20,7 +20,7 @@ from polyjudge.base import numbers
 from polyjudge.base.text import name, visible
 from polyjudge.report import figures
 from polyjudge.report.model import SEVERITIES, Chart, Finding, Report, Section
-from polyjudge.report.text import csv, dumps, fresh, in_python, records, topics, unsaid
+from polyjudge.report.text import about, csv, dumps, fresh, in_python, records, topics, unsaid
 
 if TYPE_CHECKING:
     import jinja2
@@ -50,7 +50,7 @@ def page(report: Report) -> str:
             digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             data=_data(report, opens),
             version=__version__,
-            about=_about(report),
+            about=about(report),
             also=unsaid(report),
             sections=[_section(s, report, opens) for s in report.sections],
             **_top(report, opens),
@@ -132,10 +132,6 @@ def _section(section: Section, report: Report, opens: Mapping[str, str], drawn: 
         "mine": mine,
         "empty": not charts and not tables and not text,
     }
-
-
-def _about(report: Report) -> list[tuple[str, str]]:
-    return [(k, visible(str(v))) for k, v in report.about.items() if v not in (None, "", ())]
 
 
 # --- what drawers and CSV buttons need, as one block of JSON ---

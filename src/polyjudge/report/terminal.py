@@ -18,7 +18,7 @@ from typing import Any
 
 from polyjudge.base.text import name, visible
 from polyjudge.report.model import Chart, Finding, Report, Section, Table
-from polyjudge.report.text import cells, fresh, heads, in_python, numeric, topics, unsaid
+from polyjudge.report.text import about, cells, fresh, heads, in_python, numeric, topics, unsaid
 
 WIDTH = 100
 INDENT = 9
@@ -166,8 +166,8 @@ def _full(report: Report, width: int, paint: Any) -> list[str]:
             out += [" " * (INDENT + 1) + line for line in lines[1:]]
     for section in report.sections:
         out += _section(section, report, width, paint)
-    about = ", ".join(f"{k} {visible(str(v))}" for k, v in report.about.items() if v not in (None, "", ()))
-    return [*out, "", *wrap(about, width)] if about else out
+    foot = about(report)
+    return [*out, "", *wrap(foot, width)] if foot else out
 
 
 def _section(section: Section, report: Report, width: int, paint: Any) -> list[str]:

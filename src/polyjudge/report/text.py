@@ -133,6 +133,14 @@ def fresh(section: Section, report: Report) -> list[str]:
     return [line for line in section.text if line not in said]
 
 
+def about(report: Report) -> str:
+    """Seed, level, input and the like, in one line: the foot of a page."""
+    said = {
+        k: f"{v:g}" if isinstance(v, float) else visible(str(v)) for k, v in report.about.items() if v not in (None, "")
+    }
+    return ", ".join(f"{visible(k)} {v}" for k, v in said.items() if k not in ("version", "polyjudge"))
+
+
 PYTHON = {"label make": "draw_labels", "label read": "read_labels"}
 SAME = ("audit", "check", "compare", "drift", "humans", "plan", "probe", "swap")
 
@@ -270,8 +278,8 @@ def markdown(report: Report) -> str:
     if more:
         lines = (f"- {escape(f.text)}" for f in more)
         out += ["<details><summary>Also found</summary>", "", *lines, "", "</details>", ""]
-    about = ", ".join(f"{k} {v}" for k, v in report.about.items() if v not in (None, "", ()))
-    out += [f"<sub>polyjudge {__version__} {report.command}{': ' + escape(about) if about else ''}</sub>", ""]
+    foot = about(report)
+    out += [f"<sub>polyjudge {__version__} {report.command}{': ' + escape(foot) if foot else ''}</sub>", ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out))
 
 
@@ -298,14 +306,14 @@ def junit(report: Report, fail_on: str) -> str:
     counts = {"tests": str(max(len(failed), 1)), "failures": str(sum(failed)), "errors": "0"}
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": f"polyjudge {report.command}", **counts})
-    about = {"classname": f"polyjudge.{report.command}"}
+    where = {"classname": f"polyjudge.{report.command}"}
     for finding, fails in zip(report.findings, failed, strict=True):
-        case = ET.SubElement(suite, "testcase", {**about, "name": f"{finding.severity}: {visible(finding.key)}"})
+        case = ET.SubElement(suite, "testcase", {**where, "name": f"{finding.severity}: {visible(finding.key)}"})
         if fails:
             ET.SubElement(case, "failure", {"message": visible(finding.text), "type": finding.severity})
         else:
             ET.SubElement(case, "system-out").text = visible(finding.text)
     if not failed:
-        ET.SubElement(suite, "testcase", {**about, "name": "no findings"})
+        ET.SubElement(suite, "testcase", {**where, "name": "no findings"})
     ET.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
