@@ -93,6 +93,18 @@ def mean(x: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Lim
     return m, m - half, m + half
 
 
+def gap(x: Array, high: Bools, unit: NDArray[Any], level: float = 0.95) -> Limits:
+    """The mean of some numbers less that of the others, with Student's interval, units (answers) drawn as wholes."""
+    d = float(x[high].mean() - x[~high].mean())
+    each = np.where(high, (x - x[high].mean()) / high.sum(), -(x - x[~high].mean()) / (~high).sum())
+    parts = np.bincount(_codes(unit, len(x)), each)
+    n = len(parts)
+    if n < FEWEST:
+        return d, math.nan, math.nan
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(float((parts**2).sum()) * n / (n - 1))
+    return d, d - half, d + half
+
+
 def _codes(unit: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
     return np.arange(n) if unit is None else np.unique(unit, return_inverse=True)[1].astype(np.int64)
 

@@ -13,7 +13,6 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from polyjudge.answers.humans import words
 from polyjudge.answers.humans.returned import is_label_folder, read_labels
@@ -44,17 +43,16 @@ RULES = {
 class Humans(Result):
     """Judges beside people.
 
-    frame : language, system, judge, panel (mean or pass rate the judge gives), people (the same as people would give
-        it), difference, low, high; people_low, people_high; labels, labels_low, labels_high (labels alone); labelled
+    frame : language, system, judge, panel (what the judge gives), people (what people would), difference, low, high;
+        people_low, people_high; labels, labels_low, labels_high (labels alone); labelled, answers
     judges : language, judge, labelled, and with their limits accuracy, kappa, sensitivity, specificity, r, difference
     pairs : system, other, panel, people (differences), low, high, labels, labels_low, labels_high
     disagreements : kind, task, system, language, judge, score, people, gap, and texts where they are at hand
-    annotators : language, annotator, labels, harsher, low, high
+    annotators : language, annotator, labels, harsher, low, high; alpha : their agreement (Krippendorff), with limits
     weights : judge, weight; empty below 50 labelled answers
     alone : who decides, part, share of the answers, labelled, agreement, low, high
     requirements : rule, value, low, high, met
-    alpha : agreement of annotators (Krippendorff) and its limits; removes : share of the language error that a
-        `LabelCalibrator` removes, with limits, or None
+    removes : share of the language error that a `LabelCalibrator` removes, with limits, or None
     """
 
     frame: pd.DataFrame
@@ -162,11 +160,9 @@ def humans(
             raise UsageError(" ".join(f.text for f in said))
     found = labelled(panel, labels)
     sides = sides_of(panel, found, threshold)
-    for text, (measure, _), _, _ in rules:
-        if measure != "r" and not sides.verdicts:
-            raise UsageError(f"{name(text)} is about pass and fail. Add the pass mark of the scores: --threshold 4.")
-    if allow is not None and not sides.verdicts:
-        raise UsageError("allow is about pass and fail. Add the pass mark of the scores: --threshold 4.")
+    needs = [text for text, (measure, _), _, _ in rules if measure != "r"] + ["allow"] * (allow is not None)
+    if needs and not sides.verdicts:
+        raise UsageError(f"{name(needs[0])} is about pass and fail. Add the pass mark of the scores: --threshold 4.")
     judges = _judges(panel, sides, level)
     calibrator = None
     if len(panel.languages) > 1 and found.answers >= 10:
@@ -399,14 +395,8 @@ def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
             if mine.all() or mine.sum() < 2 or (~mine).sum() < 2 or found.annotators[a] == "":
                 rows.append((language, found.annotators[a], int(mine.sum()), *NONE))
                 continue
-            d = float(x[~mine].mean() - x[mine].mean())
-            each = np.where(mine, -(x - x[mine].mean()) / mine.sum(), (x - x[~mine].mean()) / (~mine).sum())
-            unit = np.unique(flat, return_inverse=True)[1]
-            parts = np.bincount(unit, each)
-            n = len(parts)
-            q = stdtrit(max(n - 1, 1), (1 + level ** (1 / together)) / 2)
-            half = q * math.sqrt(float((parts**2).sum()) * n / max(n - 1, 1)) if n >= st.FEWEST else math.nan
-            rows.append((language, found.annotators[a], int(mine.sum()), d, d - half, d + half))
+            limits = st.gap(x, ~mine, flat, level ** (1 / together))
+            rows.append((language, found.annotators[a], int(mine.sum()), *limits))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -455,40 +445,31 @@ def _with_texts(panel: Panel, frame: pd.DataFrame, most: int = 200) -> pd.DataFr
 def _alone(panel: Panel, sides: Sides, allow: float | None, level: float) -> pd.DataFrame:
     import pandas as pd
 
-    columns = ["decides", "part", "share", "labelled", "agreement", "low", "high", "fails_below", "passes_above"]
-    rows: list[tuple[Any, ...]] = []
     people, f = sides.people, sides.judges[sides.lead]
-    if sides.verdicts:
-        if len(panel.judges) > 1:
-            rows += _unanimous(panel, sides, level)
-        if allow is not None and sides.far is not None:
-            at = np.isfinite(people) & np.isfinite(f)
-            far = sides.far
-            cut = st.decide_alone(far[at], (f != people)[at], allow, level)
-            beyond = far >= (math.inf if cut is None else cut - 1e-9 * panel.width)
-            cuts = NONE[:2] if cut is None else (sides.mark - cut, sides.mark + cut)
-            for who, part, where in (("the judge", "beyond the cuts", beyond), ("people", "between the cuts", ~beyond)):
-                seen, every = where & at, where & np.isfinite(f)
-                if cut is not None and every.any():
-                    limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
-                    rows.append((who, part, float(every.sum() / np.isfinite(f).sum()), int(seen.sum()), *limits, *cuts))
+    rows: list[tuple[Any, ...]] = []
+
+    def part(who: str, of: str, where: Bools, every: Bools, cuts: tuple[float, float] = NONE[:2]) -> None:
+        seen = where & every & np.isfinite(people)
+        limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
+        rows.append((who, of, float((where & every).sum() / max(every.sum(), 1)), int(seen.sum()), *limits, *cuts))
+
+    if sides.verdicts and len(panel.judges) > 1:
+        votes = np.stack([x for judge, x in sides.judges.items() if judge != sides.lead], axis=3)
+        whole, same = np.asarray(np.isfinite(votes).all(3)), (votes == votes[..., :1]).all(3)
+        part("the panel", "all judges agree", same, whole)
+        part("the panel", "judges differ", ~same, whole)
+    if sides.far is not None and allow is not None:
+        every = np.isfinite(f)
+        at = np.isfinite(people) & every
+        cut = st.decide_alone(sides.far[at], (f != people)[at], allow, level)
+        if cut is not None:
+            cuts, beyond = (sides.mark - cut, sides.mark + cut), sides.far >= cut - 1e-9 * panel.width
+            part("the judge", "beyond the cuts", beyond, every, cuts)
+            part("people", "between the cuts", ~beyond, every, cuts)
     for who, won, near, annotators in _stand_ins(panel, sides):
         rows.append((who, f"instead of one of {annotators} annotators", math.nan, 0, won, math.nan, near, *NONE[:2]))
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _unanimous(panel: Panel, sides: Sides, level: float) -> list[tuple[Any, ...]]:
-    """Agreement with people where all judges say the same, and elsewhere."""
-    people, f = sides.people, sides.judges[sides.lead]
-    votes = np.stack([x for judge, x in sides.judges.items() if judge != sides.lead], axis=3)
-    whole = np.isfinite(votes).all(3)
-    same = whole & (votes == votes[..., :1]).all(3)
-    rows = []
-    for part, where in (("all judges agree", same), ("judges differ", whole & ~same)):
-        seen = where & np.isfinite(people)
-        limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
-        rows.append(("the panel", part, float(where.sum() / max(whole.sum(), 1)), int(seen.sum()), *limits, *NONE[:2]))
-    return rows
+    columns = "decides part share labelled agreement low high fails_below passes_above"
+    return pd.DataFrame(rows, columns=columns.split())
 
 
 def _stand_ins(panel: Panel, sides: Sides, epsilon: float = 0.15) -> list[tuple[str, float, float, int]]:
@@ -513,17 +494,14 @@ def _stand_ins(panel: Panel, sides: Sides, epsilon: float = 0.15) -> list[tuple[
 
 def _rule(text: str) -> tuple[str, tuple[str, int], str, float]:
     """'kappa>=0.6' as its measure, direction and limit."""
-    got = re.fullmatch(r"\s*([a-z-]+)\s*(>=|<=|>|<)\s*(-?[\d.]+)\s*(%?)\s*", text.lower().replace("_", "-"))
+    plain = text.lower().replace("_", "-").replace(" ", "")
+    got = re.fullmatch(r"([a-z-]+)([<>])=?(-?\d*\.?\d+)(%?)", plain)
     if got is None or got[1] not in RULES:
         raise UsageError(
             f"A requirement is a measure and its limit, such as 'kappa>=0.6', not {name(text)!r}. Measures: "
             f"{', '.join(RULES)}."
         )
-    try:
-        limit = float(got[3]) / (100 if got[4] else 1)
-    except ValueError:
-        raise UsageError(f"The limit of {name(text)!r} is not a number.") from None
-    return text.strip(), RULES[got[1]], got[2][0], limit
+    return text.strip(), RULES[got[1]], got[2], float(got[3]) / (100 if got[4] else 1)
 
 
 def _requirements(rules: list[Any], judges: pd.DataFrame, sides: Sides) -> pd.DataFrame:

@@ -7,7 +7,6 @@ The same tasks in all languages where they share tasks, systems in turn, some an
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge._version import __version__
-from polyjudge.answers.humans.sheet import Look, page, words_of
+from polyjudge.answers.humans.returned import is_label_folder, read_labels
+from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, Look, manifest_text, page, words_of
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import new_folder, read_text, write_text
 from polyjudge.base.text import count, name, names, shell
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ask = Literal["pass", "levels", "slider"]
-MANIFEST = "manifest.json"
-FORMAT, VERSION = "polyjudge-labels", 2
-MAKER = "label make"
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +58,9 @@ class Drawn(Result):
             Step(f"polyjudge humans {scores} {folder}", "compare judges and people"),
         )
         sections = (Section("pages", "Pages", tables=(table,)),)
-        return Report("label make", "Answers to label", (self.panel_.facts,), self.findings, None, steps, sections)
+        return Report(
+            "label make", "Answers to label", (self.panel_.facts,), self.findings, next=steps, sections=sections
+        )
 
 
 def draw_labels(
@@ -106,7 +105,8 @@ def draw_labels(
             "their answers could not be read. Name a new folder, or --overwrite."
         )
     taken = np.zeros(panel.scores.shape[:3], dtype=bool)
-    if labels is not None or panel.human is not None:
+    labels = read_labels(labels).labels if is_label_folder(labels) else labels
+    if panel.human is not None or (labels is not None and (isinstance(labels, (str, Path)) or len(labels))):
         taken = np.isfinite(labelled(panel, labels).y)
     rubric = read_text(rubric) if 0 < len(rubric) < 200 and Path(rubric).is_file() else rubric
     question = _question(panel, ask)
@@ -119,18 +119,16 @@ def draw_labels(
     pages: dict[str, str] = {}
     files: list[tuple[str, str, str, int]] = []
     for who, looks in shown.items():
-        language = panel.languages[looks[0].language]
-        stem = _stem(who, pages)
-        pages[f"{stem}.html"] = page(
-            [(x.token, *texts[x.answer]) for x in looks], language, stem, digest, question, rubric
-        )
+        language, stem = panel.languages[looks[0].answer[2]], _stem(who, pages)
+        rows = [(x.token, *texts[x.answer]) for x in looks]
+        pages[f"{stem}.html"] = page(rows, language, stem, digest, question, rubric)
         files.append((f"{stem}.html", language, who, len(looks)))
     every = [x for looks in shown.values() for x in looks]
     manifest = {
         "format": FORMAT, "version": VERSION, "polyjudge": __version__, "id": digest, "seed": seed, "ask": question,
         "shown": {x.token: _about(panel, x) for x in every},
     }  # fmt: skip
-    with new_folder(output, MAKER, overwrite=overwrite) as folder:
+    with new_folder(output, "label make", overwrite=overwrite) as folder:
         for file, text in pages.items():
             write_text(folder / file, text)
         write_text(folder / MANIFEST, manifest_text(manifest))
@@ -150,10 +148,8 @@ make = draw_labels
 
 
 def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:
-    if n < 1 or annotators < 1:
-        raise UsageError("n and annotators are whole numbers from 1 on.")
-    if not 0 <= overlap <= 1:
-        raise UsageError(f"overlap is a share from 0 to 1, not {overlap:g}.")
+    if n < 1 or annotators < 1 or not 0 <= overlap <= 1:
+        raise UsageError("n and annotators are whole numbers from 1 on, and overlap is a share from 0 to 1.")
     if ask not in (None, "pass", "levels", "slider"):
         raise UsageError(f"ask is pass, levels or slider, not {name(ask)!r}.")
 
@@ -202,9 +198,8 @@ def _deal(
         for a in range(annotators):
             mine = np.concatenate([answers[:both], answers[both:][a::annotators]])
             who = f"{language or 'annotator'}-{a + 1}"
-            looks = [
-                Look(_digest(digest, who, r, s, i)[:14], (int(r), int(s), i), who) for r, s in rng.permutation(mine)
-            ]
+            deal = rng.permutation(mine)
+            looks = [Look(_digest(digest, who, r, s, i)[:14], (int(r), int(s), i), who) for r, s in deal]
             if looks:
                 shown[who] = looks
     return shown
@@ -212,8 +207,8 @@ def _deal(
 
 def _about(panel: Panel, look: Look) -> dict[str, str]:
     r, s, i = look.answer
-    about = {"task": panel.tasks[r], "language": panel.languages[i], "annotator": look.annotator}
-    return {**about, "system": panel.systems[s]} if panel.has_systems else about
+    system = {"system": panel.systems[s]} if panel.has_systems else {}
+    return {"task": panel.tasks[r], **system, "language": panel.languages[i], "annotator": look.annotator}
 
 
 def _stem(who: str, used: Iterable[str]) -> str:
@@ -228,23 +223,13 @@ def _digest(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def manifest_text(manifest: dict[str, Any]) -> str:
-    """A manifest as its file: with a checksum, by which any change is seen."""
-    return json.dumps({**manifest, "checksum": checksum(manifest)}, indent=1) + "\n"
-
-
-def checksum(manifest: dict[str, Any]) -> str:
-    """Of all of a manifest but itself."""
-    rest = {k: v for k, v in manifest.items() if k != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-
-
 # --- texts ---
 
 
-def _texts(
-    panel: Panel, items: Any, drawn: NDArray[np.bool_]
-) -> tuple[dict[tuple[int, int, int], tuple[str, str]], bool]:
+Texts = dict[tuple[int, int, int], tuple[str, str]]
+
+
+def _texts(panel: Panel, items: Any, drawn: NDArray[np.bool_]) -> tuple[Texts, bool]:
     """Prompt and response of each drawn answer, and whether they are known: else its name, for people to look it up."""
     at = [(int(r), int(s), int(i)) for r, s, i in np.argwhere(drawn)]
     frame = items if items is None or hasattr(items, "iloc") else read_table(items)
@@ -259,10 +244,8 @@ def _texts(
     if frame is None:
         return {x: ("", panel.tasks[x[0]]) for x in at}, False
     columns = [str(c) for c in frame.columns]
-    roles = {
-        role: next(iter(usual(role, columns)), None) for role in ("task", "system", "language", "prompt", "response")
-    }
-    roles["system"] = roles["system"] or next(iter(usual("model", columns)), None)
+    axes = ("task", "system", "language", "prompt", "response")
+    roles = {role: [*usual(role, columns), *usual("model", columns * (role == "system")), None][0] for role in axes}
     if roles["task"] is None or roles["response"] is None:
         raise PanelError(f"Items need the columns task and response; there are {names(columns, 8)}.")
     parts = [

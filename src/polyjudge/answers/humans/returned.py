@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.answers.humans.draw import FORMAT, MANIFEST, VERSION, checksum
+from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, checksum
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import MARKER, check_apart, check_new, read_json, read_text, write_text
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
+from polyjudge.report.text import csv as as_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,20 +49,19 @@ class Returned(Result):
 
     def report(self) -> Report:
         """The report."""
-        counts = ("asked", "labelled", "skipped", "missing")
-        kinds = {"language": "name", "annotator": "name", **dict.fromkeys(counts, "count")}
-        if self.annotators["language"].nunique() == 1:
-            kinds.pop("language")
-        tables = [Table("annotators", "Annotators", self.annotators, kinds)]
-        if len(self.files):
-            tables.append(Table("files", "Files", self.files, {"file": "name", "answers": "count", "problem": "text"}))
-        if len(self.skipped):
-            tables.append(Table("skipped", "Skipped", self.skipped, dict.fromkeys(self.skipped.columns, "name")))
-        tables.append(Table("labels", "Labels", self.labels, dict.fromkeys(self.labels.columns, "name"), most=20))
+        one = self.annotators["language"].nunique() == 1
+        kinds = {} if one else {"language": "name"}
+        kinds |= {"annotator": "name", **dict.fromkeys(("asked", "labelled", "skipped", "missing"), "count")}
+        tables = (
+            Table("annotators", "Annotators", self.annotators, kinds),
+            Table("files", "Files", self.files, {"file": "name", "answers": "count", "problem": "text"}),
+            Table("skipped", "Skipped", self.skipped, dict.fromkeys(self.skipped.columns, "name")),
+            Table("labels", "Labels", self.labels, dict.fromkeys(self.labels.columns, "name"), most=20),
+        )
+        section = Section("back", "What came back", tables=tuple(t for t in tables if len(t.frame)))
         step = Step(f"polyjudge humans SCORES {shell(self.folder)}", "compare judges and people")
-        section = Section("back", "What came back", tables=tuple(tables))
         steps = (step,) if len(self.labels) else ()
-        return Report("label read", "Labels that came back", (), self.findings, None, steps, (section,))
+        return Report("label read", "Labels that came back", (), self.findings, next=steps, sections=(section,))
 
 
 def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bool = False) -> Returned:
@@ -92,21 +92,18 @@ def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bo
         known, problem, moved = _join(path, shown, manifest["ask"], best)
         changed += moved
         files.append((str(path.relative_to(folder)), known, problem))
-    frame, skipped = _frames(shown, best)
-    findings = _findings(manifest, frame, skipped, files, changed, folder)
+    labels, skipped, annotators = _frames(shown, best)
     if output is not None:
         check_apart({"--output": output}, [folder / MANIFEST])
         check_new(output, overwrite)
-        from polyjudge.report.text import csv as as_csv
-
-        write_text(output, as_csv(frame))
+        write_text(output, as_csv(labels))
     return Returned(
-        labels=frame,
-        annotators=_annotators(shown, best),
+        labels=labels,
+        annotators=annotators,
         skipped=skipped,
         files=pd.DataFrame(files, columns=["file", "answers", "problem"]),
         folder=str(folder),
-        findings=findings,
+        findings=_findings(len(shown), labels, skipped, files, changed, folder),
     )
 
 
@@ -127,22 +124,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UsageError(f"{where} is not there: name the folder that `polyjudge label make` wrote.")
     try:
-        data = read_json(path)
-    except PanelError as error:
-        raise UsageError(f"{error} Restore the manifest that label make wrote.") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UsageError(f"{where} is not a manifest of labels.")
-    if data.get("version") != VERSION:
-        raise UsageError(
-            f"{where} is of version {name(data.get('version'))}; this polyjudge reads {VERSION}. Draw again with "
-            "`polyjudge label make`."
-        )
-    try:
-        whole = data.get("checksum") == checksum(data)
-    except (RecursionError, ValueError):
+        data: dict[str, Any] = read_json(path)
+        whole = (data["format"], data["version"], data["checksum"]) == (FORMAT, VERSION, checksum(data))
+    except (PanelError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
-        raise UsageError(f"{where} was changed after it was written. Restore the manifest that label make wrote.")
+        raise UsageError(
+            f"{where} is damaged, was changed after it was written, or is of another version. Restore the manifest "
+            "that `polyjudge label make` wrote."
+        )
     return data
 
 
@@ -243,35 +233,24 @@ def label_value(label: Any, ask: dict[str, Any]) -> Any:
 
 def _frames(
     shown: dict[str, dict[str, str]], best: dict[str, tuple[str, Any, str]]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Labels, what was skipped and why, and the counts of each annotator."""
     import pandas as pd
 
-    keys = ["task", "system", "language", "annotator"]
-    keys = [k for k in keys if k != "system" or any("system" in x for x in shown.values())]
-    rows = [(*(shown[t][k] for k in keys), value, skip) for t, (_, value, skip) in best.items()]
-    every = pd.DataFrame(rows, columns=[*keys, "label", "why"])
+    keys = [k for k in ("task", "system", "language", "annotator") if any(k in about for about in shown.values())]
+    rows = [(*(about.get(k, "") for k in keys), *best.get(t, ("", None, ""))) for t, about in shown.items()]
+    every = pd.DataFrame(rows, columns=[*keys, "at", "label", "why"])
     every = every.sort_values(["language", "annotator", "task"], kind="stable", ignore_index=True)
-    labels = every[every["label"].notna()].drop(columns="why").reset_index(drop=True)
-    return labels.infer_objects(), every[every["label"].isna()].drop(columns="label").reset_index(drop=True)
-
-
-def _annotators(shown: dict[str, dict[str, str]], best: dict[str, tuple[str, Any, str]]) -> pd.DataFrame:
-    import pandas as pd
-
-    counts: dict[tuple[str, str], list[int]] = {}
-    for token, about in shown.items():
-        row = counts.setdefault((about["language"], about["annotator"]), [0, 0, 0, 0])
-        row[0] += 1
-        got = best.get(token)
-        row[3 if got is None else 2 if got[1] is None else 1] += 1
-    rows = [(*who, *row) for who, row in sorted(counts.items())]
-    return pd.DataFrame(rows, columns=["language", "annotator", "asked", "labelled", "skipped", "missing"])
+    every = every.assign(asked=1, labelled=every["label"].notna(), skipped=every["label"].isna() & (every["at"] != ""))
+    every = every.assign(missing=every["at"] == "")
+    counts = every.groupby(["language", "annotator"], as_index=False)[["asked", "labelled", "skipped", "missing"]].sum()
+    labels = every[every["labelled"]][[*keys, "label"]].reset_index(drop=True).infer_objects()
+    return labels, every[every["skipped"]][[*keys, "why"]].reset_index(drop=True), counts
 
 
 def _findings(
-    manifest: dict[str, Any], labels: pd.DataFrame, skipped: pd.DataFrame, files: list[Any], changed: int, folder: Path
+    asked: int, labels: pd.DataFrame, skipped: pd.DataFrame, files: list[Any], changed: int, folder: Path
 ) -> tuple[Finding, ...]:
-    asked = len(manifest["shown"])
     text = f"{len(labels):,} of {count(asked, 'label')} came back, from {count(sum(1 for f in files if f[1]), 'file')}."
     found = [Finding("info", "labels.back", text, "Labels")]
     if not files:

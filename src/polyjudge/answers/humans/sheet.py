@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from polyjudge.base.text import visible
 
-ANSWERS = {"pass": "pass", "fail": "fail"}
-"""Words of the page for the labels of a question by pass and fail."""
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "polyjudge-labels", 2
 LARGEST_TEXT = 1_000_000
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -25,11 +25,6 @@ class Look(NamedTuple):
     token: str
     answer: tuple[int, int, int]
     annotator: str
-
-    @property
-    def language(self) -> int:
-        """The number of its language."""
-        return self.answer[2]
 
 
 @cache
@@ -63,7 +58,7 @@ def _hash(text: str) -> str:
 def choices(question: dict[str, Any], words: dict[str, Any]) -> list[tuple[Any, str]]:
     """Labels and their words; none for a slider."""
     if question["kind"] == "pass":
-        return [(label, words[word]) for label, word in ANSWERS.items()]
+        return [(label, words[label]) for label in ("pass", "fail")]
     ends = {0: words["worst"], len(question["values"]) - 1: words["best"]}  # the key that is shown is the level
     return [(value, ends.get(i, "")) for i, value in enumerate(question["values"])]
 
@@ -99,3 +94,14 @@ def page(
     }  # fmt: skip
     # in one pass: texts may hold what looks like a place to fill
     return re.sub(r"@@(\w+)@@", lambda m: parts[m[1]], _part("label.html"))
+
+
+def manifest_text(manifest: dict[str, Any]) -> str:
+    """A manifest as its file: with a checksum, by which any change is seen."""
+    return json.dumps({**manifest, "checksum": checksum(manifest)}, indent=1) + "\n"
+
+
+def checksum(manifest: dict[str, Any]) -> str:
+    """Of all of a manifest but itself."""
+    rest = {k: v for k, v in manifest.items() if k != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

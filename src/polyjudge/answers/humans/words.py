@@ -237,12 +237,12 @@ def _apart(h: Humans) -> list[Finding]:
     shown = [_where(h, row) for _, row in d.head(4).iterrows()]
     if h.sides_.verdicts:
         kinds = [(kind, int((d["kind"] == kind).sum())) for kind in ("false pass", "false fail")]
-        parts = " and ".join(count(n, kind, f"{kind}{'es' if kind[-1] == 's' else 's'}") for kind, n in kinds if n)
+        parts = " and ".join(count(n, kind) for kind, n in kinds if n)
         worst = ", worst first" if len(d) > 1 and not h.panel_.two_valued else ""
         more = f" and {len(d) - 4:,} more" if len(d) > 4 else ""
         return [_say("apart", f"{parts}{worst}: {', '.join(shown)}{more}.")]
     text = f"Farthest apart: {shown[0]} ({_who(h)} {d['score'].iloc[0]:.4g}, people {d['people'].iloc[0]:.4g})"
-    return [_say("apart", ", then ".join([text, *([", ".join(shown[1:])] if shown[1:] else [])]) + ".")]
+    return [_say("apart", f"{text}{', then ' if shown[1:] else ''}{', '.join(shown[1:])}.")]
 
 
 def _where(h: Humans, row: Any) -> str:
@@ -412,9 +412,9 @@ def _disagreements(h: Humans) -> tuple[Table, ...]:
 
 def _people(h: Humans) -> tuple[Table, ...]:
     f, unit = _unit(h)
-    shown = _times(h.annotators, f, "harsher", "low", "high")
     columns = {**_axes(h, "language", "annotator"), "labels": "count", "harsher": "+points low high"}
     note = f"harsher: how much lower than the others' labels at the same score, in {unit}"
+    shown = _times(h.annotators, f, "harsher", "low", "high")
     return (Table("annotators", "Annotators", shown, columns, note=note),) if len(shown) > 1 else ()
 
 
