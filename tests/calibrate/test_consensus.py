@@ -392,3 +392,19 @@ def test_words_of_the_gain() -> None:
     assert "--shrink" in noise.findings[0].text
     closer, low, high = strong.closer
     assert low < closer < high
+
+
+def test_one_criterion_at_a_time(tmp_path: Path) -> None:
+    path, out, cal = tmp_path / "scores.csv", tmp_path / "calibrated.csv", tmp_path / "cal.json"
+    one = panel(scores()).to_frame()
+    pd.concat([one.assign(criterion="clear"), one.assign(criterion="true", score=100 - one["score"])]).to_csv(
+        path, index=False
+    )
+    with pytest.raises(PanelError, match="--criteria clear"):
+        calibrate(path, output=out)
+    calibrate(path, output=out, save=cal, criteria=("clear",))
+    apply(path, cal, output=tmp_path / "again.csv")
+    for made in (pd.read_csv(out), pd.read_csv(tmp_path / "again.csv")):
+        others = made["criterion"] == "true"
+        np.testing.assert_array_equal(made["calibrated"][others], made["score"][others])
+        assert (made["calibrated"] != made["score"])[~others].all()

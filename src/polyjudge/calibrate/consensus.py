@@ -61,6 +61,7 @@ class ConsensusCalibrator:
     noun_: str
     units_: int
     tasks_: int
+    criterion_: str
     fit_: Panel | None
 
     def __init__(self, method: Method = "cbc", shrink: bool = False, clip: bool = False) -> None:
@@ -105,7 +106,7 @@ class ConsensusCalibrator:
         self.se_ *= self.kept_ / np.sqrt(len(v))
         self.gain_ = unbiased_gain(part, 1e-9 * panel.width, self.kept_)
         self.scale_, self.noun_, self.units_, self.fit_ = panel.scale, panel.noun, len(v), _kept(panel, v)
-        self.tasks_ = round(float(panel.weight.sum()))
+        self.tasks_, self.criterion_ = round(float(panel.weight.sum())), panel.criterion
         return self
 
     @property
@@ -227,7 +228,7 @@ class ConsensusCalibrator:
             "languages": list(self.languages), "judges": list(self.judges), "scale": list(self.scale_),
             "beta": plain(self.beta_.to_numpy()), "se": plain(self.se_.to_numpy()), "kept": self.kept_,
             "gain": plain(np.array(self.gain_)), "units": self.units_, "tasks": self.tasks_,
-            "fit": fit,
+            "criterion": self.criterion_, "fit": fit,
         }  # fmt: skip
 
     @classmethod
@@ -251,7 +252,7 @@ class ConsensusCalibrator:
         if not low <= high or not 0 <= out.kept_ <= 1 or any(type(data[x]) is not int for x in ("units", "tasks")):
             raise ValueError("its scale, its share or its number of tasks is not one")
         out.gain_, out.units_ = Gain(*numbers(data, "gain", (3,), missing=True).tolist()), max(data["units"], 1)
-        out.tasks_ = max(data["tasks"], 1)
+        out.tasks_, out.criterion_ = max(data["tasks"], 1), str(data["criterion"])
         out.fit_ = None if data["fit"] is None else _fit_of(data["fit"], (low, high), out.noun_)
         return out
 
@@ -484,6 +485,12 @@ def calibrate(
         if path is not None:
             check_new(path, overwrite)
     panel = _panel(scores, columns)
+    if len(panel.criteria) > 1:
+        first = next(iter(panel.criteria))
+        raise PanelError(
+            f"These scores have {len(panel.criteria)} criteria: {names(panel.criteria)}. Language may do something "
+            f"else to each, so calibrate one at a time: --criteria {shell(first)}."
+        )
     if extend is None:
         made = ConsensusCalibrator(method, shrink, clip).fit(panel)
     else:

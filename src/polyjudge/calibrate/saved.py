@@ -218,6 +218,14 @@ def write_calibrated(
 
     limits = made.scale_ if made.clip else None
     found: tuple[int, int] = write_scores(
-        scores, output, made.table(), column=column, limits=limits, unseen=unseen, overwrite=overwrite, **columns
+        scores,
+        output,
+        made.table(),
+        column=column,
+        limits=limits,
+        unseen=unseen,
+        overwrite=overwrite,
+        of_criterion=made.criterion_,
+        **columns,
     )
     return found

@@ -36,6 +36,7 @@ def write_scores(
     limits: tuple[float, float] | None = None,
     unseen: str = "error",
     overwrite: bool = False,
+    of_criterion: str = "",
     **options: Any,
 ) -> tuple[int, int]:
     """Write the rows of a source with one more column: the score less what is subtracted. Returns the number of rows,
@@ -46,6 +47,7 @@ def write_scores(
     subtract : language, judge, subtract
     column : name of the new column; in a wide table it stands before the judge: calibrated_gpt
     limits : the scale to which calibrated scores are clipped
+    of_criterion : where a column names criteria, only rows of this one change
     unseen : "keep" leaves scores of languages and judges that `subtract` does not know, "error" refuses them
     """
     path, _, inner = str(output).partition("::")
@@ -54,15 +56,15 @@ def write_scores(
     if kind and not inner:
         check_new(path, overwrite)
         with atomic_path(path) as part, table.writing(part):
-            found, sql, counts = _plan(source, subtract, column, limits, unseen, options)
+            found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
             _copy(found, sql, part, kind, path.lower().endswith(".gz"))
     elif inner:
         with tempfile.TemporaryDirectory(prefix="polyjudge-") as folder, table.writing(Path(folder) / "rows"):
-            found, sql, counts = _plan(source, subtract, column, limits, unseen, options)
+            found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
             _copy(found, sql, Path(folder) / "rows", ".parquet", False)
             _into_table(Path(folder) / "rows", Path(path), inner, overwrite)
     else:
-        found, sql, counts = _plan(source, subtract, column, limits, unseen, options)
+        found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
         if found.ibis is None:
             raise UsageError(f"{name(path, 200)} is no file that can be written. Name a .csv, .parquet or .jsonl file.")
         found.con.create(path, sql, overwrite)
@@ -76,6 +78,7 @@ def _plan(
     limits: tuple[float, float] | None,
     unseen: str,
     options: Mapping[str, Any],
+    criterion: str,
 ) -> tuple[table.Table, str, tuple[int, int]]:
     """The source, the query that makes the new rows, and the numbers of rows and of scores that stay as they were."""
     asked = panels.asked_of(options)
@@ -105,6 +108,9 @@ def _plan(
         value = f"({sql}) - coalesce({_case(keys, amounts)}, 0)"
         if limits is not None:
             value = f"least(greatest({value}, {limits[0]!r}), {limits[1]!r})"
+        if criterion and "criterion" in roles.of:
+            own = f"trim(CAST({ident(roles.of['criterion'])} AS VARCHAR)) = {quote(criterion)}"
+            value = f"CASE WHEN {own} THEN {value} ELSE {sql} END"
         out[column if len(scores) == 1 else "_".join([column, *cell.values()])] = value
     if odd and unseen != "keep":
         raise CalibratorError(
