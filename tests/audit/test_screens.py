@@ -47,7 +47,9 @@ def planted(kind: str, seed: int = 3) -> Panel:
     elif kind == "people":
         panel = simulate_panel(languages=1, judges=1, systems=1, tasks=100, interaction=0, seed=seed).panel
         label = panel.scores[:, 0, 0, 0] + g.normal(0, 5, 100)
-        human = pd.DataFrame({"task": panel.tasks, "system": "delta", "language": "English", "annotator": "", "label": label})
+        human = pd.DataFrame({"task": panel.tasks, "label": label}).assign(
+            system="delta", language="English", annotator=""
+        )
         panel = replace(panel, human=human)
     else:
         raise ValueError(kind)

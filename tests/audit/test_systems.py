@@ -56,6 +56,16 @@ def test_the_frame_has_the_columns_others_rely_on() -> None:
     )
 
 
+def test_means_do_not_contradict_the_differences() -> None:
+    y = drawn(60, [0, 4, 8])
+    y[:30, 2, :, 1:] = np.nan  # the best system, where its tasks are hard
+    y[:30] -= 15
+    frame = look(y).frame.query("language == 'all'")
+    lead = frame["mean"].iloc[0]
+    assert (frame["mean"] - lead).tolist() == pytest.approx(frame["behind_leader"].tolist())
+    assert lead == pytest.approx(np.nanmean(y[:, 2]))
+
+
 def test_rank_ranges_count_who_is_surely_ahead() -> None:
     found = look(drawn(60, [20, 10, 10, 0])).frame.query("language == 'all'").set_index("system")
     assert found.loc["s1", ["rank_low", "rank_high"]].tolist() == [1, 1]
@@ -163,8 +173,31 @@ def test_systems_that_share_nothing_are_not_compared() -> None:
 
 def test_few_tasks_have_no_interval_and_no_winner() -> None:
     made = look(drawn(5, [9, 0]))
-    assert "5 tasks are too few for an interval" in made.findings[0].text
+    assert made.findings[0].text.endswith("Too few tasks compare them for an interval: at least 6 are needed.")
     assert not made.board.ahead.any()
+
+
+def test_a_system_on_few_tasks_is_not_surely_anywhere() -> None:
+    y = drawn(60, [0, 0, 30], k=2, m=2)
+    y[5:, 2] = np.nan
+    made = look(y)
+    assert made.board.order[0] == 2
+    assert np.isnan(made.board.low[2, 0])
+    assert np.isfinite(made.board.low[0, 1])
+    assert "Too few tasks compare them" in made.findings[0].text
+    assert made.frame.query("language == 'all'").set_index("system").loc["s3", ["rank_low", "rank_high"]].tolist() == [
+        1,
+        3,
+    ]
+    y[5:12, 2] = 80
+    wide = look(y).board
+    assert wide.q[2, 0] > 1.1 * wide.q[0, 1]  # as many degrees of freedom as tasks that compare them
+
+
+def test_nothing_matters_too_little_to_be_settled() -> None:
+    panel = Panel.from_array(drawn(20, [0, 0.1]), scale=(0, 100))
+    text = systems(panel, matters=0.0, level=0.95).findings[0].text
+    assert "tasks would settle a difference of 1 point." in text
 
 
 def test_pass_and_fail_are_in_percentage_points() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyjudge.answers.audit import gates as gate_room
 from polyjudge.answers.audit import judges as judge_room
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+Array = NDArray[np.float64]
+TOPICS = ("Winner", "Judges", "Off")
 
 
 @dataclass(frozen=True)
@@ -130,14 +133,10 @@ def audit(
     panel = _checked(panel, matters, level)
     given = _makers(families)
     chosen = _cell(panel, cell) if cell else None
-    for place in _places(panel, without):
-        panel = _left_out(panel, *place)
-    weighted = _weights(panel, weights)
-    what = panel.matters if matters is None else matters
-    parts: dict[str, Part] = {}
-    if panel.criteria:
-        parts = _criteria(panel, matters, level, seed, given, weighted)
-    part = _part(panel, what, level, seed, given, weighted)
+    panel = _left_out(panel, _places(panel, without))
+    asked = _Asked(matters, level, seed, given, _weights(panel, weights))
+    parts = _criteria(panel, asked)
+    part = _part(panel, asked, _systems(panel, asked, level), _off(panel, asked, level))
     board = part.systems
     values = part.off.values if part.off.values is not None else panel.values()
     named = _named(part.off)
@@ -176,7 +175,7 @@ def audit(
         length=pd.DataFrame() if longer is None else longer.frame,
         criteria=table,
         kind=part.off.kind,
-        matters=what,
+        matters=asked.least(panel),
         level=level,
         seed=seed,
         threshold=threshold,
@@ -237,40 +236,35 @@ def _places(panel: Panel, without: tuple[str, ...] | None) -> list[tuple[str, st
     return [_cell(panel, ",".join(words[i : i + size])) for i in range(0, len(words), size)]
 
 
-def _left_out(panel: Panel, language: str, judge: str) -> Panel:
+def _left_out(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
+    if not cells:
+        return panel
     scores = panel.scores.copy()
-    scores[:, :, panel.languages.index(language), panel.judges.index(judge)] = np.nan
+    for language, judge in cells:
+        scores[:, :, panel.languages.index(language), panel.judges.index(judge)] = np.nan
     if not np.isfinite(scores).any():
         raise UsageError("Nothing is left: every score was left out.")
-    note = f"Left out: {name(judge)} in {name(language)}." if language else f"Left out: {name(judge)}."
-    return replace(panel, scores=scores, notes=(*panel.notes, note))
+    gone = names([f"{judge} in {language}" if language else judge for language, judge in cells])
+    return replace(panel, scores=scores, notes=(*panel.notes, f"Left out: {gone}."))
 
 
-def _weights(panel: Panel, path: Path | None) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Weights of the judges, adding up to 1."""
+def _weights(panel: Panel, path: Path | None) -> Array | None:
+    """Weights of the judges, adding up to 1: JSON of judges and weights, or a table with these columns."""
     if path is None:
         return None
-    from polyjudge.base.files import read_json, read_text
+    from polyjudge.base.files import read_json
+    from polyjudge.read import read_table
 
-    if str(path).endswith(".json"):
-        found = read_json(path)
-        found = found.get("weights", found) if isinstance(found, dict) else {}
-        pairs = found.items() if isinstance(found, dict) else [(x.get("judge"), x.get("weight")) for x in found]
-    else:
-        import csv
-
-        rows = list(csv.DictReader(read_text(path).splitlines()))
-        pairs = [(row.get("judge"), row.get("weight")) for row in rows]
-    given: dict[str, float] = {}
-    for judge, weight in pairs:
-        try:
-            given[str(judge)] = float(weight)
-        except (TypeError, ValueError):
-            raise UsageError(f"{path}: the weight of judge {name(judge)} is no number.") from None
-    missing = [x for x in panel.judges if x not in given]
+    found = read_json(path) if str(path).endswith(".json") else read_table(path).to_dict("records")
+    found = found.get("weights", found) if isinstance(found, dict) else found
+    pairs = found if isinstance(found, dict) else {str(x.get("judge")): x.get("weight") for x in found}
+    missing = [x for x in panel.judges if x not in pairs]
     if missing:
         raise UsageError(f"{path} has no weight for {names(missing)}. It needs the columns judge and weight.")
-    w = np.array([given[x] for x in panel.judges])
+    try:
+        w = np.array([float(pairs[x]) for x in panel.judges])  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise UsageError(f"{path}: a weight is no number.") from None
     if not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
         raise UsageError(f"{path}: weights are numbers from 0 on, and not all 0.")
     return np.asarray(w / w.sum())
@@ -285,47 +279,44 @@ def _named(found: Off) -> list[tuple[str, str]]:
     return list(zip(frame["language"].astype(str), frame["judge"].astype(str), strict=True))
 
 
-def _part(
-    panel: Panel, matters: float, level: float, seed: int, given: Mapping[str, str], weights: Any, *,
-    ready: tuple[Systems | None, Off] | None = None,
-) -> Part:  # fmt: skip
-    """Systems, agreement and off of one criterion."""
-    if ready is None:
-        ready = _systems(panel, matters, level, seed, given, weights), off(panel, matters=matters, level=level)
-    board, found = ready
-    agreed = None
-    if len(panel.judges) > 1:
-        makers = list(makers_of(panel.judges, given).values())
-        agreed = agreement(panel.scores, panel.unit, panel.weight, makers=makers, level=level, seed=seed)
-    said = [*(board.findings if board else ())]
-    judged = judge_room.findings(panel, agreed, board.board if board else None, given)
-    if any(f.key == "judges.blind" for f in judged):  # a ranking would be noise: what more is said of it would be too
-        said = [f for f in said if f.key.startswith("winner")]
-    return Part(panel, board, agreed, found, (*said, *judged, *_headed(panel, found)))
+@dataclass(frozen=True)
+class _Asked:
+    """What the user asked for, the same for every criterion."""
+
+    matters: float | None
+    level: float
+    seed: int
+    families: Mapping[str, str]
+    weights: Array | None
+
+    def least(self, panel: Panel) -> float:
+        """The smallest difference that matters."""
+        return panel.matters if self.matters is None else self.matters
 
 
-HEADS = {"calm": "Nothing stands out", "many": "Language changes the judges", "scale": "Scales, not languages",
-         "split": "A split", "two by two": "A gap that differs", "judge gaps": "A gap that differs",
-         "language gaps": "A gap that differs", "too few": "Too few tasks to tell"}  # fmt: skip
-"""What the card on the page shows large, by the kind of what is off."""
-
-
-def _headed(panel: Panel, found: Off) -> list[Finding]:
-    """The sentences about what is off, with the few words of a card."""
-    head = HEADS.get(found.kind, "").replace("Language", panel.noun.capitalize()).replace("languages", panel.nouns)
-    if found.kind == "named":
-        row = found.frame[found.frame["named"].astype(bool)].sort_values("off", key=lambda x: -x.abs().round(9)).iloc[0]
-        size = amount(panel, row["off"], row["all_low"], row["all_high"], unit=False, sign=True).partition(" ")[0]
-        head = f"{name(row['judge'])} in {name(row['language'])}: {size}"
-    return [replace(f, head=f.head or head) if i == 0 else f for i, f in enumerate(found.sentences)]
-
-
-def _systems(
-    panel: Panel, matters: float, level: float, seed: int, given: Mapping[str, str], weights: Any
-) -> Systems | None:
+def _systems(panel: Panel, asked: _Asked, level: float) -> Systems | None:
     if not panel.has_systems:
         return None
-    return systems(panel, matters=matters, level=level, seed=seed, families_=given, weights=weights)
+    more: dict[str, Any] = {"seed": asked.seed, "families_": asked.families, "weights": asked.weights}
+    return systems(panel, matters=asked.least(panel), level=level, **more)
+
+
+def _off(panel: Panel, asked: _Asked, level: float) -> Off:
+    return off(panel, matters=asked.least(panel), level=level)
+
+
+def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off) -> Part:
+    """Systems, agreement and off of one criterion, and what they say."""
+    agreed = None
+    if len(panel.judges) > 1:
+        makers = list(makers_of(panel.judges, asked.families).values())
+        more: dict[str, Any] = {"level": asked.level, "seed": asked.seed}
+        agreed = agreement(panel.scores, panel.unit, panel.weight, makers=makers, **more)
+    said = list(board.findings) if board else []
+    judged = judge_room.findings(panel, agreed, board.board if board else None, asked.families)
+    if any(f.key == "judges.blind" for f in judged):  # a ranking would be noise: what more is said of it would be too
+        said = [f for f in said if f.key.startswith("winner")]
+    return Part(panel, board, agreed, found, (*said, *judged, *found.sentences))
 
 
 def holm(items: Sequence[str], run: Callable[[str, float], T], hit: Callable[[T], bool], level: float) -> dict[str, T]:
@@ -341,27 +332,20 @@ def holm(items: Sequence[str], run: Callable[[str, float], T], hit: Callable[[T]
     return {x: made[x] for x in items}
 
 
-def _criteria(
-    panel: Panel, matters: float | None, level: float, seed: int, given: Mapping[str, str], weights: Any
-) -> dict[str, Part]:
+def _criteria(panel: Panel, asked: _Asked) -> dict[str, Part]:
     """Every criterion on its own, the level shared among them."""
-    at = {x: p.matters if matters is None else matters for x, p in panel.criteria.items()}
-    every = list(panel.criteria)
-    boards = holm(
+    every, each = list(panel.criteria), panel.criteria
+    boards: dict[str, Systems | None] = holm(
         every,
-        lambda x, share: _systems(panel.criteria[x], at[x], share, seed, given, weights),
+        lambda x, level: _systems(each[x], asked, level),
         lambda s: s is not None and bool(s.board.ahead.any()),
-        level,
+        asked.level,
     )
+    quiet = ("calm", "none", "too few")
     offs: dict[str, Off] = holm(
-        every,
-        lambda x, share: off(panel.criteria[x], matters=at[x], level=share),
-        lambda o: o.kind not in ("calm", "none", "too few"),
-        level,
+        every, lambda x, level: _off(each[x], asked, level), lambda o: o.kind not in quiet, asked.level
     )
-    return {
-        x: _part(p, at[x], level, seed, given, weights, ready=(boards[x], offs[x])) for x, p in panel.criteria.items()
-    }
+    return {x: _part(each[x], asked, boards[x], offs[x]) for x in every}
 
 
 def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding]) -> tuple[pd.DataFrame, list[Finding]]:
@@ -385,23 +369,17 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
         row["off"] = part.off.kind if len(clear) else "nothing" if part.off.kind == "calm" else "–"
         if len(clear):
             top = clear.iloc[int(np.round(clear["off"].abs().to_numpy() / tiny_of(part.panel)).argmax())]
-            ends = [float(top[c]) for c in ("off", "all_low", "all_high")]
-            row["off"] = (
-                f"{top['judge']} in {top['language']}, {amount(part.panel, ends[0], ends[1], ends[2], unit=False)}"
-            )
-            row |= dict(zip(("most", "most_low", "most_high"), ends, strict=True))
+            size = amount(part.panel, top["off"], top["all_low"], top["all_high"], unit=False)
+            row["off"] = f"{top['judge']} in {top['language']}, {size}"
+            row |= {"most": top["off"], "most_low": top["all_low"], "most_high": top["all_high"]}
         rows.append(row)
         for one in part.findings:
             where = {**one.where, "criterion": x}
             topic = one.topic if one.severity in ("warning", "serious") else ""
             own.append(replace(one, text=f"{name(x)}: {one.text}", where=where, topic=topic, head=""))
-    said = "Mean of the criteria"
-    mean = [replace(f, text=f"{said}: {f.text}") if f.topic in ("Winner", "Judges", "Off") else f for f in found]
-    alike = gate_room.alike(panel.criteria)
-    more = gate_room.alike_finding(alike, panel.units)
-    loud = [f for f in own if f.topic]
-    order = [*mean, *loud, *more, *(f for f in own if not f.topic)]
-    return pd.DataFrame(rows), order
+    mean = [replace(f, text=f"Mean of the criteria: {f.text}") if f.topic in TOPICS else f for f in found]
+    more = gate_room.alike_finding(gate_room.alike(panel.criteria), panel.units)
+    return pd.DataFrame(rows), [*mean, *(f for f in own if f.topic), *more, *(f for f in own if not f.topic)]
 
 
 def _people(

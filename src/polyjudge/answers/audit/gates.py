@@ -70,28 +70,28 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
         }
     )
     spread = (_spread(raw[0]), _spread(calibrated[0]))
-    seen = raw[0][np.isfinite(raw[0])]
-    who = (
-        ", depending on "
-        + ("the judge" if m > 1 else "")
-        + (" and the " if min(m, k) > 1 else "the " if m == 1 else "")
-    )
-    who += panel.noun if k > 1 else ""
-    word = "from" if how == ">=" else "above"
-    one = abs(seen.max() - seen.min()) < 1e-9 or seen.size == 1
-    said = f"With a pass mark {word} {at:g}, " + (
-        f"{percent(float(seen[0]))} of answers pass."
-        if one
-        else f"{percent(float(seen.min()), 0)[:-1]} to {percent(float(seen.max()), 0)} of answers pass{who.rstrip()}."
-    )
+    return Gates(frame, spread, (Finding("info", "gates", _passing(panel, raw[0], spread, at, how), "Gates"),))
+
+
+def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, how: str) -> str:
+    """The sentence about pass rates."""
+    seen = rate[np.isfinite(rate)]
+    k, m = rate.shape
+    share = percent(float(seen.max()), 0)
+    if seen.max() - seen.min() > 1e-9:
+        who = [x for x, number_of in (("the judge", m), (f"the {panel.noun}", k)) if number_of > 1]
+        share = f"{percent(float(seen.min()), 0)[:-1]} to {share}"
+        text = f"{share} of answers pass, depending on {' and '.join(who)}."
+    else:
+        text = f"{share} of answers pass."
+    text = f"With a pass mark {'from' if how == '>=' else 'above'} {at:g}, {text}"
     if k > 1 and spread[0] >= 0.005:
-        whose = "A judge's" if m > 1 else "The judge's"
-        said += (
-            f" {whose} highest and lowest rate by {panel.noun} are {number(100 * spread[0], 0)} percentage points apart"
-            f"{' on average' if m > 1 else ''}"
-            + (f" ({number(100 * spread[1], 0)} after calibrating)." if np.isfinite(spread[1]) else ".")
+        after = f" ({number(100 * spread[1], 0)} after calibrating)" if np.isfinite(spread[1]) else ""
+        text += (
+            f" {'A' if m > 1 else 'The'} judge's highest and lowest rate by {panel.noun} are "
+            f"{number(100 * spread[0], 0)} percentage points apart{' on average' if m > 1 else ''}{after}."
         )
-    return Gates(frame, spread, (Finding("info", "gates", said, "Gates"),))
+    return text
 
 
 def _rates(passed: Panel, level: float) -> Array:

@@ -7,7 +7,7 @@ when no other is surely ahead of it. Whether judges favour systems of their own 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
 from polyjudge.base.numbers import ci, points
-from polyjudge.base.text import count, families, name, names
+from polyjudge.base.text import count, families, name, names, plural
 from polyjudge.panel import Panel
-from polyjudge.report.model import Finding
+from polyjudge.report.model import Finding, Severity
 from polyjudge.stats.cells import Values, complete, least_squares_cells
 from polyjudge.stats.interval import interval
 
@@ -52,8 +52,6 @@ def every(number: int, noun: str, lower: bool = False) -> str:
     >>> every(2, "judge"), every(5, "judge", lower=True)
     ('Both judges', 'all five judges')
     """
-    from polyjudge.base.text import plural
-
     said = f"Both {plural(noun)}" if number == 2 else f"All {spelled(number)} {plural(noun)}"
     return said[0].lower() + said[1:] if lower else said
 
@@ -310,9 +308,11 @@ def own_maker(panel: Panel, given: Mapping[str, str] | None, *, level: float, se
     shared = sorted(set(by) & set(of))
     if not shared:
         return OwnMaker(why_not="No judge and system come from the same vendor, so self-preference cannot be tested.")
+    if len(panel.judges) < 2:
+        return OwnMaker(makers=tuple(shared), why_not="Self-preference cannot be tested with one judge.")
     makers = sorted(set(by) | set(of))
     kin = np.array([[x == y for y in by] for x in of])
-    if len(makers) <= 3 or kin.all() or len(panel.judges) < 2:
+    if len(makers) <= 3 or kin.all():
         known = names(shared)
         return OwnMaker(
             makers=tuple(shared),
@@ -381,28 +381,21 @@ def systems(
     more |= {"low": panel.scale[0], "width": panel.width}
     whole = board(_values(panel, weights), panel.systems, _seen(panel, weights), informing=_units(panel), **more)
     boards = {"all": whole}
-    if k > 1:
-        for at, language in enumerate(panel.languages):
-            rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
-            if not rows.any():
-                continue
-            part = panel.select(languages=[language], rows=rows)
-            means = _seen(part, weights)
-            boards[language] = board(
-                _values(part, weights), panel.systems, means, languages=k, informing=_units(part), **more
-            )
+    for at, language in enumerate(panel.languages if k > 1 else ()):
+        rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
+        if rows.any():
+            p = panel.select(languages=[language], rows=rows)
+            more |= {"languages": k, "informing": _units(p)}
+            boards[language] = board(_values(p, weights), panel.systems, _seen(p, weights), **more)
     added = sums(panel, weights)
     by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
     by_language = tuple(added.first(languages=[x]) for x in range(k)) if k > 1 else ()
     top = whole.leader
     everywhere = all(added.first([x], [b]) == top for x in range(k) for b in range(m))
-    swapped = swaps(boards, panel.languages) if k > 1 else swaps({}, ())
+    swapped = swaps(boards, panel.languages)
     without = _without(panel, added, top, families_)
-    own = own_maker(panel, families_, level=level, seed=seed) if m > 1 else OwnMaker(
-        why_not="Self-preference cannot be tested with one judge.")  # fmt: skip
+    own = own_maker(panel, families_, level=level, seed=seed)
     made = Systems(boards, frame_of(boards), swapped, by_judge, by_language, everywhere, without, own, ())
-    from dataclasses import replace
-
     return replace(made, findings=tuple(findings(panel, made, matters)))
 
 
@@ -464,103 +457,80 @@ def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
             total = len(panel.systems) * (len(panel.systems) - 1) // 2
             one = f"{len(s.swaps)} of {total} pairs of systems swap places between {panel.nouns}. {one}"
         where = {"system": str(x["first"]), "language": str(x.language_b)}
-        sure = bool(top.any())
-        out.append(Finding("warning" if sure else "notice", "systems.swap", one, "Winner" if sure else "", where))
+        kind: tuple[Severity, str] = ("warning", "Winner") if top.any() else ("notice", "")
+        out.append(Finding(kind[0], "systems.swap", one, kind[1], where))
     if s.own.clear:
         said = amount(panel, s.own.difference, s.own.low, s.own.high)
-        out.append(
-            Finding(
-                "warning",
-                "systems.own-maker",
-                f"Judges score systems of their own maker ({names(s.own.makers)}) {said} higher than the other "
-                "judges' scores of them predict.",
-                "Judges",
-            )
+        text = (
+            f"Judges score systems of their own maker ({names(s.own.makers)}) {said} higher than the other judges' "
+            "scores of them predict."
         )
+        out.append(Finding("warning", "systems.own-maker", text, "Judges"))
     return out
 
 
 def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     """The sentence about who is first."""
     b = s.board
-    top = b.leader
-    w = name(b.systems[top])
+    top, tasks = b.leader, "clusters" if panel.clustered else "tasks"
+    w, where = name(b.systems[top]), {"system": b.systems[top]}
     apart = [b.systems[x] for x in b.order if not b.joined[x]]
     rest = [x for x in b.order[1:] if b.joined[x]]
     who = "it" if len(apart) == 1 else "they"
     tail = f" No task joins {names(apart)} with the others, so {who} cannot be compared." if apart else ""
-    where = {"system": b.systems[top]}
     if not rest:
-        return Finding(
-            "warning",
-            "winner.apart",
-            "No two systems are scored on the same tasks, so they cannot be compared.",
-            "Winner",
-            where,
-        )
+        text = f"No two systems are scored on the same {tasks}, so they cannot be compared."
+        return Finding("warning", "winner.apart", text, "Winner", where)
     x = rest[0]
     second = name(b.systems[x])
     gap, low, high = b.gap[top, x], b.low[top, x], b.high[top, x]
+    level = gap <= b.tiny
     if not np.isfinite(low):
-        lead = "and" if gap <= b.tiny else "is ahead of"
-        said = f"{w} {lead} {second} " + (
-            "are level" if gap <= b.tiny else f"by {points(panel.factor * gap)} {panel.unit_name} in the mean"
-        )
-        few = count(b.units, "cluster" if panel.clustered else "task")
-        return Finding("notice", "winner.few", f"{said}; {few} are too few for an interval.{tail}", "Winner", where)
+        lead = f"is ahead of {second} by {points(panel.factor * gap)} {panel.unit_name} in the mean"
+        said = f"{w} and {second} are level" if level else f"{w} {lead}"
+        text = f"{said}. Too few {tasks} compare them for an interval: at least {LEAST} are needed.{tail}"
+        return Finding("notice", "winner.few", text, "Winner", where, head="Too few tasks to tell")
+    size_ = amount(panel, gap, low, high)
     if low > b.tiny:
-        said = f"{w} is ahead of {second} by {amount(panel, gap, low, high)}{_held(panel, s)}{tail}"
-        return Finding("info", "winner", said, "Winner", where, head=f"{w} is first")
-    best = int(b.may_be_best.sum())
+        text = f"{w} is ahead of {second} by {size_}{_held(panel, s)}{tail}"
+        return Finding("info", "winner", text, "Winner", where, head=f"{w} is first")
+    best = int((b.may_be_best & b.joined).sum())
     among = f" between {spelled(best)} systems" if best > 2 else ""
-    if gap <= b.tiny:
-        said = f"{w} and {second} are level ({amount(panel, 0.0, low, high)})"
-    else:
-        said = f"{w} is ahead of {second} by {amount(panel, gap, low, high)}"
+    said = f"{w} and {second} are level ({size_})" if level else f"{w} is ahead of {second} by {size_}"
     if max(-low, high) < matters:
-        after = f" A difference of {size(panel, matters)} between the two is ruled out."
+        after = f"A difference of {size(panel, matters)} between the two is ruled out."
     else:
-        half = matters / 2
-        units = settle(b.need[top, x], b.q[top, x], b.units, half)
-        tasks = units * float(panel.weight.sum()) / panel.units
-        after = f" About {float(f'{tasks:.1g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
-    said = f"Too close to call{among}: {said}.{after}{tail}"
-    return Finding("notice", "winner.close", said, "Winner", where, head="Too close to call")
+        half = (matters or panel.matters) / 2
+        number = settle(b.need[top, x], b.q[top, x], b.units, half) * float(panel.weight.sum()) / panel.units
+        after = f"About {float(f'{number:.1g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
+    text = f"Too close to call{among}: {said}. {after}{tail}"
+    return Finding("notice", "winner.close", text, "Winner", where, head="Too close to call")
 
 
 def _held(panel: Panel, s: Systems) -> str:
     """What follows a clear winner: the judges, the languages, and who decides."""
     top, j, k = s.board.leader, len(s.by_judge), len(s.by_language)
-    other = [(x, f) for x, f in zip(panel.judges, s.by_judge, strict=False) if f is not None and f != top]
-    agree = sum(f == top for f in s.by_judge)
-    elsewhere = [(x, f) for x, f in zip(panel.languages, s.by_language, strict=False) if f is not None and f != top]
-    holds = sum(f == top for f in s.by_language)
-    noun = panel.noun
-    tail = "".join(f" Without {name(who) if who in panel.judges else who}, {name(s.board.systems[f])} leads."
-                   for who, f in s.without[:1])  # fmt: skip
-    if other:
-        said = ", but " + (
-            " and ".join(f"judge {name(x)} puts {name(s.board.systems[f])} first" for x, f in other)
-            if len(other) <= 2
-            else f"{len(other)} of {j} judges put another system first"
-        )
-    elif j and agree == j:
-        said = f". {every(j, 'judge')} put it first"
+    called = [name(x) for x in s.board.systems]
+    other = [(x, f) for x, f in zip(panel.judges, s.by_judge, strict=False) if f not in (None, top)]
+    elsewhere = [(x, f) for x, f in zip(panel.languages, s.by_language, strict=False) if f not in (None, top)]
+    agree, holds = s.by_judge.count(top), s.by_language.count(top)
+    if 0 < len(other) <= 2:
+        said = ", but " + " and ".join(f"judge {name(x)} puts {called[f or 0]} first" for x, f in other)
+    elif other:
+        said = f", but {len(other)} of {j} judges put another system first"
+    elif agree < j:
+        said = f". {agree} of {j} judges {'puts' if agree == 1 else 'put'} it first"
     else:
-        said = f". {agree} of {j} judges {'puts' if agree == 1 else 'put'} it first" if j else ""
-    if k:
-        link = ";" if other else "," if said else "."
-        if holds == k and s.everywhere and not other and j:
-            said += f", in {every(k, noun, lower=True)}"
-        elif holds == k:
-            said += (
-                f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {every(k, noun, lower=True)}"
-            )
-        elif len(elsewhere) == 1 and holds == k - 1:
-            x, f = elsewhere[0]
-            said += f"{'; in' if said else '. In'} {name(x)}, {name(s.board.systems[f])} has the higher mean"
-        else:
-            said += (
-                f"{link} {'It' if link == '.' else 'it' if other else 'and it'} leads in {holds} of {k} {panel.nouns}"
-            )
-    return f"{said}.{tail}"
+        said = f". {every(j, 'judge')} put it first" if j else ""
+    it = ". It" if not said else "; it" if other else ", and it"
+    if k and j and holds == k and s.everywhere:
+        said += f", in {every(k, panel.noun, lower=True)}"
+    elif k and holds == k:
+        said += f"{it} leads in {every(k, panel.noun, lower=True)}"
+    elif k and len(elsewhere) == 1 and holds == k - 1:
+        x, f = elsewhere[0]
+        said += f"{'; in' if said else '. In'} {name(x)}, {called[f or 0]} has the higher mean"
+    elif k:
+        said += f"{it} leads in {holds} of {k} {panel.nouns}"
+    tail = [f" Without {name(who) if who in panel.judges else who}, {called[f]} leads." for who, f in s.without[:1]]
+    return f"{said}.{''.join(tail)}"
