@@ -238,7 +238,7 @@ def test_labels_on_another_scale_are_correlated_and_no_more() -> None:
     assert made.judges["difference"].isna().all()
     assert made.judges["r"].iloc[0] > 0.5
     assert 1 < made.frame["people"].iloc[0] < 5
-    with pytest.raises(UsageError, match="pass mark"):
+    with pytest.raises(PanelError, match="pass mark"):
         humans(panel, frame.assign(label=(frame["label"] / 20).round()), threshold="50")
 
 
@@ -329,3 +329,65 @@ def test_missing_scores_do_not_flatter() -> None:
         truth[100:].mean() - truth[:100].mean(), abs=3
     )
     assert labelled(panel, pd.DataFrame({"task": panel.tasks, "label": truth[:, 0, 0]})).answers == 200
+
+
+def test_languages_count_by_their_answers_not_by_their_labels() -> None:
+    """Two languages, 10 and 50, of the same size; nine of ten labels are of the first: people give 30, not 14."""
+    rng = np.random.default_rng(6)
+    truth = np.array([10.0, 50.0]) + rng.normal(0, 3, (200, 1, 2))
+    panel = Panel.from_array(rng.normal(50, 5, (200, 1, 2, 1)), languages=["a", "b"], scale=(0, 100))
+    rows = [(panel.tasks[t], "a", truth[t, 0, 0]) for t in range(90)] + [
+        (panel.tasks[t], "b", truth[t, 0, 1]) for t in range(10)
+    ]
+    row = humans(panel, pd.DataFrame(rows, columns=["task", "language", "label"])).frame.iloc[0]
+    assert row["language"] == "all"
+    assert row["people_low"] < 30 < row["people_high"]
+    assert row["people_high"] - row["people_low"] < 5
+    assert row["labels"] == pytest.approx(30, abs=2)
+
+
+def test_systems_are_compared_where_both_were_scored() -> None:
+    """x and y are level in the language they share; x alone is in an easy one, and is not the better for it."""
+    rng = np.random.default_rng(7)
+    truth = 50 + rng.normal(0, 5, (100, 2, 2)) + np.array([0, 30.0])
+    s = truth[..., None] + rng.normal(0, 3, (100, 2, 2, 1))
+    s[:, 1, 1] = np.nan
+    panel = Panel.from_array(s, systems=["x", "y"], languages=["hard", "easy"], scale=(0, 120))
+    at = rng.permutation(np.argwhere(np.isfinite(s[..., 0])))[:120]
+    rows = [(panel.tasks[t], panel.systems[j], panel.languages[i], truth[t, j, i]) for t, j, i in at]
+    made = humans(panel, pd.DataFrame(rows, columns=["task", "system", "language", "label"]))
+    (pair,) = made.pairs.to_dict("records")
+    assert pair["low"] < 0 < pair["high"]
+    assert abs(pair["panel"]) < 3
+    assert "too close to call" in text_of(made, "systems")
+
+
+def test_labels_of_a_column_and_of_a_file_count_together() -> None:
+    panel, frame = cases(200, 100)
+    from dataclasses import replace
+
+    half = replace(panel, human=frame.head(50).assign(label=lambda d: (d["label"] == "pass").astype(float)))
+    both = humans(half, frame.tail(50))
+    assert both.judges["accuracy"].iloc[0] == pytest.approx(humans(panel, frame).judges["accuracy"].iloc[0])
+    assert both.judges["labelled"].iloc[0] == 100
+
+
+def test_the_reason_of_the_judge_stands_beside_a_disagreement(tmp_path: Path) -> None:
+    panel, frame = cases(40, 40)
+    table = pd.DataFrame(
+        {"case_id": panel.tasks, "human_label": frame["label"], "judge_label": panel.scores[:, 0, 0, 0]}
+    )
+    table = table.assign(question="Q of " + table["case_id"], judge_reason="because of " + table["case_id"])
+    table.to_csv(tmp_path / "cases.csv", index=False)
+    d = humans(str(tmp_path / "cases.csv")).disagreements
+    assert len(d)
+    assert (d["reason"] == "because of " + d["task"]).all()
+    assert (d["prompt"] == "Q of " + d["task"]).all()
+
+
+def test_what_other_rooms_take() -> None:
+    """The frames that DESIGN promises, in their order."""
+    made = humans(*scores())
+    assert made.weights.columns.tolist() == ["judge", "weight"]
+    for measure in ("accuracy", "kappa", "sensitivity", "specificity", "r"):
+        assert {measure, f"{measure}_low", f"{measure}_high"} <= set(made.judges.columns)

@@ -130,11 +130,11 @@ def _named(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     have = names(columns, 8)
     for role in ("task", "label"):
         if role not in roles:
-            raise UsageError(f"The labels need a column {role}; they have {have}.")
+            raise PanelError(f"The labels need a column {role}; they have {have}.")
     for role, known in (("system", panel.systems), ("language", panel.languages)):
         if role not in roles and len(known) > 1:
             noun = panel.noun if role == "language" else role
-            raise UsageError(
+            raise PanelError(
                 f"The scores have {count(len(known), noun)}, and the labels have no column {role}; they have {have}. "
                 f"If a label holds for every {noun}, repeat it for each."
             )

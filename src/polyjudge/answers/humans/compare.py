@@ -17,7 +17,7 @@ import numpy as np
 from polyjudge.answers.humans import words
 from polyjudge.answers.humans.returned import is_label_folder, read_labels
 from polyjudge.answers.humans.weights import weights_by_labels
-from polyjudge.base.errors import UsageError
+from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import threshold as parse_threshold
 from polyjudge.base.text import name
 from polyjudge.calibrate.by_labels import LabelCalibrator
@@ -206,7 +206,7 @@ def sides_of(panel: Panel, found: Labelled, threshold: str | None = None) -> Sid
     y, label = found.y, found.label
     if not found.two_valued:
         if not found.same:
-            raise UsageError(
+            raise PanelError(
                 f"Labels go from {found.scale[0]:g} to {found.scale[1]:g} and scores from {panel.scale[0]:g} to "
                 f"{panel.scale[1]:g}, so one pass mark does not fit both. Give the labels as pass and fail."
             )
