@@ -149,13 +149,17 @@ def drift(
         raise UsageError(f"What matters is a number of points from 0 on, not {matters:g}.")
     before, after = _panel(old, columns, is_old=True), _panel(new, columns)
     notes = _scale(before, after)
+    own = after.scale
+    after = replace(after, scale=(min(before.scale[0], own[0]), max(before.scale[1], own[1])))
     what = after.matters if matters is None else matters
     before, after, gone = _common(before, after)
     notes += gone
     tasks, share = _pairs(before, after), (1 - level) / runs
     if tasks is not None:
-        return _measured(before, after, tasks, what, runs, level, share, notes)
-    return _gaps(before, after, what, runs, level, share, notes)
+        found = _measured(before, after, tasks, what, runs, level, share, notes)
+    else:
+        found = _gaps(before, after, what, runs, level, share, notes)
+    return replace(found, panel_=replace(after, scale=own))
 
 
 # --- what is compared ---
@@ -275,12 +279,10 @@ def _measured(
     frame = _frame(new, was, now, change, found.low.reshape(k, m), found.high.reshape(k, m), sure)
     said = [_system_words(x, system_frame, new) for x in changed_systems]
     said += _changed_words(new, sure, found, v, 1 - share, matters, "than before")
-    differ = (np.abs(v - v.mean(0)) > 1e-9 * new.width).sum(0)
-    limits = found.limit.copy()
-    some = bool((np.abs(flat) > 0).any())
-    for i in np.flatnonzero((differ < 10) & np.isfinite(limits)) if some else ():
-        hits = int((np.abs(v[:, i]) > 1e-9 * new.width).sum())
-        limits[i] = max(limits[i], new.width * ruled_out(hits, len(v), 1 - share, k * m)) if hits < 10 else limits[i]
+    limits, some = found.limit.copy(), bool((np.abs(flat) > 0).any())
+    hits = (np.abs(v) > 1e-9 * new.width).sum(0)  # where few units differ, others may that were not drawn
+    for i in np.flatnonzero((hits < 10) & (2 * hits <= len(v)) & np.isfinite(limits)) if some else ():
+        limits[i] = max(limits[i], new.width * ruled_out(int(hits[i]), len(v), 1 - share, k * m))
     half = found.q * found.se * (1 + POWER / np.where(found.q > 0, found.q, 1.0))
     known = np.isfinite(found.q)
     lost = _missing(old, new, rows, ~known.reshape(k, m))
