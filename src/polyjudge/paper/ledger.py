@@ -59,10 +59,12 @@ class Reproduction(Result):
         order = sorted(range(len(rows)), key=lambda i: (rows["verdict"].iloc[i] != "differs", rank[i]))
         where = [str(x).split(",")[0].removesuffix(" results").removesuffix(" code") for x in rows["place"]]
         texts = {x: [name(shown(value), 14) for value in rows[x]] for x in ("printed", "computed")}
-        rows = rows.assign(where=where, **texts).iloc[order]
-        columns = dict.fromkeys(("where", "name", "printed", "computed", "verdict"), "text")
+        rows = rows.assign(where=where, what=[name(x, 42) for x in rows["name"]], **texts).iloc[order]
+        columns = dict.fromkeys(("where", "what", "printed", "computed", "verdict"), "name")
         board = Table("claims", "Published and computed", rows.reset_index(drop=True), columns, most=1000)
-        sections = []
+        other = rows[rows["kind"] == "artefact"]
+        notes = tuple(f"{a}, {b}: {c}" for a, b, c in zip(other["place"], other["name"], other["note"], strict=True))
+        sections = [Section("notes", "What does not mean what it is taken to mean", notes)]
         if self.anchor is not None:
             kinds = {x: "name" if x == "language" else "count" for x in self.anchor.columns}
             text = (
@@ -207,17 +209,16 @@ def prints(printed: str, value: Any, scatter: float = 0.0) -> bool:
 
 def shown(value: Any) -> str:
     """A computed value with more digits than any printed one."""
-    if value is None:
-        return NONE
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+    return NONE if value is None else f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
 def _verdicts(judged: pd.DataFrame) -> list[Finding]:
     told = judged[judged["kind"].isin(["reproduced", "artefact"]) & judged["verdict"].isin(["prints", "differs"])]
     good = told[told["verdict"] == "prints"]
     artefacts = int((good["kind"] == "artefact").sum())
-    text = f"{len(good):,} of {count(len(told), 'number')} that could come out otherwise print as published"
-    text += f"; {artefacts} of them are not what they are taken for (see the notes)." if artefacts else "."
+    some = "All" if len(good) == len(told) else f"{len(good):,} of"
+    text = f"{some} {len(told):,} numbers that could come out otherwise print as published"
+    text += f"; {artefacts} of them do not mean what they are taken to mean." if artefacts else "."
     lacking = int((judged["verdict"] == "needs data").sum())
     text += f" {count(lacking, 'number')} cannot be computed from these files." if lacking else ""
     out = [Finding("info", "claims", text, "Claims")]
