@@ -46,9 +46,6 @@ _BROKEN = re.compile(
 _TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
 _LINE = re.compile(r"^\W{0,20}(\d{1,9})\W{0,20}?[:.)\-]\s*(.*)$")
 _DECORATION = " \t*_#•-"
-_LONE = re.compile(
-    rf"[*_]{{0,3}}[^\W\d]{{1,24}}\s?[*_]{{0,3}}[:=][*_]{{0,3}}\s?({_N}\s?/\s?\d{{1,9}})[*_]{{0,3}}(?=\n|$)"
-)
 _TAIL = re.compile(
     r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$"
 )
@@ -159,7 +156,7 @@ def _claims(text: str, high: float) -> set[float | None] | str:
         return objects
     prose = _CODE.sub(" ", _BLOCK.sub("\n", text))
     if objects:
-        return {_value(v, high) for found in objects for _, v in _inside(found, "score")} | _labelled(prose, high)
+        return {_value(v, high) for found in objects for _, v in _inside(found, "score")} | _labelled(prose, high, True)
     if _KEY.search(text):
         broken = _BROKEN.match(_FENCE.sub("", text).strip()) if len(_KEY.findall(text)) == 1 else None
         if broken:
@@ -169,28 +166,17 @@ def _claims(text: str, high: float) -> set[float | None] | str:
     if found:
         return found
     alone = _rules()["amount"].fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
-    if alone:
-        return {_over(alone, high)}
-    return _said(prose, high) or _lone_fraction(prose, high)
+    return {_over(alone, high)} if alone else _said(prose, high)
 
 
-def _lone_fraction(text: str, high: float) -> set[float | None]:
-    """The value of a first line that is some word and a number over the top of the scale (a misspelt label), where
-    nothing else in the answer is a number."""
-    match = _LONE.match(text.strip())
-    if match is None or any(c.isdecimal() for c in text.strip()[match.end() :]):
-        return set()
-    return {_number(match[1], high)}
-
-
-def _labelled(text: str, high: float) -> set[float | None]:
+def _labelled(text: str, high: float, beside: bool = False) -> set[float | None]:
     """Values of the lines that are a label and a number, if one of them stands where a verdict does: last, or first
-    and apart, or before the reason."""
+    and apart, or before the reason. All of them `beside` an object."""
     raw = text.splitlines()
     lines = [line.strip() for line in raw if line.strip()]
     apart = len(lines) == 1 or (len(raw) > 1 and bool(raw[0].strip()) and not raw[1].strip())
     values: set[float | None] = set()
-    stands = False
+    stands = beside
     for i, line in enumerate(lines):
         value = _verdict_line(line, high)
         if value is None:

@@ -316,7 +316,7 @@ def _explain(error: ValidationError) -> str:
         return f"{head or 'The plan'} lacks {key}."
     if kind == "value_error":
         text = first["msg"].removeprefix("Value error, ")
-        return f"{where}: {text}." if where else f"{text[:1].upper()}{text[1:]}."
+        return f"{where}: {text}." if where else f"The plan: {text}."
     mapping, many = "must be a mapping of keys to values", "must be a list with at least one entry"
     said = {"model_type": mapping, "dict_type": mapping, "tuple_type": many, "too_short": many}
     what = said.get(kind, first["msg"].replace("Input should be", "must be").rstrip("."))

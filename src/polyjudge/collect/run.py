@@ -237,7 +237,7 @@ class _Run:
             jobs = [judge_task(self.plan, j, model_of(j), asked, self.reminders, self.guards[j.name]) for j in waiting]
             if jobs:
                 self.logs.mkdir(parents=True, exist_ok=True)
-                eval_set(
+                _, logs = eval_set(
                     jobs,
                     log_dir=str(self.logs),
                     log_dir_allow_dirty=True,  # logs of judges that have left the plan
@@ -251,6 +251,8 @@ class _Run:
                     ctl_server=False,
                     score_display=False,
                 )
+                if len(logs) < len(jobs) or any(log.status == "cancelled" for log in logs):
+                    raise KeyboardInterrupt  # which Inspect keeps to itself
         return ()
 
     def missing(self, judge: Judge, asked: Asked) -> list[str]:
@@ -429,6 +431,7 @@ def _terminable() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, stop)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins without it
     try:
         yield
     except KeyboardInterrupt:
@@ -437,6 +440,7 @@ def _terminable() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, interrupt)
 
 
 @contextmanager
@@ -449,10 +453,10 @@ def _disk(folder: Path | None) -> Iterator[None]:
         while at is not None:
             said = str(at)
             if getattr(at, "errno", None) in FULL or re.search(
-                "No space left|quota exceeded|File too large|disk is full", said
+                "No space left|quota exceeded|File too large|disk is full|disk I/O error", said
             ):
                 place = f"{shown(folder, 200)} or Inspect's data folder" if folder else "the temporary folder"
-                text = f"The disk is full, or a quota is reached ({place})."
+                text = f"The disk is full, a quota is reached, or it fails ({place})."
                 raise CollectError(
                     f"{text} Make room: the same command continues, and what was kept is not asked again."
                 ) from None

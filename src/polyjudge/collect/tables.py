@@ -37,7 +37,7 @@ def answers(plan: Plan, asked: Iterable[tuple[Call, str]], found: Mapping[str, M
         for call, _ in asked:
             sample, item = samples.get(call.id), call.item
             score = reason = detail = None
-            if sample is None:
+            if sample is None or (not sample.scores and str(sample.error).startswith("CancelledError")):
                 what = why = "not asked"
             elif not sample.scores:
                 what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"

@@ -1,0 +1,121 @@
+"""Runs that are stopped: by kill -9, SIGTERM, Ctrl-C, a full disk. Nothing that was kept is bought again or lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from collect_plans import write_plan
+from judge_server import Running, truth
+
+from polyjudge.base.errors import CollectError
+from polyjudge.collect.run import collect
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["inspect_ai", "polyjudge.collect.task", "polyjudge.collect.run", "openai"])
+
+
+def _collect(plan: str, folder: str, environment: dict[str, str], said: str, limit: int) -> None:
+    """A run in a process of its own, which may be killed; what it says goes into a file."""
+    os.environ.update(environment)
+    file = open(said, "w")  # noqa: SIM115
+    os.dup2(file.fileno(), 1)
+    os.dup2(file.fileno(), 2)
+    if limit:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        collect(Path(plan), output=Path(folder))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except CollectError as error:
+        print("ERROR", error, flush=True)
+        sys.exit(2)
+
+
+def begin(plan: Path, limit: int = 0) -> Any:
+    """The run, begun; its output is in `said`."""
+    environment = {k: os.environ[k] for k in ("LOCAL_API_KEY", "XDG_DATA_HOME", "INSPECT_LOG_LEVEL")}
+    said = plan.parent / "said"
+    process = CONTEXT.Process(target=_collect, args=(str(plan), str(plan.parent / "run"), environment, str(said), limit))
+    process.start()
+    return process
+
+
+def wait(server: Running, process: Any, answers: int) -> None:
+    while process.is_alive() and server.answered < answers:
+        time.sleep(0.01)
+
+
+def check(plan: Path, count: int) -> None:
+    frame = pd.read_csv(plan.parent / "run" / "scores.csv")
+    assert len(frame) == count
+    assert list(frame["score"]) == [truth(r.judge, r.task, r.language, "all") for r in frame.itertuples()]
+
+
+def test_kill_nine_at_several_moments(tmp_path: Path, server: Running) -> None:
+    server.post("config", delay=0.02)
+    concurrency = 4
+    plan = write_plan(tmp_path, server.url, tasks=40, defaults={"concurrency": concurrency})
+    moments = [1, 15, 16, 60, 110]
+    for answers in moments:
+        process = begin(plan)
+        wait(server, process, answers)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        time.sleep(0.1)
+    process = begin(plan)
+    process.join(120)
+    assert process.exitcode == 0, (tmp_path / "said").read_text()
+    check(plan, 160)
+    stats = server.stats()
+    again = sum(n - 1 for n in stats["asked"].values())
+    assert len(stats["asked"]) == 160
+    # bought again is at most what was in flight, or finished but not yet kept, when a process was killed
+    assert again <= len(moments) * 2 * (concurrency + 2)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_run_in_order(tmp_path: Path, server: Running, number: int, code: int) -> None:
+    server.post("config", delay=0.05)
+    plan = write_plan(tmp_path, server.url, tasks=100, defaults={"concurrency": 4})
+    process = begin(plan)
+    wait(server, process, 12)
+    os.kill(process.pid, number)
+    process.join(60)
+    said = (tmp_path / "said").read_text()
+    assert process.exitcode == code, said
+    assert "Traceback" not in said
+    assert "polyjudge: stopped with" in said
+    kept = pd.read_csv(tmp_path / "run" / "scores.csv")
+    count = int(kept["score"].notna().sum())
+    assert 4 <= count < 400
+    assert set(kept["missing"].dropna()) <= {"not asked"} or "failed" in set(kept["missing"].dropna().str[:6])
+    before = server.answered
+    server.post("config", delay=0.0)
+    assert collect(plan, output=tmp_path / "run").complete
+    assert server.answered - before <= 400 - count
+    check(plan, 400)
+
+
+def test_a_full_disk_says_so(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=60)
+    process = begin(plan, limit=60_000)
+    process.join(120)
+    said = (tmp_path / "said").read_text()
+    assert process.exitcode == 2, said
+    assert "ERROR The disk is full, a quota is reached" in said
+    assert "Make room: the same command continues" in said
+    assert "Traceback" not in said
+    assert "damaged" not in said
+    found = collect(plan, output=tmp_path / "run")
+    assert found.complete
+    check(plan, 240)
