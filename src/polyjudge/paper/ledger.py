@@ -58,8 +58,8 @@ class Reproduction(Result):
         rank = [FIRST.index(key) if key in FIRST else len(FIRST) for key in rows["key"]]
         order = sorted(range(len(rows)), key=lambda i: (rows["verdict"].iloc[i] != "differs", rank[i]))
         where = [str(x).split(",")[0].removesuffix(" results").removesuffix(" code") for x in rows["place"]]
-        texts = {x: [name(shown(value), 14) for value in rows[x]] for x in ("printed", "computed")}
-        rows = rows.assign(where=where, what=[name(x, 42) for x in rows["name"]], **texts).iloc[order]
+        texts = {x: [name(shown(value), 12) for value in rows[x]] for x in ("printed", "computed")}
+        rows = rows.assign(where=where, what=[name(x, 40) for x in rows["name"]], **texts).iloc[order]
         columns = dict.fromkeys(("where", "what", "printed", "computed", "verdict"), "name")
         board = Table("claims", "Published and computed", rows.reset_index(drop=True), columns, most=1000)
         other = rows[rows["kind"] == "artefact"]
