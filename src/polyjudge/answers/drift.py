@@ -23,7 +23,7 @@ from polyjudge.calibrate.consensus import GROUPED, ConsensusCalibrator
 from polyjudge.calibrate.saved import FORMAT, load_consensus
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
-from polyjudge.stats.cells import complete, unit_means
+from polyjudge.stats.cells import complete, mean_seen, unit_means
 from polyjudge.stats.interval import FEWEST, Interval, group_df, interval, pass_prior, ruled_out
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _measured(
     found = interval(v, level=1 - share, df=np.maximum(seen - 1.0, 1.0))
     tasks = round(float(weight.sum()))
     both = np.isfinite(flat).reshape(n, len(kept), k, m)
-    was, now = (_mean(np.where(both, y[:, kept], np.nan), (0, 1), weight) for y in (before, after))
+    was, now = (mean_seen(np.where(both, y[:, kept], np.nan), (0, 1), weight) for y in (before, after))
     clear = found.clear(1e-9 * new.width) & np.isfinite(found.q)
     sure, change = clear.reshape(k, m), found.estimate.reshape(k, m)
     frame = _frame(new, was, now, change, found.low.reshape(k, m), found.high.reshape(k, m), sure)
@@ -313,12 +313,6 @@ def _measured(
         tuple(said + lost + notes),
         new,
     )
-
-
-def _mean(y: Array, axis: tuple[int, ...], weight: Array | None = None) -> Array:
-    there = np.isfinite(y) * (1.0 if weight is None else weight.reshape(-1, *[1] * (y.ndim - 1)))
-    with np.errstate(invalid="ignore"):
-        return np.asarray((np.where(np.isfinite(y), y, 0.0) * there).sum(axis) / there.sum(axis))
 
 
 def _frame(p: Panel, before: Array, after: Array, change: Array, low: Array, high: Array, sure: Mask) -> pd.DataFrame:
@@ -370,7 +364,7 @@ def _systems(d: Array, unit: NDArray[np.int64], p: Panel, share: float) -> tuple
 def _alike(d: Array, unit: NDArray[np.int64], system: int, out: list[int], share: float) -> bool:
     """Whether no judge is surely the half of a system's change away from the others: then it is the system."""
     n, s, k, m = d.shape
-    x = d[:, system] - _mean(d[:, [i for i in range(s) if i != system and i not in out]], (1,))
+    x = d[:, system] - mean_seen(d[:, [i for i in range(s) if i != system and i not in out]], (1,))
     v, seen = unit_means(x.reshape(n * k, m), np.repeat(unit, k))
     if not np.isfinite(v).all():
         return False

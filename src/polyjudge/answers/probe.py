@@ -18,7 +18,7 @@ from polyjudge.base.numbers import ci, percent
 from polyjudge.base.text import name, names, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
-from polyjudge.stats.cells import unit_means
+from polyjudge.stats.cells import mean_seen, unit_means
 from polyjudge.stats.interval import FEWEST, Interval, interval, ruled_out
 
 if TYPE_CHECKING:
@@ -151,14 +151,14 @@ def _damage(panel: Panel, clean: int, steps: dict[int, int], level: float) -> tu
     loss = -_slope(y[:, at], x).reshape(n, k * m)
     d = y[:, [clean]] - y[:, list(steps)]
     wins = np.where(np.isfinite(d), 0.5 + 0.5 * np.sign(np.where(np.abs(d) <= 1e-9 * panel.width, 0.0, d)), np.nan)
-    share = _interval(_mean(wins, 1).reshape(n, k * m), panel, level)
+    share = _interval(mean_seen(wins, 1).reshape(n, k * m), panel, level)
     fall = _interval(loss, panel, level)
     low, high = (np.clip(v, 0, 1) for v in (share.low, share.high))
     exact = ruled_out(0, panel.units, level, k * m)
     low = np.where(share.estimate >= 1, np.minimum(low, 1 - exact), low)
     high = np.where(share.estimate <= 0, np.maximum(high, exact), high)
     ends = (y[:, clean] <= panel.scale[0] + 1e-9 * panel.width) | (y[:, clean] >= panel.scale[1] - 1e-9 * panel.width)
-    at_end = _mean(np.where(np.isfinite(y[:, clean]), ends.astype(float), np.nan), 0).ravel()
+    at_end = mean_seen(np.where(np.isfinite(y[:, clean]), ends.astype(float), np.nan), 0).ravel()
     sees = np.where((low > 0.5) & (fall.low > 0), "yes", "cannot tell").astype(object)
     usual = float(fall.estimate[sees == "yes"].mean()) if (sees == "yes").any() else float("nan")
     sees[(fall.high < BLIND * usual) & (at_end < AT_END) & (sees != "yes")] = "no"
@@ -177,9 +177,9 @@ def _moves(panel: Panel, clean: int, others: dict[str, list[int]], matters: floa
     n, _, k, m = panel.scores.shape
     frames = []
     for kind, at in others.items():
-        change = _mean(panel.scores[:, at] - panel.scores[:, [clean]], 1)  # (n, k, m)
+        change = mean_seen(panel.scores[:, at] - panel.scores[:, [clean]], 1)  # (n, k, m)
         share = 1 - (1 - level) / len(others)
-        whole = _interval(_mean(change, 1), panel, share)
+        whole = _interval(mean_seen(change, 1), panel, share)
         each = _interval(change.reshape(n, k * m), panel, share)
         moved = whole.clear(0.0) & (np.abs(whole.estimate) >= matters) & np.isfinite(whole.q)
         rows = [("all", b) for b in panel.judges] + [(a, b) for a in panel.languages for b in panel.judges]
@@ -203,18 +203,12 @@ def _slope(y: Array, x: Array) -> Array:
     """Least-squares slope over x (versions) in each task: (n, versions, k, m) -> (n, k, m)."""
     there = np.isfinite(y)
     wide = np.where(there, x[:, None, None], np.nan)
-    apart = wide - _mean(wide, 1)[:, None]
+    apart = wide - mean_seen(wide, 1)[:, None]
     size = np.where(there, apart, 0.0) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(there, apart * np.where(there, y, 0.0), 0.0).sum(1) / np.where(
             size.sum(1) > 0, size.sum(1), np.nan
         )
-
-
-def _mean(y: Array, axis: int) -> Array:
-    there = np.isfinite(y)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(there, y, 0.0).sum(axis) / there.sum(axis))
 
 
 def _seen(panel: Panel, cells: pd.DataFrame, usual: float) -> list[Finding]:

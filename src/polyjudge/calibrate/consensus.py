@@ -24,7 +24,7 @@ from polyjudge.calibrate.saved import load_consensus, numbers, one_of, plain, sa
 from polyjudge.cbc import double_centre
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
-from polyjudge.stats.cells import Values, additive_projection
+from polyjudge.stats.cells import Values, additive_projection, mean_seen
 from polyjudge.stats.interval import interval
 
 if TYPE_CHECKING:
@@ -268,13 +268,6 @@ class ConsensusCalibrator:
         most = float(np.nanmax(np.abs(self.beta_.to_numpy()), initial=0.0))
         size = f"{count(len(self.languages), self.noun_)} and {count(len(self.judges), 'judge')}"
         return f"ConsensusCalibrator({own}), fitted on {size}; subtracts up to {points(most)}"
-
-
-def _mean(cells: Array, axis: int | None = None) -> Any:
-    """Mean of what is there."""
-    there = np.isfinite(cells)
-    with np.errstate(invalid="ignore"):
-        return np.where(there, cells, 0.0).sum(axis) / there.sum(axis)
 
 
 def _panel(scores: Any, columns: dict[str, Any]) -> Panel:
@@ -528,7 +521,7 @@ def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool
 
 def closeness(gain: Gain, means: Array) -> tuple[float, float, float]:
     """A gain as points: fall of the root mean square distance of the judges' means in a language to the panel's."""
-    apart = float(_mean((means - np.reshape(_mean(means, 1), (-1, 1))) ** 2))
+    apart = float(mean_seen((means - np.reshape(mean_seen(means, 1), (-1, 1))) ** 2))
     low, middle, high = (
         float(np.sqrt(apart) - np.sqrt(max(apart - x, 0.0))) for x in (gain.low, gain.estimate, gain.high)
     )

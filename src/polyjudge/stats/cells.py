@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +39,14 @@ class Values:
     null : (cells, r) a contrast K of cells can be estimated only where K @ null is 0
     design : own terms of a row that were absorbed ("complete", "task:language + task:judge", "task:language", "task")
     seen : (units,) number of the group of units that saw the same languages, where languages share no tasks; else None
+    spread : (cells, cells) covariance of the estimates, up to a factor, that holes alone make; None where complete
     """
 
     v: Array
     null: Array
     design: str = "complete"
     seen: Index | None = None
+    spread: Array | None = None
 
     @property
     def units(self) -> int:
@@ -73,6 +76,12 @@ class Values:
         x[np.abs(x) <= 1e-12 * np.abs(flat).max(initial=0.0)] = 0.0  # rounding is no difference
         return np.where(self.estimable(contrasts), x, np.nan)
 
+    def scale(self, contrasts: Array) -> Array | None:
+        """The variance of each contrast (r, cells), up to a factor, that holes alone make."""
+        if self.spread is None:
+            return None
+        return np.maximum(np.einsum("ci,ij,cj->c", contrasts, self.spread, contrasts, optimize=True), 0.0)
+
 
 def complete(y: Array, unit: Index, weight: Array) -> Values:
     """Values of complete rows (rows, ...): their means by unit; where units differ in size, a ratio estimator."""
@@ -95,12 +104,13 @@ def least_squares_cells(scores: Array, unit: Index, weight: Array) -> Values:
     """
     n, s, k, m = scores.shape
     units = int(unit.max()) + 1
+    require(48.0 * (k * m) ** 2, f"The grid of {k:,} x {m:,} cells")
     rows = _rows(scores.reshape(n * s, k * m), np.repeat(unit, s), np.repeat(weight, s))
     present = np.any(rows.seen, axis=0)
     additive = additive_projection(present.reshape(k, m))
     apart = np.eye(len(additive)) - additive
     there = np.abs(apart).max(1, initial=0.0) > 1e-8
-    v, null = levels = _levels(rows, units)
+    v, null, spread = levels = _levels(rows, units)
     best, told = "", -1
     for design in ("task:language + task:judge", "task:language", "task"):
         if design == "task:language + task:judge":
@@ -111,14 +121,16 @@ def least_squares_cells(scores: Array, unit: Index, weight: Array) -> Values:
             fit = _by_language(rows, units, k, m) if design == "task:language" else levels
         can = int((there & (np.abs(apart @ fit[1]).max(1, initial=0.0) < 1e-6)).sum())
         if can > told:
-            best, told, (v, null) = design, can, fit
+            best, told, (v, null, spread) = design, can, fit
         if told == there.sum():
             break
     whole = np.full((units, k * m), np.nan)
     whole[:, present] = v @ apart.T + levels[0] @ additive.T
     lost = np.zeros((k * m, null.shape[1] + levels[1].shape[1]))
     lost[present] = np.hstack([apart @ null, additive @ levels[1]])
-    return Values(whole.reshape(units, k, m), _basis(lost), best, _languages_apart(rows, units, k, m))
+    both = np.zeros((k * m, k * m))
+    both[np.ix_(present, present)] = apart @ spread @ apart + additive @ levels[2] @ additive
+    return Values(whole.reshape(units, k, m), _basis(lost), best, _languages_apart(rows, units, k, m), both)
 
 
 def least_squares_systems(scores: Array, unit: Index, weight: Array) -> Values:
@@ -129,10 +141,11 @@ def least_squares_systems(scores: Array, unit: Index, weight: Array) -> Values:
     rows = _rows(y, np.repeat(unit, k * m), np.repeat(weight, k * m))
     present = np.any(rows.seen, axis=0)
     v = np.full((units, s), np.nan)
-    v[:, present], inner = _levels(rows, units)
-    null = np.zeros((s, inner.shape[1]))
+    v[:, present], inner, spread = _levels(rows, units)
+    null, both = np.zeros((s, inner.shape[1])), np.zeros((s, s))
     null[present] = inner
-    return Values(v, null, "task")
+    both[np.ix_(present, present)] = spread
+    return Values(v, null, "task", None, both)
 
 
 def unit_means(y: Array, unit: Index, fewest: int = 6) -> tuple[Array, Index]:
@@ -151,6 +164,14 @@ def unit_means(y: Array, unit: Index, fewest: int = 6) -> tuple[Array, Index]:
             v = units * mean - (units - 1) * (total.sum(0) - total) / (number.sum(0) - number)
             v = v - v.mean(0) + mean
     return np.where(seen >= fewest, v, np.nan), seen
+
+
+def mean_seen(y: Array, axis: int | tuple[int, ...] | None = None, weight: Array | None = None) -> Any:
+    """Mean of what is there; NaN where nothing is. weight : of the first axis"""
+    seen = np.isfinite(y)
+    share = seen * (1.0 if weight is None else weight.reshape(-1, *[1] * (y.ndim - 1)))
+    with np.errstate(invalid="ignore"):
+        return (np.where(seen, y, 0.0) * share).sum(axis) / share.sum(axis)
 
 
 # --- rows: those of one unit that were seen in the same cells are one ---
@@ -217,8 +238,8 @@ def _sum(values: Array, group: Index, groups: int) -> Array:
 
 # --- least squares with the own terms of rows absorbed ---
 
-Fit = tuple[Array, Array]
-"""Values (units, present cells) and null space (present cells, r)."""
+Fit = tuple[Array, Array, Array]
+"""Values (units, present cells), null space (present cells, r), and the inverse of the normal matrix."""
 
 
 def _levels(rows: _Rows, units: int) -> Fit:
@@ -227,16 +248,17 @@ def _levels(rows: _Rows, units: int) -> Fit:
     present = np.any(rows.seen, axis=0)
     part = _parts(rows.seen)
     numbers = np.unique(part[present])
-    v = np.zeros((units, len(present)))
+    v, inverse = np.zeros((units, len(present))), np.zeros((len(present), len(present)))
     for number in numbers:
         at = np.flatnonzero((part == number) & present)
-        v[:, at] = _one_part(rows.part(at), units)
+        v[:, at], inverse[np.ix_(at, at)] = _one_part(rows.part(at), units)
     flags = (part[present][:, None] == numbers).astype(float)
-    return v[:, present], _basis(flags - flags.mean(0)) if len(numbers) > 1 else np.zeros((int(present.sum()), 0))
+    null = _basis(flags - flags.mean(0)) if len(numbers) > 1 else np.zeros((len(flags), 0))
+    return v[:, present], null, inverse[np.ix_(present, present)]
 
 
-def _one_part(rows: _Rows, units: int) -> Array:
-    """Values of cells that rows join, with their level."""
+def _one_part(rows: _Rows, units: int) -> tuple[Array, Array]:
+    """Values of cells that rows join, with their level; and the inverse of the normal matrix."""
     o = rows.seen[rows.pattern].astype(float)
     w, number = rows.weight[:, None], o.sum(1, keepdims=True)
     size = o.shape[1]
@@ -271,23 +293,23 @@ def _one_part(rows: _Rows, units: int) -> Array:
     gone = (level.sum() - level - ((share.sum(0) - share) * (c - d)).sum(1)) / left
     shift = np.where(total < total.sum() * (1 - TINY), here - gone, 0.0)
     v = c + here + (units - 1) * (d + shift[:, None])
-    return v - v.mean(0) + c + here
+    return v - v.mean(0) + c + here, inverse
 
 
 def _by_language(rows: _Rows, units: int, k: int, m: int) -> Fit:
     """One level per row and language is absorbed: every language alone."""
     present = np.any(rows.seen, axis=0)
-    v = np.zeros((units, k * m))
+    v, inverse = np.zeros((units, k * m)), np.zeros((k * m, k * m))
     null: list[Array] = []
     for language in range(k):
         at = np.arange(language * m, (language + 1) * m)
         at = at[present[at]]
         if len(at):
-            v[:, at], inner = _levels(rows.part(at), units)
+            v[:, at], inner, inverse[np.ix_(at, at)] = _levels(rows.part(at), units)
             wide = np.zeros((k * m, inner.shape[1] + 1))
             wide[at] = np.hstack([np.ones((len(at), 1)), inner])
             null.append(wide)
-    return v[:, present], _basis(np.hstack(null))[present]
+    return v[:, present], _basis(np.hstack(null))[present], inverse[np.ix_(present, present)]
 
 
 def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
@@ -342,7 +364,7 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
 
     d = _without(whole + null @ null.T * most, inverse, residual, each)
     v = c + (units - 1) * d
-    return v - v.mean(0) + c, null
+    return v - v.mean(0) + c, null, inverse
 
 
 def _chunks(length: int, size: int) -> Iterator[slice]:
