@@ -302,7 +302,7 @@ def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any]
 
     def run(**given: Any) -> None:
         values = {n: _plain(x) for n, x in given.items()}
-        shared = {n: values.pop(n, COMMON[n][1]) for n in common}
+        shared = {n: values.pop(n) if n in common else values.get(n, x[1]) for n, x in COMMON.items()}
         columns = {n: v for n in reading if (v := values.pop(n)) is not None}
         _finish(key, function, reads, values, columns, takes_columns, shared)
 
