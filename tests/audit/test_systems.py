@@ -105,7 +105,7 @@ def test_words_agree_with_the_board(seed: int) -> None:
 
 def test_exact_ties_are_level() -> None:
     y = drawn(30, [0, 0, -9])
-    y[:, 1] = y[:, 0]
+    y[:, 1] = y[:, 0] + 1e-12  # the last bit is no lead
     text = look(y).findings[0].text
     assert text.startswith("Too close to call: s1 and s2 are level (0")
     assert "A difference of 2 points between the two is ruled out." in text
@@ -126,6 +126,14 @@ def test_a_judge_who_disagrees_is_said() -> None:
     assert "every" not in text.lower()
     y[:, 1, :, 3:] += 30
     assert look(y).findings[0].text.startswith("s2 is ahead of s1")
+
+
+def test_a_judge_who_sees_a_tie_puts_nobody_first() -> None:
+    y = drawn(60, [5, 0], m=4)
+    y[:, 1, :, 0] = y[:, 0, :, 0]
+    made = look(y)
+    assert made.by_judge == (None, 0, 0, 0)
+    assert ". 3 of 4 judges put it first, and it leads in all three languages." in made.findings[0].text
 
 
 def test_languages_swap_places() -> None:
@@ -229,6 +237,7 @@ def test_weights_of_judges() -> None:
     assert second.order[0] == 1
     assert first.gap[0, 1] == pytest.approx(y[:, 0, :, 0].mean() - y[:, 1, :, 0].mean())
     assert even.gap == pytest.approx(look(y).board.gap)
+    assert look(y, weights=np.array([1.0, 0.0])).by_judge == (0, 1)
     y[0, 0, 0, 0] = np.nan
     assert look(y, weights=np.array([0.1, 0.9])).board.order[0] == 1
 
@@ -267,6 +276,16 @@ def test_judges_that_favour_their_own_maker() -> None:
     y = kin(6.0)
     holes = replace(y, scores=np.where(np.random.default_rng(0).random(y.scores.shape) < 0.1, np.nan, y.scores))
     assert own_maker(holes, {}, level=0.95, seed=0).difference == pytest.approx(6.0, abs=2)
+
+
+def test_tastes_that_know_no_maker_are_no_self_preference() -> None:
+    y = drawn(60, [0.0] * 4, k=1, m=4, noise=1.0)
+    for judge, system in ((0, 0), (1, 2), (2, 1)):
+        y[:, system, :, judge] += 12
+    own = look(Panel.from_array(y, judges=JUDGES, systems=FAMILY, scale=(0, 100))).own
+    assert own.low > 0
+    assert own.p > 0.05
+    assert not own.clear
 
 
 def test_own_maker_cannot_be_tested_with_three() -> None:

@@ -70,10 +70,10 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
         }
     )
     spread = (_spread(raw[0]), _spread(calibrated[0]))
-    return Gates(frame, spread, (Finding("info", "gates", _passing(panel, raw[0], spread, at, how), "Gates"),))
+    return Gates(frame, spread, (_passing(panel, raw[0], spread, at, how),))
 
 
-def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, how: str) -> str:
+def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, how: str) -> Finding:
     """The sentence about pass rates."""
     seen = rate[np.isfinite(rate)]
     k, m = rate.shape
@@ -91,7 +91,7 @@ def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, 
             f" {'A' if m > 1 else 'The'} judge's highest and lowest rate by {panel.noun} are "
             f"{number(100 * spread[0], 0)} percentage points apart{' on average' if m > 1 else ''}{after}."
         )
-    return text
+    return Finding("info", "gates", text, "Gates", head=f"{share} pass")
 
 
 def _rates(passed: Panel, level: float) -> Array:

@@ -132,9 +132,10 @@ def _systems(a: Audit) -> list[Section]:
     if s.own.why_not:
         text.append(s.own.why_not)
     elif np.isfinite(s.own.low):
-        said = amount(panel, s.own.difference, s.own.low, s.own.high, sign=True)
-        text.append(f"Judges on systems of their own maker ({names(s.own.makers)}), less what judge and system "
-                    f"explain: {said}; as much comes up in {100 * s.own.p:.0f}% of relabellings.")  # fmt: skip
+        said = amount(panel, s.own.difference, s.own.low, s.own.high)
+        text.append(f"Judges score systems of their own maker ({names(s.own.makers)}) {said} higher than the other "
+                    f"judges' scores of them predict; so much comes up in {100 * s.own.p:.0f}% of relabellings of the "
+                    "makers.")  # fmt: skip
     return [Section("systems", "Systems", tuple(text), tuple(tables), tuple(charts))]
 
 

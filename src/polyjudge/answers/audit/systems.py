@@ -264,7 +264,8 @@ class Sums:
 def sums(panel: Panel, weights: Array | None = None) -> Sums:
     """One pass over the scores."""
     _, S, k, m = panel.shape
-    by = np.ones(m) if weights is None else weights * m
+    # A judge who counts for nothing is asked all the same whom it puts first.
+    by = np.ones(m) if weights is None else np.maximum(weights * m, 1e-9)
     a, r = np.zeros((k, m, S, S)), np.zeros((k, m, S))
     for language in range(k):
         for judge in range(m):
