@@ -59,6 +59,7 @@ NOTES = {
     "links": "Cells of at least 1% of the scale count as changed in sign.",
     "metadata": "Languages are the units: with few of them only a very strong relation can show (smallest).",
 }
+SINGLE = ("fit", "variance", "information", "pairwise", "gates", "links")
 PERCENT = ("share", "accuracy", "explained", "smallest")
 
 
@@ -85,8 +86,7 @@ class PaperReport(Result):
         if self.left_out:
             sections.append(Section("left_out", "Left out", self.left_out))
         about, title = {"seed": self.seed, "replicates": self.replicates}, "As the paper reports it"
-        facts = (self.panel_.facts,)
-        return Report("paper report", title, facts, self.findings, sections=tuple(sections), about=about)
+        return Report("paper report", title, (self.panel_.facts,), self.findings, sections=tuple(sections), about=about)
 
 
 def _kinds(frame: pd.DataFrame) -> dict[str, str]:
@@ -136,8 +136,7 @@ def report(
     if not 100 <= replicates <= 100_000:
         raise UsageError(f"Replicates are from 100 to 100,000, not {replicates}.")
     values = panel.values()
-    cells = cbc.double_centre(np.eye(k * m).reshape(-1, k, m)).reshape(-1, k * m)
-    if not values.estimable(cells).all():
+    if not values.estimable(cbc.double_centre(np.eye(k * m).reshape(-1, k, m)).reshape(-1, k * m)).all():
         raise PanelError(
             f"Some judges and {panel.nouns} cannot be compared: no tasks join them. Read the others alone."
         )
@@ -157,6 +156,8 @@ def report(
     frames, left = {}, []
     for name, part in parts.items():
         try:
+            if panel.indicator is not None and name in SINGLE:
+                raise PanelError("it takes single tasks, and of so many only means are kept.")
             frames[name] = part(work)
         except PolyjudgeError as error:
             if name == "metadata":
@@ -276,8 +277,8 @@ def _judges(w: _Work) -> pd.DataFrame:
 def _without(w: _Work) -> pd.DataFrame:
     if len(w.panel.judges) < 3:
         raise PanelError("it takes three judges.")
-    rows = zip(w.panel.judges, protocols.without_each_judge(w.values, w.tiny), strict=True)
-    return pd.DataFrame([(b, *x) for b, x in rows], columns=["without", "largest_beta", "reversing_pairs"])
+    rows = [(b, *x) for b, x in zip(w.panel.judges, protocols.without_each_judge(w.values, w.tiny), strict=True)]
+    return pd.DataFrame(rows, columns=["without", "largest_beta", "reversing_pairs"])
 
 
 def _tasks(w: _Work) -> pd.DataFrame:
@@ -356,7 +357,6 @@ def _charts(frames: dict[str, pd.DataFrame], panel: Panel) -> dict[str, tuple[Ch
     if "ablation_tasks" in frames:
         t, alt = frames["ablation_tasks"], "Error of beta^ and the radius of Prop. 2 fall with the number of tasks."
         parts = [pd.DataFrame({"label": x, "x": t["tasks"], "value": t[x]}) for x in ("error", "radius")]
-        made = pd.concat(parts, ignore_index=True)
-        chart = Chart("convergence", "lines", "Figure 4: convergence", made, alt, "tasks", panel.unit_name)
-        out["ablation_tasks"] = (chart,)
+        made = (pd.concat(parts, ignore_index=True), alt, "tasks", panel.unit_name)
+        out["ablation_tasks"] = (Chart("convergence", "lines", "Figure 4: convergence", *made),)
     return out
