@@ -81,22 +81,14 @@ def _rows(work: Any) -> str:
         elif axis == "task":
             parts[axis] = "task"
     parts.setdefault("cluster", parts["task"])
-    if not roles.wide:
-        chosen = {a: parts.get(a, quote("judge" if a == "judge" else "")) for a in AXES}
-        listed = ", ".join(
-            f"{sql} AS {a}" for a, sql in {**{k: parts[k] for k in ("task", "cluster")}, **chosen}.items()
-        )
-        return f"(SELECT {listed}, score FROM {work.typed}) AS long_rows"
-    each = []
-    for i, cell in enumerate(roles.wide.values()):
-        chosen = {
-            a: quote(cell[a]) if a in cell else parts.get(a, quote("judge" if a == "judge" else "")) for a in AXES
-        }
-        listed = ", ".join(
-            f"{sql} AS {a}" for a, sql in {**{k: parts[k] for k in ("task", "cluster")}, **chosen}.items()
-        )
-        each.append(f"SELECT {listed}, {ident(f'score {i}')} AS score FROM {work.typed}")
-    return f"({' UNION ALL '.join(each)}) AS long_rows"
+    wide = list(roles.wide.values())
+    for axis in AXES:
+        if wide and axis in wide[0]:
+            cases = " ".join(f"WHEN {i} THEN {quote(cell[axis])}" for i, cell in enumerate(wide))
+            parts[axis] = f"CASE place {cases} END"
+        parts.setdefault(axis, quote("judge" if axis == "judge" else ""))
+    listed = ", ".join(f"{parts[a]} AS {a}" for a in ("task", "cluster", *AXES))
+    return f"(SELECT {listed}, score FROM {work.typed}) AS long_rows"
 
 
 def _cleaned(axis: str, kind: str) -> str:

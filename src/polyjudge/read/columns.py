@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from polyjudge.base.errors import PanelError, UsageError
@@ -97,7 +97,8 @@ SCORE_WORDS = frozenset(
 )
 
 
-def norm(text: object) -> str:
+@lru_cache(maxsize=65536)
+def norm(text: str) -> str:
     """A name as names are compared.
 
     >>> norm(" Judge Model "), norm("Rating (0-100)"), norm("taskId")
@@ -217,10 +218,10 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
         _scores(roles, free, asked, where)
         free = [c for c in free if c not in roles.used()]
     if not asked.human:
-        roles.humans = [
-            c for c in free if c in usual("human", free) or HUMANS.match(norm(c)) and norm(c) not in NAMES["annotator"]
-        ]
-        free = [c for c in free if c not in roles.humans]
+        called = set(usual("human", free))
+        people = {c for c in free if HUMANS.match(norm(c)) and norm(c) not in NAMES["annotator"]} | called
+        roles.humans = [c for c in free if c in people]
+        free = [c for c in free if c not in people]
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator"):
         if role not in roles.of and (hit := next(iter(usual(role, free)), None)):
             roles.of[role] = hit

@@ -249,21 +249,21 @@ def settle(work: Work) -> None:
             f"(--criteria {flags}) or systems (--systems {flags})."
         )
     roles.wide = col.spread(alike, "judge", "language" not in roles.of)
-    left = [c for c in named if c not in alike]
+    left = [c for c in named if c not in roles.wide]
     if left:
         work.notes.append(
             f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge: other scores than the other columns."
         )
-    roles.unused = [c for c in roles.unused if c not in alike]
+    roles.unused = [c for c in roles.unused if c not in roles.wide]
 
 
 def _sample(table: Table, columns: Sequence[str]) -> dict[str, list[Any]]:
     """The first rows of columns."""
     out: dict[str, list[Any]] = {}
-    for at in range(0, len(columns), 500):
-        part = columns[at : at + 500]
-        rows = table.rows(f"SELECT {', '.join(table.columns[c][0] for c in part)} FROM {table.relation} LIMIT 500")
-        out |= {c: [row[i] for row in rows] for i, c in enumerate(part)}
+    if columns:
+        listed, most = ", ".join(table.columns[c][0] for c in columns), 500 if len(columns) < 500 else 100
+        rows = table.rows(f"SELECT {listed} FROM {table.relation} LIMIT {most}")
+        out = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)) if rows else {c: [] for c in columns}
     return out
 
 
@@ -290,25 +290,22 @@ def _levels(values: Sequence[Any]) -> set[float]:
 
 
 def _alike(sample: Mapping[str, Sequence[Any]]) -> list[str]:
-    """The largest group of columns whose values look like each other's: sizes within a factor of four, and either both
-    or neither of two values."""
+    """The columns whose values look like each other's: the most whose sizes differ by less than four times, and those
+    that use some of the same levels."""
     seen = {c: _levels(v) for c, v in sample.items()}
+    sizes = sorted((max((abs(x) for x in levels), default=0.0), c) for c, levels in seen.items())
     best: list[str] = []
-    for one, levels in seen.items():
-        size = max((abs(x) for x in levels), default=0.0)
-        group = [
-            c
-            for c, other in seen.items()
-            if not levels or not other or levels & other == other or _close(size, max(abs(x) for x in other))
-        ]
-        if len(group) > len(best):
-            best = group
-        del one
-    return best
-
-
-def _close(one: float, two: float) -> bool:
-    return max(one, two) < 4 * min(one, two) or one == two
+    top, end = 0.0, 0
+    for at, (size, _) in enumerate(sizes):
+        end = max(end, at + 1)
+        while end < len(sizes) and sizes[end][0] < 4 * size:
+            end += 1
+        if end - at > len(best):
+            best, top = [c for _, c in sizes[at:end]], sizes[end - 1][0]
+    chosen = set(best)
+    used = set().union(*(seen[c] for c in best)) if best else set()
+    chosen |= {c for size, c in sizes if seen[c] <= used and (size == 0 or 10 * size >= top)}
+    return [c for c in sample if c in chosen]
 
 
 def _no_score(work: Work, columns: Sequence[str]) -> None:
@@ -348,6 +345,9 @@ def _spool(work: Work) -> None:
     typed = {axis: f"CAST({ident(chosen[axis])} AS VARCHAR)" for axis in KEYS if axis in chosen}
     if "task" not in chosen:
         typed["task"] = "'row ' || (rowid + 1)"
+    if roles.wide:
+        _melt(work, typed)
+        return
     made = score_columns(work)
     if not made:
         typed |= {part: label_sql(chosen[part], work.types[chosen[part]]) for part in ("first", "second", "winner")}
@@ -355,8 +355,8 @@ def _spool(work: Work) -> None:
         made = {
             "winner": f"CASE WHEN {typed['winner']} IS NULL{' OR ' + failed if failed else ''} THEN NULL ELSE 1.0 END"
         }
-    for i, (_, sql) in enumerate(made.items()):
-        typed[f"score {i}" if roles.wide else "score"] = sql
+    for sql in made.values():
+        typed["score"] = sql
     for i, column in enumerate(roles.humans):
         kind = {column: work.types[column]}
         typed[f"human {i}"] = scale.score_sql(table, work.raw, kind, work.asked.drop, [])[column]
@@ -364,6 +364,31 @@ def _spool(work: Work) -> None:
         typed["length"] = "polyjudge_length"
     listed = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
     work.typed = f"(SELECT {listed} FROM {work.raw}) AS typed"
+
+
+def _melt(work: Work, typed: dict[str, str]) -> None:
+    """A wide table as a long one: `place` is the place of the score's column."""
+    table, roles = work.table, work.roles
+    failed = _failed(work)
+    kinds = {work.types[c] for c in roles.wide}
+    kind = "DOUBLE" if all(scale.is_number(k) for k in kinds) else "VARCHAR"
+    listed = [f"CAST({ident(c)} AS {kind})" for c in roles.wide]
+    for i, column in enumerate(roles.humans):
+        made = scale.score_sql(table, work.raw, {column: work.types[column]}, work.asked.drop, [])
+        typed[f"human {i}"] = made[column]
+    parts = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items()) + f", ({failed or 'false'}) AS failed"
+    if table.ibis is None:
+        long = (
+            f"SELECT {parts}, unnest([{', '.join(listed)}]) AS v, unnest(range({len(listed)})) AS place FROM {work.raw}"
+        )
+    else:
+        long = " UNION ALL ".join(
+            f"SELECT {parts}, {v} AS v, {i} AS place FROM {work.raw}" for i, v in enumerate(listed)
+        )
+    made = scale.score_sql(table, f"({long}) AS melted", {"v": kind}, work.asked.drop, work.notes, list(roles.wide))
+    work.typed = (
+        f"(SELECT *, CASE WHEN failed THEN NULL ELSE {made['v']} END AS score FROM ({long}) AS melted) AS typed"
+    )
 
 
 def _fetch(work: Work) -> None:
@@ -457,15 +482,15 @@ def _entries(work: Work) -> tuple[Entries, Any]:
     wide = list(roles.wide)
     if "winner" in roles.of:
         return _pair_entries(work, [a for a in axes if a != "system"]), None
-    scores = [f"score {i}" for i in range(len(wide))] if wide else ["score"]
     factors = {a: _factor(work, a) for a in axes}
     labels = {a: f[0] for a, f in factors.items()}
     parts = [f"enum_code(CAST({a} AS {a}_codes)) AS {a}" for a in axes]
-    parts += ["length"] if "response" in roles.texts else []
-    found = table.arrays(f"SELECT {', '.join([*parts, *map(ident, scores)])} FROM {work.typed}")
-    work.rows = len(found["task"])
-    matrix = np.stack([np.ma.filled(np.ma.asarray(found[s], dtype=float), np.nan) for s in scores], axis=1)
-    where, which = np.nonzero(~np.isnan(matrix))
+    parts += ["length"] if "response" in roles.texts and not wide else []
+    parts += ["place"] if wide else []
+    found = table.arrays(f"SELECT {', '.join([*parts, 'score'])} FROM {work.typed}")
+    work.rows = len(found["task"]) // max(len(wide), 1)
+    score = np.ma.filled(np.ma.asarray(found["score"], dtype=float), np.nan)
+    where = np.flatnonzero(~np.isnan(score))
     codes = {}
     for axis in axes:
         place = factors[axis][1]
@@ -476,12 +501,13 @@ def _entries(work: Work) -> tuple[Entries, Any]:
                 f"{count(blank, 'score')} in {table.where} {'has' if blank == 1 else 'have'} no {axis} (column "
                 f"{name(roles.of.get(axis, axis))} is empty there). Fill it, or delete those rows."
             )
-    entries = Entries(codes, labels, matrix[where, which])
+    entries = Entries(codes, labels, score[where])
     if wide:
         for axis in {a for cell in roles.wide.values() for a in cell}:
             labels[axis] = col.labels_of(roles.wide, axis)
-            place = np.array([labels[axis].index(roles.wide[c][axis]) for c in wide])
-            entries.codes[axis] = place[which]
+            at = {x: i for i, x in enumerate(labels[axis])}
+            place = np.array([at[roles.wide[c][axis]] for c in wide])
+            entries.codes[axis] = place[np.asarray(found["place"], dtype=np.int64)[where]]
     for axis in ("system", "language", "judge", "criterion"):
         if axis not in entries.codes:
             labels[axis] = [DEFAULT.get(axis, "")]

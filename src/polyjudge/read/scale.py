@@ -52,11 +52,17 @@ def is_number(kind: str) -> bool:
 
 
 def score_sql(
-    table: Table, raw: str, columns: Mapping[str, str], drop: Sequence[str], notes: list[str]
+    table: Table,
+    raw: str,
+    columns: Mapping[str, str],
+    drop: Sequence[str],
+    notes: list[str],
+    called: Sequence[str] = (),
 ) -> dict[str, str]:
     """SQL of each score column as a number, NULL where there is none; what had to be done is noted.
 
     columns : name -> type; `raw` is the table that holds them
+    called : what the columns are called where they are written
     """
     foreign = table.ibis is not None
     dropped = [float(d) for d in drop if _number(d) is not None]
@@ -79,7 +85,7 @@ def score_sql(
             "GROUP BY v ORDER BY n DESC, v LIMIT 1000"
         )
         odd = {str(v): int(n) for v, n in found}
-    made = _words(odd, words | ABSENT, foreign, shown=table.where, columns=list(columns), notes=notes)
+    made = _words(odd, words | ABSENT, foreign, shown=table.where, columns=list(called or columns), notes=notes)
     out = {}
     for column, kind in columns.items():
         text = f"trim(CAST({ident(column)} AS VARCHAR))"
