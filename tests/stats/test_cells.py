@@ -227,3 +227,18 @@ def test_sparse_panels_need_no_solve_of_all_cells(monkeypatch: pytest.MonkeyPatc
     found = cell_values(y)
     assert found.design == "task:language"
     assert np.isfinite(found.v).all()
+
+
+def test_scale_is_the_variance_that_holes_alone_make() -> None:
+    y = planted(18, n=40, holes=0)
+    y[5:, :, 1, 2] = np.nan
+    contrasts = cbc.double_centre(np.eye(12).reshape(12, 3, 4)).reshape(12, 12)
+    scale = cell_values(y).scale(contrasts)
+    assert scale is not None
+    assert scale.argmax() == 6
+    g = np.random.default_rng(0)
+    where = np.where(np.isfinite(y), 0.0, np.nan)
+    drawn = np.stack([contrasts @ cell_values(where + g.normal(size=y.shape)).mean.ravel() for _ in range(300)])
+    ratio = drawn.var(0) / scale
+    assert np.allclose(ratio / ratio.mean(), 1, atol=0.35)
+    assert Panel.from_array(planted(18, holes=0)).values().scale(contrasts) is None

@@ -108,3 +108,12 @@ def test_what_is_ruled_out_is_the_exact_binomial_limit() -> None:
     assert ruled_out(3, 60) == pytest.approx(stats.beta.ppf(0.975, 4, 57))
     assert ruled_out(60, 60) == 1.0
     assert ruled_out(0, 60, together=16) > ruled_out(0, 60)
+
+
+def test_a_variance_that_is_larger_by_design_is_not_shrunk() -> None:
+    g = np.random.default_rng(8)
+    size = np.array([1.0, 1, 1, 1, 1, 1, 1, 9])
+    x = g.normal(size=(12, 8)) * np.sqrt(size)
+    told, untold = interval(x, scale=size), interval(x)
+    assert told.se[-1] / told.se[0] == pytest.approx(3, rel=0.05)
+    assert untold.se[-1] / untold.se[0] < 2.9 or untold.q[0] > told.q[0]

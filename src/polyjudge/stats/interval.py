@@ -71,12 +71,15 @@ def interval(
     together: int | None = None,
     prior: Array | None = None,
     df: Array | None = None,
+    scale: Array | None = None,
 ) -> Interval:
     """Intervals of the means over units of contrasts x (units, c); a column with NaN has none, and counts for nothing.
 
     together : number of distinct contrasts that hold together (Sidak), where that is not the number of columns
-    prior : for scores of two values, the variance of each contrast up to one factor (`pass_prior`)
+    prior : for scores of two values, the variance of each contrast up to one factor (`pass_prior`), before `scale`
     df : degrees of freedom of each contrast, where they are not units - 1 (`group_df`)
+    scale : what holes alone make of the variance of each contrast, up to a factor (`Values.scale`): it is no reason to
+        take the variances for unlike
     """
     units, columns = x.shape
     good = np.isfinite(x).all(axis=0)
@@ -87,7 +90,9 @@ def interval(
         return found
     s2 = x[:, good].var(0, ddof=1)
     f = np.full(len(s2), units - 1.0) if df is None else np.maximum(np.asarray(df, dtype=float)[good], 1.0)
-    variance, freedom = moderate(s2, f, None if prior is None else prior[good])
+    unlike = np.ones(len(s2)) if scale is None else np.maximum(scale[good], 1e-12 * scale[good].max(initial=1e-300))
+    variance, freedom = moderate(s2 / unlike, f, None if prior is None else prior[good])
+    variance = variance * unlike
     freedom = np.minimum(freedom, _rank(x[:, good]) * f)
     found.se[good] = np.sqrt(variance / units)
     found.df[good] = freedom

@@ -163,11 +163,14 @@ class _Work:
         """Of contrasts (c, cells); NaN where it cannot be told."""
         x = self.values.contrast(contrasts)
         x[:, ~np.abs(contrasts).max(1, initial=0.0).astype(bool)] = np.nan
-        prior = None
+        prior, scale = None, self.values.scale(contrasts)
         if self.panel.two_valued:
             rates = (self.values.mean - self.panel.scale[0]) / self.panel.width
             prior = pass_prior(rates, self.values.units, contrasts)
-        return interval(x, level=self.level, together=together, prior=prior, df=group_df(x, self.values.seen))
+            if scale is not None:  # both speak of the size of the contrast
+                prior = prior / np.maximum((contrasts**2).sum(1), 1e-300)
+        df = group_df(x, self.values.seen)
+        return interval(x, level=self.level, together=together, prior=prior, df=df, scale=scale)
 
     def test(self, out: Sequence[Cell]) -> Interval:
         """The excess of every cell, with `out` left out, as arrays (k, m)."""
