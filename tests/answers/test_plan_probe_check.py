@@ -161,13 +161,13 @@ def test_what_must_not_move_a_score() -> None:
     assert re.search(r"d changes its scores by -\d.* when only the form of an answer changes", texts(found))
     quiet = sum(probe(probes(s)).moves["moved"].any() for s in range(40))
     assert quiet <= 5
-    assert "No judge is surely moved by form, a plea" in texts(probe(probes(1)))
+    assert "No judge is clearly moved by form, a plea and length." in texts(probe(probes(1)))
 
 
 def test_nobody_notices() -> None:
     g = np.random.default_rng(0)
     p = Panel.from_array(g.normal(50, 5, (20, 2, 1, 3)), systems=("clean", "damage-1"), scale=(0, 100))
-    assert texts(probe(p)).startswith("No judge surely notices damage.")
+    assert texts(probe(p)).startswith("No judge clearly notices damage.")
 
 
 def test_no_room_at_the_end_of_the_scale() -> None:

@@ -110,6 +110,7 @@ def test_scores_in_the_shape_in_which_they_are_given() -> None:
     off = cal.beta_.loc["en", "b"]
     assert cal.transform(70, language="en", judge="b") == pytest.approx(70 - off)
     assert isinstance(cal.transform(70, language="en", judge="b"), float)
+    assert cal.transform(70.0, language="en", judge="b") == cal.transform(70, language="en", judge="b")
     np.testing.assert_allclose(cal.transform([70, np.nan], language="en", judge="b"), [70 - off, np.nan])
     two = cal.transform([70, 70], language=["en", "ja"], judge=["b", "b"])
     np.testing.assert_allclose(two, [70 - off, 70 - cal.beta_.loc["ja", "b"]])

@@ -89,7 +89,7 @@ class Drift(Result):
             "heatmap",
             f"Change since the earlier run, {p.unit_name}",
             shown.rename(columns={"language": "row", "judge": "column", "change": "value"}).assign(mark=mark),
-            f"Change of each judge in each {p.noun}: {int(shown['changed'].sum())} of {len(shown)} surely changed.",
+            f"Change of each judge in each {p.noun}: {int(shown['changed'].sum())} of {len(shown)} changed.",
             x="judge",
             y=p.noun,
         )

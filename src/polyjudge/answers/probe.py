@@ -214,7 +214,7 @@ def _slope(y: Array, x: Array) -> Array:
 def _seen(panel: Panel, cells: pd.DataFrame, usual: float) -> list[Finding]:
     """Who notices damage, and who does not."""
     if not np.isfinite(usual):
-        text = "No judge surely notices damage. Do not use these scores before you know why."
+        text = "No judge clearly notices damage. Do not use these scores before you know why."
         return [Finding("serious", "no-reaction", text, "Damage")]
     sees, blind = (cells[cells["sees"] == x] for x in ("yes", "no"))
     of = len(cells)
@@ -260,6 +260,6 @@ def _moved(panel: Panel, moves: pd.DataFrame) -> list[Finding]:
         text = MOVES[str(row.kind)].format(judge=name(row.judge), size=size)
         said.append(Finding("warning", f"moved-{row.kind}", text, "Form", {"judge": row.judge}))
     if len(moves) and not said:
-        kinds = names([{"placebo": "form", "padding": "length"}.get(x, "a plea") for x in moves["kind"].unique()])
-        said.append(Finding("info", "unmoved", f"No judge is surely moved by {kinds}.", "Form"))
+        kinds = names(dict.fromkeys({"placebo": "form", "padding": "length"}.get(x, "a plea") for x in moves["kind"]))
+        said.append(Finding("info", "unmoved", f"No judge is clearly moved by {kinds}.", "Form"))
     return said

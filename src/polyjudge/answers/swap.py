@@ -95,7 +95,7 @@ def swap(
     """May one judge take the place of another?
 
     Yes, when no difference between systems, no language and no pass rate moves by more than what matters; no, when
-    something surely does. What fails rarely may not have failed on these tasks: how much that could be is said.
+    something clearly does. What fails rarely may not have failed on these tasks: how much that could be is said.
 
     panel : scores
     judges : OLD=NEW

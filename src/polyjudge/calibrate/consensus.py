@@ -7,6 +7,8 @@ languages and judges leaves of each cell, the same on a complete panel.
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -132,6 +134,17 @@ class ConsensusCalibrator:
             raise UsageError(f"unseen is 'error' or 'keep', not {unseen!r}.")
         if isinstance(scores, Panel):
             return self._panel(scores, unseen)
+        if (
+            isinstance(scores, float)
+            and math.isfinite(scores)
+            and isinstance(language, str)
+            and isinstance(judge, str)
+            and not self.clip
+        ):
+            with suppress(KeyError):  # a service that calibrates score by score
+                off: Any = self._fitted().beta_.at[language, judge]
+                if off == off:
+                    return float(scores - off)
         if language is None and judge is None and hasattr(scores, "columns"):
             tongue = "language" if "language" in scores.columns else self._fitted().noun_
             if lacking := [c for c in (tongue, "judge", "score") if c not in scores.columns]:
