@@ -187,6 +187,10 @@ def main() -> None:
     (DOCS / "commands.md").write_text(commands(), encoding="utf-8")
     (DOCS / "python.md").write_text(python(), encoding="utf-8")
     (DOCS / "tutorial.ipynb").write_text(notebook((DOCS / "tutorial.md").read_text(encoding="utf-8")), encoding="utf-8")
+    index = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    for name in ("CONTRIBUTING.md", "SECURITY.md"):
+        index = index.replace(f" · [{name[:-3].capitalize()}]({name})", "")
+    (DOCS / "index.md").write_text(index, encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         run("demo", "-o", Path(folder) / "demo")
         page = Path(folder) / "demo" / "report.html"

@@ -39,7 +39,7 @@ Appendix D | Dawid-Skene; weighted CBC | calibrate.baselines.dawid_skene | golde
 Section 6, outlook | beta^ and metadata of languages | paper.protocols.regress | paper_protocols:test_regression_on_metadata |
 """
 README = """
-7 of 15 pairs of judges reverse between languages | rank_reversal > reversing_pairs | paper reproduce devai --data FILE
+Pairs of judges, of 15, that reverse between languages | rank_reversal > reversing_pairs | paper reproduce devai --data FILE
 Held-out rank consistency, raw and after CBC | held_out > methods > raw > 0; held_out > methods > cbc > 0 | paper reproduce devai --data FILE
 Choices that agree with the model's own oracle, raw and CBC | decisions > raw > accuracy; decisions > cbc > accuracy | paper reproduce devai --data FILE
 A language left out, raw and zero-shot | unseen_language > raw > overall; unseen_language > zero_shot > overall | paper reproduce devai --data FILE
