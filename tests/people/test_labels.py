@@ -153,6 +153,8 @@ def test_who_decides_alone() -> None:
     two = (far == 1) | (far == 3)  # one error of 98 is fewer than 5%, two of 99 need not be
     assert st.decide_alone(far, two, 0.05) == 2.0
     assert st.decide_alone(np.arange(400.0), np.isin(np.arange(400), [1, 3]), 0.05) == 0.0
+    outer = np.isin(np.arange(400), [394, 396, 398])  # 3 of the 59 farthest: the first test fails, and none follows
+    assert st.decide_alone(np.arange(400.0), outer, 0.05) is None
 
 
 @pytest.mark.statistical
