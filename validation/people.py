@@ -159,7 +159,7 @@ def _labelled(panel: Panel, y: Any) -> Labelled:
     row, system, language = np.nonzero(np.isfinite(y))
     label = y[row, system, language]
     low, high = float(label.min()), float(label.max())
-    same = low >= panel.scale[0] and high <= panel.scale[1]
+    same = low >= panel.scale[0] and high <= panel.scale[1] and panel.scale[0] in (0.0, 1.0)
     return Labelled(
         y=y, row=row, system=system, language=language, who=np.zeros(len(row), dtype=np.int64), label=label,
         annotators=("",), two_valued=False, same=same, scale=panel.scale if same else (low, high),

@@ -93,6 +93,10 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
             "There are no labels by people. Add a column of them to the scores (human), or name a file of labels "
             "(labels=, columns task, label and, where there are several, system, language, annotator)."
         )
+    if (panel.weight != 1).any():
+        raise PanelError(
+            "Labels are compared answer by answer: read at most 100,000 tasks, those with labels among them."
+        )
     frame = pd.concat(given, ignore_index=True) if len(given) > 1 else given[0]
     values, worded = to_numbers(frame["label"])
     known = np.isfinite(values)
