@@ -210,7 +210,14 @@ def falls(draws: int) -> Iterator[dict[str, Any]]:
 
 
 def weight_gain(labels: int, seed: int) -> float:
-    """Gain in pairwise accuracy on answers left out of one board: six of the judges of WMT23 in one language."""
+    """Gain in pairwise accuracy by weights instead of equal weights."""
+    equal, weighted = weight_accuracy(labels, seed)
+    return weighted - equal
+
+
+def weight_accuracy(labels: int, seed: int) -> tuple[float, float]:
+    """Pairwise accuracy on answers left out of one board, with equal weights and with those by labels: six of the
+    judges of WMT23 in one language."""
     panel, every = sets()["WMT23"]
     rng = np.random.default_rng([seed, labels])
     language = int(rng.integers(len(panel.languages)))
@@ -244,7 +251,7 @@ def weight_gain(labels: int, seed: int) -> float:
         mine = order((np.nan_to_num(board.scores) * w).sum(3))
         return float(((people[i] - people[j]) * (mine[i] - mine[j]) > 0).mean())
 
-    return right(weights) - right(np.full(6, 1 / 6))
+    return right(np.full(6, 1 / 6)), right(weights)
 
 
 def main() -> None:
