@@ -273,14 +273,20 @@ def test_the_noun_of_the_panel() -> None:
 
 def test_pass_or_fail_is_in_percentage_points() -> None:
     g = np.random.default_rng(0)
-    p = np.full((3, 4), 0.8)
-    p[1, 2] = 0.2
-    y = (g.random((300, 2, 3, 4)) < p).astype(float)
+    mark = np.full((3, 4), 0.84)  # 80% pass, 20% in one cell
+    mark[1, 2] = -0.84
+    latent = 0.8 * g.normal(size=(300, 2, 1, 1)) + 0.6 * g.normal(size=(300, 2, 3, 4))
+    y = (latent < mark).astype(float)
     result = audit(Panel.from_array(y))
     row = result.off.set_index(["language", "judge"]).loc[("l2", "J3")]
     assert row["off"] == pytest.approx(-0.6, abs=0.1)
-    text = screen(result.report(), full=True)
+    report = result.report()
+    text = screen(report, full=True)
     assert f"{-100 * row['off']:.0f} percentage points" in text
+    assert report.board is not None
+    shown = 100 * result.systems.query("language == 'all'")["behind_leader"]
+    assert report.board.frame["behind_leader"].tolist() == pytest.approx(shown.tolist())
+    assert report.board.frame["mean"].max() < 1
     assert "In l2, J3 scores" in text
 
 

@@ -135,3 +135,15 @@ def test_frame_of_judges() -> None:
     assert frame.loc[("l1", "J4"), "mean"] == pytest.approx(panel.scores[:, :, 0, 3].mean())
     assert frame.loc[("all", "J2"), "slope_low"] == 0.3
     assert np.isnan(frame.loc[("all", "J1"), "slope"])
+
+
+def test_missing_scores_that_hang_on_the_cell() -> None:
+    y = drawn(n=80, s=1)
+    g = np.random.default_rng(0)
+    even = np.where(g.random(y.shape) < 0.1, np.nan, y)
+    assert room.lacking(Panel.from_array(y)) == []
+    assert room.lacking(Panel.from_array(even)) == []
+    even[g.random(80) < 0.3, :, 1, 2] = np.nan
+    text = room.lacking(Panel.from_array(even))[0].text
+    rate = np.isnan(even).mean((0, 1))
+    assert f"J3 in l2 lacks {100 * rate[1, 2]:.0f}% of them" in text

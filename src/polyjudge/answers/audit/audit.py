@@ -144,8 +144,8 @@ def audit(
     passed = gate_room.gates(panel, threshold, level=level)
     placed = gate_room.position(panel, level=level)
     longer = gate_room.length(panel, level=level)
-    found = [*part.findings, *judge_room.reversal_finding(reversed_, panel, level), *passed.findings]
-    found += [*(placed.findings if placed else ()), *(longer.findings if longer else ())]
+    found = [*part.findings, *judge_room.reversal_finding(reversed_, panel, level), *judge_room.lacking(panel)]
+    found += [*passed.findings, *(placed.findings if placed else ()), *(longer.findings if longer else ())]
     if np.isfinite(panel.scores).any() and panel.width < 1e-200:
         said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
         found = [Finding("serious", "constant", said, "Judges", head="All scores are equal")]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.answers.audit.systems import Board, spelled, tiny_of
-from polyjudge.base.numbers import number, points
+from polyjudge.base.numbers import number, percent, points
 from polyjudge.base.text import families, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
@@ -112,6 +112,25 @@ def one_maker(judges: Sequence[str], given: Mapping[str, str] | None) -> str:
     found = set(families(judges, given).values())
     maker = found.pop() if len(found) == 1 else ""
     return "" if maker in judges and not given else maker
+
+
+def lacking(panel: Panel) -> list[Finding]:
+    """Whether missing scores hang on the judge and the language: then they may be failures, not chance."""
+    seen = np.isfinite(panel.scores)
+    rate = 1 - np.average(seen.mean(1), axis=0, weights=panel.weight)
+    if seen.all() or rate.size < 2:
+        return []
+    rest = (rate.sum() - rate) / (rate.size - 1)
+    sure = (rate - rest) / np.sqrt(np.maximum(rest * (1 - rest), 1e-4) / panel.units) > 4
+    hit = np.where(sure & (rate - rest > 0.02) & (rate < 1), np.round(rate - rest, 9), -1.0)
+    x, b = np.unravel_index(int(hit.argmax()), hit.shape)
+    if hit[x, b] < 0:
+        return []
+    who = name(panel.judges[b]) + (f" in {name(panel.languages[x])}" if len(panel.languages) > 1 else "")
+    lack, others = percent(float(rate[x, b]), 0), percent(float(rest[x, b]), 0)
+    text = f"Missing scores are spread unevenly: {who} lacks {lack} of them, the others {others} on average."
+    where = {"language": panel.languages[x], "judge": panel.judges[b]}
+    return [Finding("notice", "missing", text, "", where)]
 
 
 # --- frames ---

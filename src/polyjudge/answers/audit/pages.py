@@ -324,7 +324,7 @@ def _criteria(a: Audit) -> list[Section]:
 
 def _details(a: Audit) -> list[Section]:
     """What this panel cannot be asked, and how intervals are made; short, so it is open."""
-    panel, text = a.panel, []
+    panel, text = a.panel, [f.text for f in a.findings if f.key == "missing"]
     if len(panel.languages) < 2:
         text.append(f"There is one {panel.noun}: what {panel.noun} does to the judges cannot be asked.")
     if len(panel.judges) < 2:
