@@ -118,10 +118,11 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
         elif split := work.split():
             kind, text = "split", split
         else:
-            kind, text, rest = "many", _many_words(work, first, clear), first
+            kind, text = "many", _many_words(work, first, clear)
+        rest = rest if named else first
     limit = work.limit(rest, named)
     severe = bool((np.abs(first.estimate) - first.q * first.se)[clear].max(initial=0.0) > 0.1 * panel.width)
-    blind = kind == "calm" and limit > 0.1 * panel.width
+    blind = kind == "calm" and not limit <= 0.1 * panel.width  # also where nothing can be compared
     severity = ("notice" if blind else "info") if kind == "calm" else "serious" if severe else "warning"
     where = {}
     if kind == "named":
@@ -135,9 +136,8 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     found += _ceiling(work, clear)
     found += _untold(work, first)
     frame = work.frame(first, rest, named)
-    return Off(
-        *(frame, kind, (*found, *more), limit, slope, floor, shift, values, least, work.radius_scores),
-    )
+    said = (*found, *more)
+    return Off(frame, kind, said, limit, slope, floor, shift, values, least, work.radius_scores)
 
 
 # --- contrasts ---
@@ -151,10 +151,14 @@ class _Work:
         self.present = values.present
         k, m = self.shape = self.present.shape
         self.distinct = np.ones((k, m), dtype=bool)  # with two languages (or judges) every contrast is there twice
+        self.distinct[1 if k == 2 else k :] = False
+        self.distinct[:, 1 if m == 2 else m :] = False
+        self.pick, self.sign = np.zeros((k, m), dtype=int), np.ones((k, m))
+        self.pick[self.distinct] = np.arange(self.distinct.sum())
         if k == 2:
-            self.distinct[1] = False
+            self.pick[1], self.sign[1] = self.pick[0], -1
         if m == 2:
-            self.distinct[:, 1] = False
+            self.pick[:, 1], self.sign[:, 1] = self.pick[:, 0], -self.sign[:, 0]
         whole = values.v if self.present.all() and values.units > 1 else None
         sigmas = (math.nan, math.nan) if whole is None else (cbc.noise_sigma(whole), cbc.score_sigma(whole))
         self.radius, self.radius_scores = (cbc.radius(x, values.units, k, m, 1 - level) for x in sigmas)
@@ -175,20 +179,9 @@ class _Work:
     def test(self, out: Sequence[Cell]) -> Interval:
         """The excess of every cell, with `out` left out, as arrays (k, m)."""
         contrasts, _ = excess_contrasts(self.present, out)
-        at = self.distinct.ravel()
-        part = self.interval(contrasts[at])
-        fields = []
-        for x in (part.estimate, part.se, part.df, part.q, part.q_one):
-            full = np.full(self.shape, np.nan)
-            full[self.distinct] = x
-            fields.append(full)
-        k, m = self.shape
-        for x, sign in zip(fields, (-1, 1, 1, 1, 1), strict=True):
-            if k == 2:
-                x[1] = sign * x[0]
-            if m == 2:
-                x[:, 1] = sign * x[:, 0]
-        return Interval(fields[0], fields[1], fields[2], fields[3], fields[4], part.units)
+        part = self.interval(contrasts[self.distinct.ravel()])
+        e, se, df, q, one = (x[self.pick] for x in (part.estimate, part.se, part.df, part.q, part.q_one))
+        return Interval(e * self.sign, se, df, q, one, part.units)
 
     def name(self) -> tuple[tuple[Cell, ...], Interval]:
         """Cells at fault by leaving out the largest, one after the other; none where that does not lead to a rest in
@@ -261,7 +254,7 @@ class _Work:
         who = names([panel.judges[at[i]] for i in sorted(which)])
         verb = "scores" if len(which) == 1 else "score"
         return (
-            f"In {self.place(one)}, {who} {verb} {amount} {more}, relative to the other judges, than in the other "
+            f"In {_place(panel, one)}, {who} {verb} {amount} {more}, relative to the other judges, than in the other "
             f"{panel.nouns}. Which judges are at fault cannot be told."
         )
 
@@ -282,17 +275,24 @@ class _Work:
         rounded = math.ceil(shown / 10.0**power - 1e-9) * 10.0**power
         return number(rounded, max(0, -math.floor(math.log10(rounded)) + 1))
 
-    def place(self, language: int) -> str:
-        """A language in a sentence."""
-        return _place(self.panel, language)
+    def marks(self, named: Sequence[Cell]) -> NDArray[np.bool_]:
+        """Cells that are named; with two languages a judge is, with two judges a language."""
+        found = np.zeros(self.shape, dtype=bool)
+        for row, column in named:
+            found[
+                (slice(None), column)
+                if self.shape[0] == 2
+                else (row, slice(None))
+                if self.shape[1] == 2
+                else (row, column)
+            ] = True
+        return found
 
     def limit(self, tested: Interval, named: Sequence[Cell]) -> float:
         """The largest |excess| that is not ruled out. Where few units differ at all, what the exact binomial limit of
         the share that differs allows."""
         kept = np.where(np.isfinite(tested.q), np.abs(tested.estimate) + tested.q * tested.se, np.nan)
-        k, m = self.shape
-        for row, column in named:
-            kept[(slice(None), column) if k == 2 else (row, slice(None)) if m == 2 else (row, column)] = np.nan
+        kept[self.marks(named)] = np.nan
         if not np.isfinite(kept).any():
             return math.nan
         largest = float(np.nanmax(kept))
@@ -308,9 +308,6 @@ class _Work:
         import pandas as pd
 
         panel, (k, m) = self.panel, self.shape
-        marks = np.zeros((k, m), dtype=bool)
-        for row, column in named:
-            marks[(slice(None), column) if k == 2 else (row, slice(None)) if m == 2 else (row, column)] = True
         residual = np.full((k, m), np.nan)
         flat = np.where(self.present, self.values.mean, 0.0)[self.present]
         residual[self.present] = flat - additive_projection(self.present) @ flat
@@ -324,7 +321,7 @@ class _Work:
             "all_low": first.low,
             "all_high": first.high,
             "clear": first.clear(self.matters),
-            "named": marks,
+            "named": self.marks(named),
             "excess": rest.estimate,
             "excess_low": rest.low,
             "excess_high": rest.high,
@@ -358,11 +355,8 @@ def _head(work: _Work, kind: Kind, first: Interval, named: Sequence[Cell], blind
         who, place = name(panel.judges[cell[1]], 30), name(panel.languages[cell[0]], 30)
         if kind == "named":
             return f"{who} in {place}: {points(value, panel.factor * half, sign=True)}"
-        return (
-            f"{who}'s gap differs by {points(abs(value), panel.factor * half)}"
-            if kind == "judge gaps"
-            else f"The gap differs in {place}"
-        )
+        size = points(abs(value), panel.factor * half)
+        return f"{who}'s gap differs by {size}" if kind == "judge gaps" else f"The gap differs in {place}"
     said = {
         "calm": "Too few tasks to tell" if blind else "Nothing is off",
         "two by two": "The gap between the judges differs",
@@ -388,15 +382,15 @@ def _two_words(work: _Work, first: Interval) -> str:
     panel = work.panel
     amount = work.points(first.estimate[0, 0], first.low[0, 0], first.high[0, 0])
     return (
-        f"{name(panel.judges[0])}'s gap to {name(panel.judges[1])} differs by {amount} between {work.place(0)} and "
-        f"{work.place(1)}. Which {panel.noun} or judge is at fault cannot be told."
+        f"{name(panel.judges[0])}'s gap to {name(panel.judges[1])} differs by {amount} between {_place(panel, 0)} and "
+        f"{_place(panel, 1)}. Which {panel.noun} or judge is at fault cannot be told."
     )
 
 
 def _named_words(work: _Work, first: Interval, rest: Interval, named: Sequence[Cell]) -> str:
     panel, (k, m) = work.panel, work.shape
     if k == 2:
-        how, end = "", f"between {work.place(0)} and {work.place(1)}"
+        how, end = "", f"between {_place(panel, 0)} and {_place(panel, 1)}"
     elif m == 2:
         how, end = f", relative to {name(panel.judges[1])}", f"than in the other {panel.nouns}"
     else:
@@ -405,7 +399,7 @@ def _named_words(work: _Work, first: Interval, rest: Interval, named: Sequence[C
     for i, cell in enumerate(sorted(named, key=lambda c: (-round(float(abs(first.estimate[c])) / panel.width, 9), c))):
         amount = work.points(first.estimate[cell], first.low[cell], first.high[cell], i == 0)
         more = "higher" if first.estimate[cell] > 0 else "lower"
-        judge, place = name(panel.judges[cell[1] if m > 2 else 0]), work.place(cell[0])
+        judge, place = name(panel.judges[cell[1] if m > 2 else 0]), _place(panel, cell[0])
         if k == 2:
             parts.append(
                 f"{judge}'s gap to the other judges differs by {amount} {end}" if i == 0 else f"{judge}'s by {amount}"
@@ -438,16 +432,16 @@ def _many_words(work: _Work, first: Interval, clear: NDArray[np.bool_]) -> str:
     if k == 2:
         return (
             f"{begin}: the gaps of {number_of} judges to the others differ by more than {least} {unit} between "
-            f"{work.place(0)} and {work.place(1)}, {judge}'s most ({amount}). Calibrating removes it."
+            f"{_place(panel, 0)} and {_place(panel, 1)}, {judge}'s most ({amount}). Calibrating removes it."
         )
     if m == 2:
         return (
             f"{begin}: in {number_of} {panel.nouns} the gap between {judge} and {name(panel.judges[1])} is off by more "
-            f"than {least} {unit}, in {work.place(row)} most ({amount}). Calibrating removes it."
+            f"than {least} {unit}, in {_place(panel, row)} most ({amount}). Calibrating removes it."
         )
     return (
-        f"{begin}: {number_of} {panel.noun}-judge pairs are off by more than {least} {unit}, {judge} in "
-        f"{work.place(row)} most ({ci(f * e, f * low, f * high)}). Calibrating removes it."
+        f"{begin}: {number_of} {panel.noun}-judge pairs {'is' if clear.sum() == 1 else 'are'} off by more than {least} {unit}, {judge} in "
+        f"{_place(panel, row)} most ({ci(f * e, f * low, f * high)}). Calibrating removes it."
     )
 
 
