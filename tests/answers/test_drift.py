@@ -107,6 +107,13 @@ def test_one_system_that_changed_is_no_drift_of_judges() -> None:
     assert (found.cells.loc[found.cells["judge"] == "gpt5", "changed"]).all()
 
 
+def test_the_level_is_shared_with_the_question_about_systems() -> None:
+    old, new = runs(0, s=1)
+    one, two = (drift(panel(np.repeat(old, s, 1)), panel(np.repeat(new, s, 1))).cells for s in (1, 2))
+    wider = (two["high"] - two["low"]) / (one["high"] - one["low"])
+    assert wider.to_numpy() == pytest.approx(1.025, abs=0.015)
+
+
 def test_few_tasks_are_never_quiet() -> None:
     for seed in range(10):
         old, new = runs(seed, n=10)

@@ -99,6 +99,9 @@ def test_shrinking_keeps_signal_and_removes_noise() -> None:
     assert np.mean([ConsensusCalibrator(shrink=True).fit(panel(y)).kept_ for y in noise]) < 0.4
     strong = ConsensusCalibrator(shrink=True).fit(panel(noise[0] + 30 * double_centre(np.eye(3, 4))))
     assert 0.95 < strong.kept_ < 1
+    plain = ConsensusCalibrator().fit(panel(noise[0])).beta_
+    shrunken = ConsensusCalibrator(shrink=True).fit(panel(noise[0]))
+    pd.testing.assert_frame_equal(shrunken.beta_, plain * shrunken.kept_)
 
 
 # --- what it takes and gives ---
