@@ -439,8 +439,9 @@ def _many_words(work: _Work, first: Interval, clear: NDArray[np.bool_]) -> str:
             f"{begin}: in {number_of} {panel.nouns} the gap between {judge} and {name(panel.judges[1])} is off by more "
             f"than {least} {unit}, in {_place(panel, row)} most ({amount}). Calibrating removes it."
         )
+    are = "is" if clear.sum() == 1 else "are"
     return (
-        f"{begin}: {number_of} {panel.noun}-judge pairs {'is' if clear.sum() == 1 else 'are'} off by more than {least} {unit}, {judge} in "
+        f"{begin}: {number_of} {panel.noun}-judge pairs {are} off by more than {least} {unit}, {judge} in "
         f"{_place(panel, row)} most ({ci(f * e, f * low, f * high)}). Calibrating removes it."
     )
 
