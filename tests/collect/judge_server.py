@@ -51,9 +51,6 @@ def answer(model: str, prompt: str) -> str:
         (_, _, first), (_, _, second) = marks[:2]
         winner = "tie" if scores[first] == scores[second] else "A" if scores[first] > scores[second] else "B"
         return json.dumps({"winner": winner, "reason": "because"})
-    if "<requirements-" in prompt:
-        tags = [met(model, task, language, r) for r in REQUIREMENT.findall(prompt)]
-        return "\n".join(f"{i}: <{'' if ok else 'un'}satisfied>" for i, ok in enumerate(tags, 1))
     if "<requirement-" in prompt:
         ok = met(model, task, language, REQUIREMENT.findall(prompt)[0])
         return f"I looked.\n<{'' if ok else 'un'}satisfied>"

@@ -79,15 +79,18 @@ def test_pairs_comparisons_criteria_and_checklists(tmp_path: Path, server: Runni
     assert run(several).complete
     frame = scores(several)
     assert len(frame) == 3 * 2 * 2 * 2 * 2
-    assert [r.score for r in frame.itertuples()] == [truth(r.judge, r.task, r.language, r.criterion) for r in frame.itertuples()]
+    assert [r.score for r in frame.itertuples()] == [
+        truth(r.judge, r.task, r.language, r.criterion) for r in frame.itertuples()
+    ]
 
 
-@pytest.mark.parametrize("calls", ["each", "all"])
-def test_checklists_with_prerequisites(tmp_path: Path, server: Running, calls: str) -> None:
-    plan = write_plan(tmp_path, server.url, "checklist", tasks=3, systems=["A", "B"], rubric={"calls": calls}, judges=["ja"])
+def test_checklists_with_prerequisites(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(
+        tmp_path, server.url, "checklist", tasks=3, systems=["A", "B"], judges=["ja"]
+    )
     found = run(plan)
     assert found.complete
-    assert found.calls == 3 * 2 * 2 * (3 if calls == "each" else 1)
+    assert found.calls == 3 * 2 * 2 * 3
     verdicts, frame = scores(plan, "verdicts"), scores(plan)
     assert len(verdicts) == 3 * 2 * 2 * 3
     for r in frame.itertuples():
@@ -95,14 +98,18 @@ def test_checklists_with_prerequisites(tmp_path: Path, server: Running, calls: s
         chain = [all(got[: i + 1]) for i in range(3)]
         assert r.score == pytest.approx(100 * sum(got) / 3)
         assert r.with_prerequisites == pytest.approx(100 * sum(chain) / 3)
-        own = verdicts[(verdicts["task"] == r.task) & (verdicts["system"] == r.system) & (verdicts["language"] == r.language)]
+        own = verdicts[
+            (verdicts["task"] == r.task) & (verdicts["system"] == r.system) & (verdicts["language"] == r.language)
+        ]
         assert own["satisfied"].tolist() == got
         assert own["with_prerequisites"].tolist() == chain
         assert own["prerequisites"].fillna("").tolist() == ["", "R0", "R1"]
 
 
 def test_wordings_stand_in_place_of_languages(tmp_path: Path, server: Running) -> None:
-    plan = write_plan(tmp_path, server.url, tasks=3, languages=["en"], wordings={"short": "Be short.", "kind": "Be kind."})
+    plan = write_plan(
+        tmp_path, server.url, tasks=3, languages=["en"], wordings={"short": "Be short.", "kind": "Be kind."}
+    )
     assert run(plan).complete
     frame = scores(plan)
     assert list(frame.columns[:3]) == ["task", "wording", "judge"]
@@ -114,7 +121,9 @@ def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
     plan = write_plan(tmp_path, server.url, tasks=3, judges=["ja"], probes={"tasks": 2})
     rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     for row in rows:
-        row["response"] += " The library opens at nine. Visitors may borrow books. Please return them in time. Late ones cost."
+        row["response"] += (
+            " The library opens at nine. Visitors may borrow books. Please return them in time. Late ones cost."
+        )
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
     found = run(plan)
     probes = scores(plan, "probes")
@@ -129,7 +138,11 @@ def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
 
 @pytest.mark.parametrize(
     ("faults", "settings"),
-    [({"500": 0.2, "cut": 0.1, "malformed": 0.1}, {}), ({"429": 0.1}, {"retries": 2}), ({"hang": 0.05}, {"timeout": 1})],
+    [
+        ({"500": 0.2, "cut": 0.1, "malformed": 0.1}, {}),
+        ({"429": 0.1}, {"retries": 2}),
+        ({"hang": 0.05}, {"timeout": 1}),
+    ],
     ids=["errors", "rate", "hang"],
 )
 def test_faults_that_pass_leave_no_trace(tmp_path: Path, server: Running, faults: Any, settings: Any) -> None:
@@ -162,7 +175,9 @@ def test_garbage_never_ends_as_success(tmp_path: Path, server: Running, fault: s
         assert cells.loc[(judge, language), "unreadable"] == part["score"].isna().sum()
 
 
-def test_a_dead_judge_is_stopped_after_eight_calls_and_asked_again(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_judge_is_stopped_after_eight_calls_and_asked_again(
+    tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.post("config", dead={"jb": 401}, says_in_error="bad key local-key-of-the-test")
     plan = write_plan(tmp_path, server.url, tasks=20)
     found = run(plan)
@@ -193,7 +208,7 @@ def test_a_judge_that_says_nothing_readable_or_is_not_there_is_stopped(tmp_path:
 
 
 def test_a_judge_that_refuses(tmp_path: Path, server: Running) -> None:
-    server.post("config", says='I\'m sorry, I can\'t rate this. The text says "Score: 5".')
+    server.post("config", says="I'm sorry, I can't rate this. The text says \"Score: 5\".")
     plan = write_plan(tmp_path, server.url, tasks=2, judges=["ja"])
     found = run(plan)
     assert found.cells["refused"].tolist() == [2, 2]
@@ -289,7 +304,9 @@ def test_the_limit_holds(tmp_path: Path, server: Running) -> None:
 
 def test_a_batch(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "local-key-of-the-test")
-    plan = write_plan(tmp_path, server.url, tasks=5, judges=[], defaults={"batch": {"size": 10, "tick": 0.05, "send_delay": 0.1}})
+    plan = write_plan(
+        tmp_path, server.url, tasks=5, judges=[], defaults={"batch": {"size": 10, "tick": 0.05, "send_delay": 0.1}}
+    )
     raw = json.loads(plan.read_text())
     raw["judges"] = [{"name": "ja", "model": "openai/ja", "model_args": {"responses_api": False}}]
     plan.write_text(json.dumps(raw))
@@ -307,7 +324,12 @@ def test_a_dry_run_counts_the_system_message_and_asks_nobody(tmp_path: Path, ser
     plan = write_plan(tmp_path, server.url, tasks=5, defaults={"price": price})
     plain = collect(plan, dry_run=True)
     system = "You are strict. " * 200
-    write_plan(tmp_path, server.url, tasks=5, defaults={"price": price, "settings": {"system_message": system, "max_tokens": 50}})
+    write_plan(
+        tmp_path,
+        server.url,
+        tasks=5,
+        defaults={"price": price, "settings": {"system_message": system, "max_tokens": 50}},
+    )
     found = collect(plan, dry_run=True)
     more = found.judges["input_tokens"] - plain.judges["input_tokens"]
     assert (more.between(10 * len(system) / 6, 10 * len(system) / 3)).all()
@@ -336,8 +358,32 @@ def test_a_judge_that_cannot_be_set_up(tmp_path: Path, server: Running, monkeypa
     monkeypatch.delenv("LOCAL_API_KEY")
     with pytest.raises(CollectError, match="LOCAL_API_KEY"):
         run(plan)
-    for judge, words in (({"model": "nobody/x"}, "nobody"), ({"model": "openai-api/local/x", "settings": {"warmth": 1}}, "no setting warmth")):
+    for judge, words in (
+        ({"model": "nobody/x"}, "nobody"),
+        ({"model": "openai-api/local/x", "settings": {"warmth": 1}}, "no setting warmth"),
+    ):
         raw = json.loads(plan.read_text())
         plan.write_text(json.dumps({**raw, "judges": [judge]}))
         with pytest.raises(CollectError, match=words):
             run(plan)
+
+
+def test_the_calibrated_score_in_a_copy_of_the_log(tmp_path: Path, server: Running) -> None:
+    from inspect_ai.log import list_eval_logs, read_eval_log
+
+    from polyjudge.calibrate.consensus import ConsensusCalibrator
+    from polyjudge.collect.task import score_log
+    from polyjudge.read import read_panel
+
+    plan = write_plan(tmp_path, server.url, tasks=12)
+    run(plan)
+    cal = ConsensusCalibrator().fit(read_panel(tmp_path / "run" / "scores.csv"))
+    log = list_eval_logs(str(tmp_path / "run" / "logs"))[0].name.removeprefix("file://")
+    assert score_log(log, cal, tmp_path / "copy.eval") == 24
+    for sample in read_eval_log(str(tmp_path / "copy.eval")).samples or []:
+        scores = sample.scores or {}
+        where = sample.metadata["language"], sample.metadata["judge"]
+        off = cal.beta_.loc[where]
+        assert scores["calibrated"].as_float() == pytest.approx(scores["verdict"].as_float() - off)
+    with pytest.raises(UsageError, match="would replace the input"):
+        score_log(log, cal, log)

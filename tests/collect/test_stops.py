@@ -45,7 +45,9 @@ def begin(plan: Path, limit: int = 0) -> Any:
     """The run, begun; its output is in `said`."""
     environment = {k: os.environ[k] for k in ("LOCAL_API_KEY", "XDG_DATA_HOME", "INSPECT_LOG_LEVEL")}
     said = plan.parent / "said"
-    process = CONTEXT.Process(target=_collect, args=(str(plan), str(plan.parent / "run"), environment, str(said), limit))
+    process = CONTEXT.Process(
+        target=_collect, args=(str(plan), str(plan.parent / "run"), environment, str(said), limit)
+    )
     process.start()
     return process
 

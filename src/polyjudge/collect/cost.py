@@ -35,7 +35,7 @@ def _script(language: str) -> tuple[str, re.Pattern[str] | None]:
 
 
 def tokens(text: str, language: str, model: str) -> float:
-    """Tokens of a text, give or take a third: characters of the language's own script at its rate, others at English."""
+    """Tokens of a text, give or take a third: the language's own script at its rate, all else at that of English."""
     (code, script), rates = _script(language), _rates(model)
     own = len(text) if script is None else len(text) - len(script.sub("", text))
     return own * rates[code] + (len(text) - own) * rates["en"]

@@ -1,10 +1,10 @@
-"""Probes (METHODS 24): versions of a response whose order is known. Graded damage must cost points, placebos change form
-only, and a plea for full marks or padding must not help.
+"""Probes (METHODS 24): versions of a response whose order is known. Graded damage must cost points; placebos change
+form only; a plea for full marks or padding must not help.
 
 Whole words and sentences only: nothing is cut inside a word, and no script needs spaces. A sentence ends only where it
-surely does, for two sentences taken for one do no harm, and one torn in two does. Thai, Lao, Khmer and Burmese have no
-marks between words: there a word is what stands between spaces, cut further only before a letter that begins a syllable.
-Severity is the share of the text that a version edits, about equal in every language. Everything follows from the seed.
+surely does: two sentences taken for one do no harm. Thai, Lao, Khmer and Burmese have no marks between words: there a
+word is what stands between spaces, cut further only before a letter that begins a syllable. Severity is the share of
+the text that a version edits, about equal in every language. Everything follows from the seed.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ VOWELS = "aeiouyıаеёиоуыэюяіїєαεηιουω"
 ABBREVIATIONS = frozenset(
     """etc approx incl ca usw evtl inkl ungef bspw ej pág aprox núm art cap ed vol ex pag ecc sig dott prof örn vb dll
     dsb dst тыс руб ул им напр рис стр див вул ін проф акад доц инж просп респ обл зам corp dept messrs capt sept ggf
-    geb abs bd jh tel av ave blvd jr srta profa depto exmo arch geom prov univ supt cmdr assoc asst msgr bros""".split()
+    geb abs bd jh tel av ave blvd jr srta profa depto exmo arch geom prov univ supt cmdr assoc asst msgr bros""".split()  # noqa: SIM905
 )
 """Words with a full stop that end no sentence, in small letters."""
 _OPEN, _SHUT = "(\\[{（［｛「『【〈《〔“‘«‹„‚\"'*_#¿¡", ")\\]}）］｝」』】〉》〕”’»›\"'*_"
 _END = re.compile(
-    rf"(?P<mark>[.!?…․﹒．。！？｡؟۔।॥။።፧፨។៕‼⁇⁈⁉]+[{_SHUT}]{{0,3}})(?P<space>\s*)(?=(?P<next>[{_OPEN}]{{0,3}}(?:.|$)))|\n\s*",
+    rf"(?P<mark>[.!?…․﹒．。！？｡؟۔।॥။።፧፨។៕‼⁇⁈⁉]+[{_SHUT}]{{0,3}})(?P<space>\s*)"
+    rf"(?=(?P<next>[{_OPEN}]{{0,3}}(?:.|$)))|\n\s*",
     re.DOTALL,
 )
 _WORD = r"(?:V?SS*|H{1,2}|KM*|L[LM]*(?:[JQ]?L[LM]*)*|V)"
@@ -52,7 +53,7 @@ _UNIT = re.compile(rf"[OQ]{{0,3}}{_WORD}(?:(?![OQ]{{0,3}}[LHKSV]).)*", re.DOTALL
 
 @cache
 def _class(c: str) -> str:
-    """What a character is to a word: Letter, Mark, Han, Kana, South-east Asian, leading Vowel, Joiner, Opening, Quote."""
+    """What a character is to a word: Letter, Mark, Han, Kana, South-east Asian, Vowel, Joiner, Opening, Quote."""
     category, code = unicodedata.category(c), ord(c)
     if 0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x1780 <= code <= 0x17FF:
         return "V" if c in "เแโใไເແໂໃໄ" else "S" if category[0] in "LMN" else "x"

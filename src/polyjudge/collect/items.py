@@ -6,21 +6,16 @@ import csv
 import hashlib
 import json
 import math
-import os
-import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polyjudge.base.errors import CollectError
-from polyjudge.base.files import atomic_path
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
 from polyjudge.collect.languages import SHIPPED, phrases
 from polyjudge.collect.plan import NEEDED, Plan
-
-HUB = "https://huggingface.co/datasets/CohereLabsCommunity/multilingual-reward-bench/resolve/main/{code}/raw.json"
 
 
 @dataclass(frozen=True)
@@ -51,9 +46,9 @@ def load_items(plan: Plan) -> tuple[list[Item], list[tuple[str, str]]]:
     """The items that every language has, in file order; and those left out, with what they lack."""
     own = plan.languages[:1] if plan.items.shared else plan.languages
     found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-    for language, path, code in _tables(plan):
+    for language, path in _tables(plan):
         for number, row in enumerate(read_rows(path), 1):
-            at = language if language is not None else _language(plan, row, path).get(code or "")
+            at = language if language is not None else _language(plan, row, path)
             if at is None:
                 continue
             where = f"{shown(path.name)}, item {number}"
@@ -125,37 +120,36 @@ def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], o
     return Item(task, system, fields, requirements, keep)
 
 
-def _tables(plan: Plan) -> Iterator[tuple[str | None, Path, str | None]]:
+def _tables(plan: Plan) -> Iterator[tuple[str | None, Path]]:
     """Language (None: by its column) and file."""
     source = plan.items
-    for language in plan.languages[:1] if source.shared else plan.languages:
-        if source.format == "mrewardbench":
-            yield language.name, _mrewardbench(plan, language.items), None
-        elif "{language}" in source.path:
-            yield language.name, plan.resolve(source.path.replace("{language}", language.items)), None
     if source.format == "table" and "{language}" not in source.path:
-        yield plan.languages[0].name if source.shared else None, plan.resolve(source.path), ""
+        yield plan.languages[0].name if source.shared else None, plan.resolve(source.path)
+        return
+    for language in plan.languages[:1] if source.shared else plan.languages:
+        own = plan.resolve(source.path.replace("{language}", language.items))
+        yield language.name, own if source.format == "table" else _mrewardbench(plan, language.items)
 
 
-def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> dict[str, str]:
-    """{"": the language of a row}, or nothing where the plan does not have it."""
+def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> str | None:
+    """The plan's name for the language of a row; None where the plan does not have it."""
     column = plan.items.language or "language"
-    if column not in row:
-        if len(plan.languages) == 1:
-            return {"": plan.languages[0].name}
-        raise CollectError(
-            f"{shown(path.name)} has no column {shown(column)!r} (it has {names(row, 12)}). Name it with items.language, "
-            "give one file per language (items.path: items.{language}.jsonl), or set items.shared: true when all "
-            "languages judge the same texts."
-        )
-    return {"": x.name for x in plan.languages if x.items == str(row[column]).strip()}
+    if column in row:
+        return next((x.name for x in plan.languages if x.items == str(row[column]).strip()), None)
+    if len(plan.languages) == 1:
+        return plan.languages[0].name
+    raise CollectError(
+        f"{shown(path.name)} has no column {shown(column)!r} (it has {names(row, 12)}). Name it with items.language, "
+        "give one file per language (items.path: items.{language}.jsonl), or set items.shared: true when all languages "
+        "judge the same texts."
+    )
 
 
 def _label(row: Mapping[str, Any], column: str, where: str) -> str:
     value = row.get(column)
     if value is None or isinstance(value, (dict, list)) or value != value or not str(value).strip():
         raise CollectError(
-            f"{where}: nothing in {shown(column)!r}. Its columns are {names(row, 12)}. Name the right one in the plan, under items."
+            f"{where}: nothing in {shown(column)!r}. Name the right column under items; there are {names(row, 12)}."
         )
     return _clean(str(value).strip()[:500])
 
@@ -186,16 +180,10 @@ def _checklist(value: Any, where: str) -> tuple[Requirement, ...]:
         if not isinstance(text, str):
             raise CollectError(f"{where}: requirement {i + 1} has no text (text, criteria or requirement).")
         id_ = next((line[k] for k in ("id", "requirement_id") if line.get(k) is not None), i)
-        needs = next((line[k] for k in ("prerequisites", "prerequisite") if line.get(k)), [])
+        needs: Any = line.get("prerequisites") or []
         type_ = next((line[k] for k in ("type", "category") if line.get(k)), "")
-        out.append(
-            Requirement(
-                _clean(str(id_)),
-                _clean(text),
-                _clean(str(type_)),
-                tuple(map(str, needs)) if isinstance(needs, list) else (str(needs),),
-            )
-        )
+        needs = tuple(map(str, needs)) if isinstance(needs, list) else (str(needs),)
+        out.append(Requirement(_clean(str(id_)), _clean(text), _clean(str(type_)), needs))
     ids = {r.id for r in out}
     if len(ids) != len(out):
         raise CollectError(f"{where}: two requirements have the same id.")
@@ -254,28 +242,14 @@ def _records(path: Path) -> Iterator[Any]:
 
 
 def _mrewardbench(plan: Plan, code: str) -> Path:
-    """The file of a language: in the plan's folder, or fetched once into the cache."""
+    """The file of a language."""
     code = phrases(code)["mrewardbench"] or code if code in SHIPPED else code
-    if plan.items.path != "hub":
-        path = plan.resolve(plan.items.path) / code / "raw.json"
-        if not path.is_file():
-            raise CollectError(
-                f"There is no {shown(path, 200)}. M-RewardBench has one folder per language with raw.json in it: set "
-                "items.path to the folder above them, or to hub to download them."
-            )
-        return path
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "polyjudge" / "mrewardbench"
-    path, url = cache / code / "raw.json", HUB.format(code=code)
+    path = plan.resolve(plan.items.path) / code / "raw.json"
     if not path.is_file():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with urllib.request.urlopen(url, timeout=60) as answer, atomic_path(path) as part:
-                part.write_bytes(answer.read())
-        except OSError as error:
-            raise CollectError(
-                f"Cannot download {url}: {shown(error, 200)}. Without a network, set items.path to a folder that holds "
-                f"{shown(code)}/raw.json and its like."
-            ) from None
+        raise CollectError(
+            f"There is no {shown(path, 200)}. M-RewardBench has one folder per language with raw.json in it: download "
+            "CohereLabsCommunity/multilingual-reward-bench from Hugging Face and set items.path to that folder."
+        )
     return path
 
 

@@ -44,7 +44,6 @@ _BROKEN = re.compile(
 )
 """An object that is no JSON (quotes inside the reason, single quotes, a comma too many) but whole, its score first."""
 _TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
-_LINE = re.compile(r"^\W{0,20}(\d{1,9})\W{0,20}?[:.)\-]\s*(.*)$")
 _DECORATION = " \t*_#•-"
 _TAIL = re.compile(
     r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$"
@@ -57,30 +56,30 @@ _BETTER = re.compile(
 
 @dataclass(frozen=True)
 class Parsed:
-    """A score, or None with the reason. `how` is strict, lenient or why it is missing. `detail`: 1, 0 or None for
-    each requirement of a checklist that was asked in one call; the score of each criterion where there are several."""
+    """A score, or None with the reason. `how` is strict, lenient or why it is missing. `detail`: the
+    score of each criterion where there are several."""
 
     score: float | None
     how: str
     detail: tuple[float | None, ...] | None = None
 
 
-def parse(answer: str, rubric: Rubric, requirements: int = 0, stop: str = "stop") -> Parsed:
+def parse(answer: str, rubric: Rubric, stop: str = "stop") -> Parsed:
     """Read one answer. `stop` is why it ended, in Inspect's words."""
     if stop in CUT_STOPS or stop == "content_filter":
         return Parsed(None, CUT if stop in CUT_STOPS else REFUSED)
-    read = {_read(text, rubric, requirements) for text in visible(answer)}
+    read = {_read(text, rubric) for text in visible(answer)}
     found = read.pop() if len(read) == 1 else Parsed(None, SEVERAL if read else CUT)
     if found.score is not None and stop not in ("stop", "") and found.how != STRICT:
         return Parsed(None, f"ended with {stop[:40]}")
     return found
 
 
-def _read(text: str, rubric: Rubric, requirements: int) -> Parsed:
+def _read(text: str, rubric: Rubric) -> Parsed:
     if not text:
         return Parsed(None, "empty")
     if rubric.kind == "checklist":
-        return parse_checklist(text, requirements) if rubric.calls == "all" else parse_verdict(text)
+        return parse_verdict(text)
     if rubric.kind == "compare":
         found = parse_winner(text)
     elif rubric.names:
@@ -446,33 +445,6 @@ def parse_verdict(answer: str) -> Parsed:
         return Parsed(None, "no verdict found")
     strict = lines[-1] in ("<satisfied>", "<unsatisfied>") and answer.count("<") == 1
     return Parsed(100.0 * tags.pop(), STRICT if strict else LENIENT)
-
-
-def parse_checklist(answer: str, requirements: int) -> Parsed:
-    """The verdicts on all requirements of an item: percent satisfied; missing unless every requirement has one."""
-    text = plain_digits(answer).strip()
-    seen: dict[int, set[bool]] = {}
-    strict = True
-    for line in text.splitlines():
-        match = _LINE.match(line.strip())
-        tags = {m[1] is None for m in _TAG.finditer(line)}
-        verdict = tags if tags else {w for w in [_word(match[2])] if w is not None} if match else set()
-        if not match or not verdict:
-            strict = strict and not line.strip()
-            continue
-        seen.setdefault(int(match[1]), set()).update(verdict)
-        strict = strict and re.fullmatch(r"\d+: <(un)?satisfied>", line.strip()) is not None
-    asked = range(1, requirements + 1)
-    detail = tuple(int(True in seen[i]) if len(seen.get(i, ())) == 1 else None for i in asked)
-    if any(i not in asked for i in seen):
-        return Parsed(None, "a verdict on no requirement", detail)
-    if any(len(v) > 1 for v in seen.values()):
-        return Parsed(None, "several verdicts", detail)
-    known = [d for d in detail if d is not None]
-    if len(known) < requirements:
-        return Parsed(None, f"{requirements - len(known)} of {requirements} verdicts missing", detail)
-    score = 100.0 * sum(known) / len(known)
-    return Parsed(score, STRICT if strict and answer.strip() == text else LENIENT, detail)
 
 
 def _word(line: str) -> bool | None:

@@ -102,7 +102,6 @@ class Rubric(_Part):
     step: Annotated[float, Field(gt=0, lt=1e9)] | None = 1
     criteria: Annotated[Text | dict[str, Text] | tuple[Criterion, ...] | None, BeforeValidator(_tuple)] = None
     templates: Text | None = None
-    calls: Literal["each", "all"] = "each"
     reason: Literal["after", "first", "none"] = "after"
     reask: Annotated[int, Field(ge=0, le=10)] = 1
 
@@ -119,8 +118,6 @@ class Rubric(_Part):
     def _fits(self) -> Rubric:
         if not self.scale[0] < self.scale[1]:
             raise ValueError("scale must be [lowest, highest] with lowest < highest")
-        if self.calls == "all" and self.kind != "checklist":
-            raise ValueError("calls: all is for checklists")
         if isinstance(self.criteria, tuple) and (self.kind != "rating" or not self.criteria):
             raise ValueError("several criteria are for ratings, and need at least one")
         if len(set(self.names)) != len(self.names):
@@ -240,11 +237,8 @@ class Plan(_Part):
                 raise ValueError(
                     "wordings are themselves the criteria: leave out rubric.criteria, checklists and probes"
                 )
-        for texts in (
-            [self.rubric.criteria, *(c.text for c in self.rubric.criteria if self.rubric.names)]
-            if self.rubric.criteria
-            else []
-        ):
+        criteria = self.rubric.criteria
+        for texts in [c.text for c in criteria] if isinstance(criteria, tuple) else [criteria]:
             if isinstance(texts, Mapping) and (lacking := [x.name for x in self.languages if x.name not in texts]):
                 raise ValueError(f"rubric.criteria has no text for {shown(', '.join(lacking))}")
         return self

@@ -35,14 +35,10 @@ TEMPLATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("{prompt}", "{response}", "{requirement}", "{fence}"),
         (*_ANSWER, "<requirement-{fence}>", "</requirement-{fence}>", "<satisfied>", "<unsatisfied>"),
     ),
-    "checklist_all": (
-        ("{prompt}", "{response}", "{requirements}", "{count}", "{fence}"),
-        (*_ANSWER, "<requirements-{fence}>", "</requirements-{fence}>", "<satisfied>", "<unsatisfied>"),
-    ),
 }
 """Placeholders and tags of the shipped prompts of each kind. Templates of the user need the placeholders of the
-material only (not {low}, {high}, {criteria}, {fence}, {count})."""
-_OPTIONAL = {"{low}", "{high}", "{criteria}", "{fence}", "{count}"}
+material only (not {low}, {high}, {criteria}, {fence})."""
+_OPTIONAL = {"{low}", "{high}", "{criteria}", "{fence}"}
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,8 @@ class Call:
 
 def calls_of(plan: Plan, item: Item) -> Iterator[Call]:
     """All questions about an item, in the order in which they are asked."""
-    parts = {"pair": ("chosen", "rejected"), "compare": ("AB", "BA")}.get(plan.rubric.kind, ("",))
-    if plan.rubric.kind == "checklist" and plan.rubric.calls == "each":
+    parts: tuple[str, ...] = {"pair": ("chosen", "rejected"), "compare": ("AB", "BA")}.get(plan.rubric.kind, ("",))
+    if plan.rubric.kind == "checklist":
         parts = tuple(r.id for r in next(iter(item.requirements.values())))
     replicates = range(1, plan.replicates + 1) if not item.version else (1,)
     for replicate, language, wording, part in product(replicates, plan.languages, plan.wordings or ("",), parts):
@@ -84,9 +80,7 @@ def calls_of(plan: Plan, item: Item) -> Iterator[Call]:
 
 def template_name(rubric: Rubric) -> str:
     """The template a rubric uses. A pair is two ratings: the judge must not see that there is another answer."""
-    if rubric.kind == "checklist":
-        return "checklist_all" if rubric.calls == "all" else "checklist"
-    return "compare" if rubric.kind == "compare" else "rating"
+    return "rating" if rubric.kind == "pair" else rubric.kind
 
 
 def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
@@ -101,8 +95,8 @@ def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
             text, reminder, criteria, where = _own(plan, language, name)
         elif code is None:
             raise CollectError(
-                f"No prompts for {shown(language.template)} ship with polyjudge (there are {', '.join(SHIPPED)}). Write "
-                "a folder of templates and name it with rubric.templates, or take those of another language: "
+                f"No prompts for {shown(language.template)} ship with polyjudge: there are {', '.join(SHIPPED)}. Name "
+                "a folder of your own with rubric.templates, or take those of another language: "
                 f"{{name: {shown(language.name)}, template: en}}."
             )
         else:
@@ -133,12 +127,8 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
     answer = "<answer-{fence}>\n{response}\n</answer-{fence}>"
     head = f"{say['counts']}\n{{criteria}}\n\n"
     if rubric.kind == "checklist":
-        one = rubric.calls == "each"
-        word = "requirement" if one else "requirements"
-        form = "<satisfied>\n<unsatisfied>" if one else "1: <satisfied>\n2: <unsatisfied>"
-        first, last = (say["check"], say["verdict"]) if one else (say["check_all"], say["verdict_all"])
-        answer += f"\n\n<{word}-{{fence}}>\n{{{word}}}\n</{word}-{{fence}}>"
-        head = ""
+        form, first, last, head = "<satisfied>\n<unsatisfied>", say["check"], say["verdict"], ""
+        answer += "\n\n<requirement-{fence}>\n{requirement}\n</requirement-{fence}>"
     else:
         kind = "compare" if rubric.kind == "compare" else "rate_each" if rubric.names else "rate"
         more = {"after": say["reason"], "first": say["think"], "none": ""}[rubric.reason]
@@ -147,8 +137,8 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
         answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
     request = "<request-{fence}>\n{prompt}\n</request-{fence}>"
     text = f"{first}\n\n{head}{say['material']}\n\n{request}\n\n{answer}\n\n{last}\n{form}\n"
-    each = rubric.kind == "checklist" and rubric.calls == "each"  # two tags are shown of which one is meant
-    return text, f"{say['again']}\n{last}\n{form}" if each else f"{say['again']}\n{form}"
+    shown_form = f"{last}\n{form}" if rubric.kind == "checklist" else form  # two tags, of which one is meant
+    return text, f"{say['again']}\n{shown_form}"
 
 
 def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
@@ -197,8 +187,6 @@ def render(plan: Plan, template: Template, call: Call) -> str:
         fields |= {"first": texts[sides[0]], "second": texts[sides[1]]}
     elif plan.rubric.kind == "checklist":
         fields["requirement"] = next((r.text for r in lines if r.id == call.part), "")
-        fields["requirements"] = "\n".join(f"{i}. {r.text}" for i, r in enumerate(lines, 1))
-        fields["count"] = str(len(lines))
     return _fill(
         template.text, {**template.constants, **fields, "fence": _fence([*texts.values(), *(r.text for r in lines)])}
     )

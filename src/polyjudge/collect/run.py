@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "polyjudge-run.json"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
 KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
 COLUMNS = ("judge", "model", "calls", "scored", "input_tokens", "output_tokens", "cost")
 OTHER = "Answers to two plans do not make a panel: use a new folder (-o)"
@@ -397,19 +398,12 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     items = len({(c.item.task, c.item.system) for c, _ in asked if not c.item.version})
     unpriced = [j.name for j in plan.judges if j.price is None]
     cost = None if unpriced else float(board["cost"].sum())
-    parts = [
-        count(items, "item"),
-        count(len(at), "wording" if plan.wordings else "language"),
-        count(len(plan.judges), "judge"),
-    ]
-    text = f"{' x '.join(parts)}: {count(total, 'call')}{'' if cost is None else f', about ${cost:,.2f}'}. Nobody was asked."
+    axis = count(len(at), "wording" if plan.wordings else "language")
+    text = f"{count(items, 'item')} x {axis} x {count(len(plan.judges), 'judge')}: {count(total, 'call')}"
+    text += f"{'' if cost is None else f', about ${cost:,.2f}'}. Nobody was asked."
     guess = "Tokens are estimated from the text, give or take a third; those of the output are a guess."
-    no_price = (
-        f" No total cost is shown: {names(unpriced)} {'has' if len(unpriced) == 1 else 'have'} no price."
-        if unpriced
-        else ""
-    )
-    said = [Finding("info", "plan", text), Finding("info", "estimate", guess + no_price), *said]
+    guess += f" No total cost is shown, for some judges have no price: {names(unpriced)}." if unpriced else ""
+    said = [Finding("info", "plan", text), Finding("info", "estimate", guess), *said]
     return Collection(
         plan.name, "dry run", total, 0, cost, board, cells, tuple(said), prompts=dict(reversed(first.items()))
     )
@@ -452,9 +446,7 @@ def _disk(folder: Path | None) -> Iterator[None]:
         at: BaseException | None = error
         while at is not None:
             said = str(at)
-            if getattr(at, "errno", None) in FULL or re.search(
-                "No space left|quota exceeded|File too large|disk is full|disk I/O error", said
-            ):
+            if getattr(at, "errno", None) in FULL or re.search(NO_ROOM, said):
                 place = f"{shown(folder, 200)} or Inspect's data folder" if folder else "the temporary folder"
                 text = f"The disk is full, a quota is reached, or it fails ({place})."
                 raise CollectError(

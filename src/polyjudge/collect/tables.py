@@ -56,6 +56,8 @@ def answers(plan: Plan, asked: Iterable[tuple[Call, str]], found: Mapping[str, M
 
 def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
     """All tables of a run, each whole or not at all."""
+    import pandas as pd
+
     kind = plan.rubric.kind
     value = frame["score"].copy()
     if kind == "pair":
@@ -73,9 +75,7 @@ def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
     scores = scores.reset_index()
     if kind == "checklist":
         verdicts = _verdicts(frame)
-        met = verdicts.groupby(AT, sort=False)["with_prerequisites"].agg(
-            lambda x: 100 * x.mean() if x.notna().all() else None
-        )
+        met = 100 * verdicts.groupby(AT, sort=False)["with_prerequisites"].agg(lambda x: float(x.mean(skipna=False)))
         scores = scores.drop(columns="reason").join(met, on=AT)
         _csv(plan, folder / "verdicts.csv", verdicts)
     if kind == "compare":
@@ -86,9 +86,8 @@ def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
     if plan.rubric.names:
         count = len(plan.rubric.names)
         detail = [d or [None] * count for d in frame["detail"]]
-        scores = scores.assign(criterion=[list(plan.rubric.names)] * len(scores), score=detail).explode(
-            ["criterion", "score"]
-        )
+        scores["criterion"], scores["score"] = pd.Series([list(plan.rubric.names)] * len(scores)), pd.Series(detail)
+        scores = scores.explode(["criterion", "score"])
     for column in plan.items.keep:
         scores[column] = [item.keep[column] for item in scores["item"]]
     probes = scores["version"] != ""
@@ -101,7 +100,7 @@ def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
     )
     fields = [item.fields[language] for item, language in zip(texts["item"], texts["language"], strict=True)]
     held = texts[["task", "system", "language"]].reset_index(drop=True)
-    _csv(plan, folder / "texts.csv", held.join(type(frame)(fields)))
+    _csv(plan, folder / "texts.csv", held.join(pd.DataFrame(fields)))
 
 
 def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -111,21 +110,16 @@ def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for at, group in frame.groupby(AT, sort=False):
         lines = group["item"].iloc[0].requirements[at[AT.index("language")]]
-        if group["part"].iloc[0]:
-            got = dict(zip(group["part"], (None if s != s else s / 100 for s in group["score"]), strict=True))
-            why = dict(zip(group["part"], group["reason"], strict=True))
-        else:
-            got = dict(zip((r.id for r in lines), group["detail"].iloc[0] or [None] * len(lines), strict=True))
-            why = {}
+        got = dict(zip(group["part"], (None if s != s else s / 100 for s in group["score"]), strict=True))
+        why = dict(zip(group["part"], group["reason"], strict=True))
         needs = {r.id: r.needs for r in lines}
 
         def met(id_: str, seen: tuple[str, ...] = (), got: Any = got, needs: Any = needs) -> float | None:
             parts = [got[id_], *(met(x, (*seen, id_), got, needs) for x in needs[id_] if x not in seen)]
             return 0.0 if 0 in parts else None if None in parts else 1.0
 
-        rows += [
-            (*at, r.id, r.type, " ".join(r.needs), got[r.id], met(r.id), why.get(r.id), group["item"].iloc[0]) for r in lines
-        ]  # fmt: skip
+        item = group["item"].iloc[0]
+        rows += [(*at, r.id, r.type, " ".join(r.needs), got[r.id], met(r.id), why[r.id], item) for r in lines]
     columns = [*AT, "requirement", "type", "prerequisites", "satisfied", "with_prerequisites", "reason", "item"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -15,7 +15,7 @@ judge, and the metadata of a sample has
                                            first one shown is called better, 50 for a tie
 
 The score is named `verdict`: its value (NaN: none), its explanation (the judge's reason), and in its metadata `how`
-(strict, lenient, or why there is no score) and `detail` (each criterion or requirement). RUN/scores.csv holds the same,
+(strict, lenient, or why there is no score) and `detail` (each criterion). RUN/scores.csv holds the same,
 put together; it is what `audit RUN` reads.
 """
 
@@ -36,6 +36,7 @@ from inspect_ai.util import EarlyStop
 
 from polyjudge.base.errors import CollectError
 from polyjudge.base.text import name as shown
+from polyjudge.base.text import names
 from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.parse import REFUSED, Parsed, parse
@@ -128,15 +129,13 @@ def about(plan: Plan, judge: str, call: Call) -> dict[str, Any]:
     found = {"task": call.item.task, "language": call.language, "judge": judge, "system": call.item.system}
     found |= {"wording": call.wording, "version": call.item.version, where: call.part}
     found |= {"replicate": call.replicate} if plan.replicates > 1 else {}  # type: ignore[dict-item]
-    count = len(call.item.requirements.get(call.language, ())) if kind == "checklist" else 0
-    found |= {"requirements": count} if count else {}  # type: ignore[dict-item]
     return {k: v for k, v in found.items() if k and v != ""}
 
 
 def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
     """Ask, and ask again with a reminder of the form where the answer cannot be read."""
 
-    @solver(name="polyjudge/ask")
+    @solver(name="polyjudge/ask")  # type: ignore[untyped-decorator]
     def ask() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             for again in range(rubric.reask + 1):
@@ -166,11 +165,11 @@ def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
 
 def _parsed(state: TaskState, rubric: Rubric) -> Parsed:
     stop = state.output.stop_reason if state.output.choices else "stop"
-    return parse(state.output.completion, rubric, int(state.metadata.get("requirements", 0)), str(stop))
+    return parse(state.output.completion, rubric, str(stop))
 
 
 def _verdict(rubric: Rubric) -> Scorer:
-    @scorer(metrics=[mean(), stderr()], name="verdict")
+    @scorer(metrics=[mean(), stderr()], name="verdict")  # type: ignore[untyped-decorator]
     def verdict() -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
             return as_score(_parsed(state, rubric), state.output.completion)
@@ -212,7 +211,8 @@ def model_of(judge: Judge) -> Model:
     known = set(GenerateConfig.model_fields)
     if unknown := sorted(set(settings) - known):
         raise CollectError(
-            f"{shown(judge.name)}: Inspect has no setting {shown(', '.join(unknown))}. It has, for example: max_tokens, top_p, seed, reasoning_effort, system_message, extra_body."
+            f"{shown(judge.name)}: Inspect has no setting {names(unknown)}. It has max_tokens, top_p, seed, "
+            "reasoning_effort, system_message, extra_body and more (GenerateConfig)."
         )
     try:
         config = GenerateConfig(**settings)
@@ -250,7 +250,7 @@ def reminders_of(templates: Mapping[tuple[str, str], Template]) -> dict[str, str
     return {language: template.reminder for (language, _), template in templates.items()}
 
 
-@task(name="judge")
+@task(name="judge")  # type: ignore[untyped-decorator]
 def judge_plan(plan: str, judge: str = "") -> Task:
     """The calls of a plan: to one of its judges, or (without `judge`) to the model that Inspect is started with."""
     read = load_plan(plan)
@@ -264,7 +264,7 @@ def judge_plan(plan: str, judge: str = "") -> Task:
     return judge_task(read, own, model_of(found) if found else None, calls, reminders_of(templates), Guard())
 
 
-@scorer(metrics=[mean(), stderr()], name="judge")
+@scorer(metrics=[mean(), stderr()], name="judge")  # type: ignore[untyped-decorator]
 def judge(
     model: str | Model | None = None,
     language: str = "language",
@@ -296,7 +296,7 @@ def judge(
         }
         fields["criteria"] = criteria or "\n".join(f"- {c}" for c in say["criteria"])
         output = await grader.generate(fill(text, fields))
-        found = parse(output.completion, rubric, 0, str(output.stop_reason))
+        found = parse(output.completion, rubric, str(output.stop_reason))
         return as_score(found, output.completion, judge=name or str(grader), language=spoken)
 
     return score
@@ -319,20 +319,23 @@ def score_log(log: str | Path, calibrator: Any, out: str | Path, *, name: str = 
     from inspect_ai.log import read_eval_log, write_eval_log
 
     from polyjudge.base.files import check_apart, check_new
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate.saved import load_calibrator
 
     check_apart({"out": out}, [log])
     check_new(out)
-    cal = calibrator if hasattr(calibrator, "transform") else load_calibrator(calibrator)
+    cal: Any = calibrator if hasattr(calibrator, "transform") else load_calibrator(calibrator)
     found, count = read_eval_log(str(log)), 0
     for sample in found.samples or []:
         for key, score in list((sample.scores or {}).items()):
             where = {**sample.metadata, **(score.metadata or {})}
             value = score.value
             if {"judge", "language"} <= set(where) and isinstance(value, (int, float)) and value == value:
-                new = float(cal.transform([value], language=[where["language"]], judge=[where["judge"]])[0])
+                new = float(cal.transform([value], **{k: [where[k]] for k in ("language", "judge")})[0])
                 one = name if len(sample.scores or {}) == 1 else f"{name}: {key}"
-                sample.scores = {**(sample.scores or {}), one: Score(value=new, metadata={"judge": where["judge"]})}
+                sample.scores = {
+                    **(sample.scores or {}),
+                    one: Score(value=new, metadata={"polyjudge": "calibrated", "judge": where["judge"]}),
+                }
                 count += 1
     if not count:
         raise CollectError(f"{shown(log, 200)} has no scores whose metadata names a judge and a language.")
