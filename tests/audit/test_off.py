@@ -392,10 +392,10 @@ def documents(size: float, names: str = "doc{0}-q{1}") -> Panel:
 
 def test_tasks_of_documents_are_seen() -> None:
     """It was: bands cover 32 to 73%, and nothing is asked though ids are doc0-q0."""
-    found = clusters(documents(4))
+    found = clusters(documents(3))
     assert found is not None
     assert "--cluster" in found.text
-    assert found in off(documents(4)).sentences
+    assert found in off(documents(3)).sentences
 
 
 def test_names_without_a_difference_are_no_clusters() -> None:
