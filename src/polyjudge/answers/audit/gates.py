@@ -135,17 +135,8 @@ def position(panel: Panel, *, level: float) -> Position | None:
 
     if panel.order is None or not len(panel.order):
         return None
-    columns = [
-        "language",
-        "judge",
-        "first_wins",
-        "low",
-        "high",
-        "consistency",
-        "consistency_low",
-        "consistency_high",
-        "pairs",
-    ]
+    columns = ["language", "judge", "first_wins", "low", "high", "consistency", "consistency_low", "consistency_high",
+               "pairs"]  # fmt: skip
     order = panel.order.copy()
     first, second = order["first"].astype(str), order["second"].astype(str)
     turned = first > second
@@ -163,8 +154,7 @@ def position(panel: Panel, *, level: float) -> Position | None:
     both = per.reset_index()
     both["lean"] = (both[False] + both[True]) / 2
     both["same"] = (np.abs(both[False] + both[True] - 1) < 1e-9).astype(float)
-    number_of = {t: u for t, u in zip(panel.tasks, panel.unit.tolist(), strict=True)}
-    both["unit"] = both["task"].map(number_of)
+    both["unit"] = both["task"].map(dict(zip(panel.tasks, panel.unit.tolist(), strict=True)))
     both = both[both["unit"].notna()]
     rows, xs = [], []
     for language in ["all", *(panel.languages if len(panel.languages) > 1 else ())]:
@@ -172,8 +162,7 @@ def position(panel: Panel, *, level: float) -> Position | None:
             part = both[(both["judge"] == judge) & ((both["language"] == language) | (language == "all"))]
             if len(part):
                 rows.append((language, judge, len(part)))
-                xs.append([_ratio(part["unit"].to_numpy(int), part[c].to_numpy(float), panel.units)
-                           for c in ("lean", "same")])  # fmt: skip
+                xs.append([_ratio(part["unit"].to_numpy(int), part[c].to_numpy(float)) for c in ("lean", "same")])
     out = []
     alone = sum(r[0] == "all" for r in rows)
     for r, x in zip(rows, xs, strict=True):
@@ -208,7 +197,7 @@ def _leaning(sure: pd.DataFrame) -> tuple[Finding, ...]:
     return (Finding("warning", "position", text, "Judges", {"judge": judge}),)
 
 
-def _ratio(unit: NDArray[np.int64], x: Array, units: int) -> Array:
+def _ratio(unit: NDArray[np.int64], x: Array) -> Array:
     """One number per unit whose mean is the mean of x, whatever the number of rows of each unit."""
     seen = np.unique(unit, return_inverse=True)[1]
     c, U = x.mean(), int(seen.max()) + 1
@@ -238,54 +227,37 @@ def length(panel: Panel, *, level: float) -> Length | None:
         return None
     x = np.asarray(panel.length, dtype=float)
     k, m = panel.shape[2:]
-    rows, num, den = [], np.zeros((k, m)), np.zeros((k, m))
-    spread = np.zeros((panel.units, k, m))
+    num, den, w = np.zeros((k, m)), np.zeros((k, m)), panel.weight[:, None]
+    spread = np.full((panel.units, k, m), np.nan)
     for at in range(k):
         for judge in range(m):
             y = panel.scores[:, :, at, judge]
             o = np.isfinite(y) & np.isfinite(x[:, :, at])
             xc, yc = _within(x[:, :, at], o), _within(y, o)
-            w = panel.weight[:, None]
-            den[at, judge], num[at, judge] = (w * xc * xc).sum(), (w * xc * yc).sum()
-            if den[at, judge] > 1e-9 * max(o.sum(), 1):
-                slope = num[at, judge] / den[at, judge]
-                r = (w * xc * (yc - slope * xc)).sum(1)
-                spread[:, at, judge] = slope + panel.units * np.bincount(panel.unit, r, panel.units) / den[at, judge]
-            else:
-                spread[:, at, judge] = np.nan
-    if not np.isfinite(spread).any():
+            top, size = float((w * xc * yc).sum()), float((w * xc * xc).sum())
+            if size > 1e-9 * max(o.sum(), 1):
+                num[at, judge], den[at, judge] = top, size
+                r = (w * xc * (yc - top / size * xc)).sum(1)
+                spread[:, at, judge] = top / size + panel.units * np.bincount(panel.unit, r, panel.units) / size
+    if not den.any():
         return None
-    doubled = np.log(2) * spread
-    for at, language in enumerate(panel.languages):
-        for judge, who in enumerate(panel.judges):
-            v = doubled[:, at, judge]
-            made = interval(v[:, None], level=level) if np.isfinite(v).all() else None
-            ends = (made.low_one[0], made.high_one[0]) if made else (np.nan, np.nan)
-            rows.append((language, who, v.mean(), *ends))
-    slope = float(num.sum() / den.sum())
-    mean = seen_means(panel.scores, panel.weight)
-    lengths = np.nanmean(x, (0, 2))
-    equal = mean - slope * (lengths - lengths.mean())
-    tiny = tiny_of(panel)
-    ranks = [_ranks(v, tiny) for v in (mean, equal)]
-    board = pd.DataFrame(
-        {
-            "system": list(panel.systems),
-            "mean": mean,
-            "at_equal_length": equal,
-            "rank": ranks[0],
-            "rank_at_equal_length": ranks[1],
-        }
-    ).sort_values("rank", kind="stable", ignore_index=True)
+    made = interval(np.log(2) * spread.reshape(panel.units, -1), level=level)
+    frame = pd.DataFrame([(a, b) for a in panel.languages for b in panel.judges], columns=["language", "judge"])
+    frame = frame.assign(slope=made.estimate, low=made.low_one, high=made.high_one)
+    mean, there = seen_means(panel.scores, panel.weight), np.isfinite(x)
+    lengths = np.where(there, x, 0.0).sum((0, 2)) / np.maximum(there.sum((0, 2)), 1)
+    known = there.any((0, 2))
+    equal = np.where(known, mean - float(num.sum() / den.sum()) * (lengths - lengths[known].mean()), mean)
+    ranks = [_ranks(v, tiny_of(panel)) for v in (mean, equal)]
+    board = pd.DataFrame({"system": list(panel.systems), "mean": mean, "at_equal_length": equal})
+    board = board.assign(rank=ranks[0], rank_at_equal_length=ranks[1])
+    board = board.sort_values("rank", kind="stable", ignore_index=True)
     found: tuple[Finding, ...] = ()
-    top, now = int(ranks[0].argmin()), int(ranks[1].argmin())
-    if top != now:
-        text = (
-            f"At equal length {name(panel.systems[now])} would come before {name(panel.systems[top])}. "
-            "Longer answers may also be better ones."
-        )
-        found = (Finding("notice", "length", text, "", {"system": panel.systems[now]}),)
-    return Length(pd.DataFrame(rows, columns=["language", "judge", "slope", "low", "high"]), board, found)
+    first, now = (panel.systems[int(v.argmin())] for v in ranks)
+    if first != now:
+        text = f"At equal length {name(now)} would come before {name(first)}. Longer answers may also be better ones."
+        found = (Finding("notice", "length", text, "", {"system": now}),)
+    return Length(frame, board, found)
 
 
 def _within(x: Array, o: NDArray[np.bool_]) -> Array:

@@ -130,7 +130,7 @@ class Board:
 
 
 def board(
-    values: Values, systems: Sequence[str], seen: Array, *, level: float, tiny: float, two_valued: bool = False,
+    values: Values, seen: Array, systems: Sequence[str], *, level: float, tiny: float, two_valued: bool = False,
     low: float = 0.0, width: float = 1.0, languages: int = 1, informing: NDArray[np.int64] | None = None,
 ) -> Board:  # fmt: skip
     """All pairs of systems at once (and of so many languages).
@@ -189,27 +189,19 @@ def _units(panel: Panel) -> NDArray[np.int64] | None:
     return np.asarray(found.sum(0))
 
 
-def _weighed(panel: Panel, weights: Array) -> list[tuple[int, float]]:
-    """Judges with a weight and a score, and their weights, adding up to 1."""
+def _values(panel: Panel, weights: Array | None) -> tuple[Values, Array]:
+    """One number per unit and system, and means of what was scored; with weights, of each judge on its own."""
+    if weights is None:
+        return panel.system_values(), seen_means(panel.scores, panel.weight)
     there = np.isfinite(panel.scores).any((0, 1, 2)) & (weights > 0)
     if not there.any():
         raise PanelError("No judge with a weight above 0 has a score in one of the languages.")
-    return [(int(b), float(weights[b] / weights[there].sum())) for b in np.flatnonzero(there)]
-
-
-def _seen(panel: Panel, weights: Array | None) -> Array:
-    if weights is None:
-        return seen_means(panel.scores, panel.weight)
-    parts = [(w, seen_means(panel.scores[..., [b]], panel.weight)) for b, w in _weighed(panel, weights)]
-    return np.asarray(sum(w * x for w, x in parts))
-
-
-def _values(panel: Panel, weights: Array | None) -> Values:
-    """One number per unit and system; with weights, of each judge's own values."""
-    if weights is None:
-        return panel.system_values()
-    parts = [(w, panel.system_values(judges=[panel.judges[b]])) for b, w in _weighed(panel, weights)]
-    return Values(np.asarray(sum(w * x.v for w, x in parts)), np.hstack([x.null for _, x in parts]), "weighted")
+    parts = [panel.select(judges=[panel.judges[b]]) for b in np.flatnonzero(there)]
+    w = (weights / weights[there].sum())[there]
+    values = [p.system_values() for p in parts]
+    seen = sum(x * seen_means(p.scores, p.weight) for x, p in zip(w, parts, strict=True))
+    v = sum(x * value.v for x, value in zip(w, values, strict=True))
+    return Values(np.asarray(v), np.hstack([x.null for x in values]), "weighted"), np.asarray(seen)
 
 
 def settle(spread: float, q: float, units: int, difference: float) -> float:
@@ -380,14 +372,14 @@ def systems(
     k, m = len(panel.languages), len(panel.judges)
     more: dict[str, Any] = {"level": level, "tiny": tiny, "two_valued": panel.two_valued}
     more |= {"low": panel.scale[0], "width": panel.width}
-    whole = board(_values(panel, weights), panel.systems, _seen(panel, weights), informing=_units(panel), **more)
+    whole = board(*_values(panel, weights), panel.systems, informing=_units(panel), **more)
     boards = {"all": whole}
     for at, language in enumerate(panel.languages if k > 1 else ()):
         rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
         if rows.any():
             p = panel.select(languages=[language], rows=rows)
             more |= {"languages": k, "informing": _units(p)}
-            boards[language] = board(_values(p, weights), panel.systems, _seen(p, weights), **more)
+            boards[language] = board(*_values(p, weights), panel.systems, **more)
     added = sums(panel, weights)
     by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
     by_language = tuple(added.first(languages=[x]) for x in range(k)) if k > 1 else ()
