@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -391,3 +392,20 @@ def test_what_other_rooms_take() -> None:
     assert made.weights.columns.tolist() == ["judge", "weight"]
     for measure in ("accuracy", "kappa", "sensitivity", "specificity", "r"):
         assert {measure, f"{measure}_low", f"{measure}_high"} <= set(made.judges.columns)
+
+
+def test_what_calibrating_without_labels_does_to_single_judges() -> None:
+    """Language errors of the panel and of each judge are planted: the share of the latter is said, and covered."""
+    rng = np.random.default_rng(8)
+    beta = np.array([[6.0, -6, 0], [-6, 6, 0], [0, 4, -4], [0, -4, 4]])
+    shared = np.array([4.0, -4, 2, -2])
+    truth = 50 + rng.normal(0, 8, (300, 1, 4))
+    s = truth[..., None] + shared[:, None] + beta + rng.normal(0, 3, (300, 1, 4, 3))
+    panel = Panel.from_array(s, languages=list("abcd"), scale=(0, 100))
+    rows = [(panel.tasks[t], "abcd"[i], truth[t, 0, i]) for t in range(100) for i in range(4)]
+    said = text_of(humans(panel, pd.DataFrame(rows, columns=["task", "language", "label"])), "consensus")
+    share = (beta**2).sum() / (3 * (shared**2).sum() + (beta**2).sum())
+    found = re.search(r"takes off (\d+)% \[(\d+), (\d+)\]", said)
+    assert found is not None
+    assert int(found[2]) <= 100 * share <= int(found[3])
+    assert "3 of 3 judges come nearer" in said

@@ -233,36 +233,24 @@ def _units(panel: Panel, at: Bools) -> Codes:
 
 
 def _judges(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
+    """How each judge agrees with people on the labelled answers, in all languages and in each."""
     import pandas as pd
 
-    rows = []
-    people = sides.people
-    k = len(panel.languages)
-    for i in (None, *range(k)) if k > 1 else (None,):
-        for judge, f in sides.judges.items():
-            at = np.isfinite(people) & np.isfinite(f)
-            at = at if i is None else at & (np.arange(k) == i)
-            found = measures(people[at], f[at], _units(panel, at), sides, level)
-            row: dict[str, Any] = {"language": "all" if i is None else panel.languages[i], "judge": judge}
-            row["labelled"] = int(at.sum())
-            for measure in MEASURES:
-                row[measure], row[measure + "_low"], row[measure + "_high"] = found[measure]
-            rows.append(row)
-    frame = pd.DataFrame(rows)
-    return frame.assign(language=panel.languages[0]) if k == 1 else frame
-
-
-def measures(y: Array, f: Array, unit: Codes, sides: Sides, level: float) -> dict[str, Limits]:
-    """How a judge agrees with people on the labelled answers."""
-    out = {**dict.fromkeys(MEASURES, NONE), "r": st.correlation(y, f, unit, level)}
-    if sides.verdicts:
-        out["accuracy"] = st.share((y == f).astype(float), unit, level)
-        out["kappa"] = st.kappa(y, f, unit, level)
-        out["sensitivity"] = st.share(f[y == 1], unit[y == 1], level)
-        out["specificity"] = st.share(1 - f[y == 0], unit[y == 0], level)
-    if sides.same:
-        out["difference"] = st.mean(f - y, unit, level)
-    return out
+    rows, people, k = [], sides.people, len(panel.languages)
+    for i, (judge, f) in product((None, *range(k)) if k > 1 else (0,), sides.judges.items()):
+        at = np.isfinite(people) & np.isfinite(f) & (True if i is None else np.arange(k) == i)
+        y, x, unit = people[at], f[at], _units(panel, at)
+        found = {**dict.fromkeys(MEASURES, NONE), "r": st.correlation(y, x, unit, level)}
+        if sides.verdicts:
+            found["accuracy"] = st.share((y == x).astype(float), unit, level)
+            found["kappa"] = st.kappa(y, x, unit, level)
+            found["sensitivity"] = st.share(x[y == 1], unit[y == 1], level)
+            found["specificity"] = st.share(1 - x[y == 0], unit[y == 0], level)
+        if sides.same:
+            found["difference"] = st.mean(x - y, unit, level)
+        row = {m + end: v for m, limits in found.items() for end, v in zip(("", "_low", "_high"), limits, strict=True)}
+        rows.append({"language": "all" if i is None else panel.languages[i], "judge": judge, "labelled": len(y), **row})
+    return pd.DataFrame(rows)
 
 
 # --- what people would say (METHODS 13) ---
@@ -323,9 +311,6 @@ def _annotator_variance(panel: Panel, sides: Sides) -> tuple[Array, float] | Non
     slope, own = np.zeros(k), np.zeros(k)
     two = sides.verdicts or found.two_valued
     for i in range(k):
-        at = np.isfinite(sides.guide) & np.isfinite(sides.y) & (np.arange(k) == i)
-        if at.sum() < 2:
-            continue
         every = np.isfinite(sides.guide) & (np.arange(k) == i)
         got = st.powered(sides.y[every], sides.guide[every], _units(panel, every), two_valued=two)
         slope[i], own[i] = got.slope, float((got.influence**2).sum())

@@ -11,6 +11,7 @@ from polyjudge._version import __version__
 from polyjudge.base.numbers import ci, digits_of, missing, number, percent, percent_ci
 from polyjudge.base.text import count, name, shell
 from polyjudge.calibrate.labelled import panel_mean
+from polyjudge.cbc import double_centre
 from polyjudge.report.model import Chart, Finding, Report, Section, Step, Table
 from polyjudge.stats.labels import Limits, fewest_to_decide
 
@@ -28,7 +29,7 @@ UNEVEN = 2.0
 def findings(h: Humans) -> tuple[Finding, ...]:
     """All that is said: annotators first, then agreement, what people would say, who may decide, where they part."""
     found = [*_annotators(h), _agreement(h), *_rate(h), *_systems(h), *_removes(h), *_alone(h), *_apart(h)]
-    return (*found, *_requirements(h), *_caveats(h), *_weights(h))
+    return (*found, *_requirements(h), *_caveats(h), *_weights(h), *_consensus(h))
 
 
 def _say(key: str, text: str, severity: Any = "info", topic: str = "People") -> Finding:
@@ -298,6 +299,26 @@ def _weights(h: Humans) -> list[Finding]:
     return [_say("weights", text, topic="")] if len(top) else []
 
 
+def _consensus(h: Humans) -> list[Finding]:
+    """What calibrating without labels does to single judges, against these labels (METHODS 13)."""
+    f, k, m = h.frame[h.frame["judge"] == h.sides_.lead], len(h.panel_.languages), len(h.panel_.judges)
+    f = f[(f["language"] != "all") & (f["system"] == f["system"].iloc[0])]
+    if k < 3 or m < 2 or h.sides_.verdicts or len(f) < k or f["low"].isna().any():
+        return []
+    beta = double_centre(h.panel_.values().mean)
+    e, se = (f["difference"] - f["difference"].mean()).to_numpy(float), (f["high"] - f["low"]).to_numpy(float) / 4
+    draws = ((e + se * np.random.default_rng(0).normal(size=(2000, k))) ** 2).sum(1) - 2 * (se**2).sum() * (1 - 1 / k)
+    size = float((beta**2).sum())
+    low, share, high = (size / (size + m * max(float(x), 0.0)) for x in np.quantile(draws, [0.975, 0.5, 0.025]))
+    if not high - low < 0.5:
+        return []
+    nearer = int(((beta**2 + 2 * e[:, None] * beta).sum(0) > 0).sum())
+    text = f"Calibrating without labels (CBC) takes off {percent_ci(share, low, high)} of single judges' squared error "
+    return [
+        _say("consensus", f"{text}between {h.panel_.nouns}; {nearer} of {m} judges come nearer to people.", topic="")
+    ]
+
+
 # --- the report ---
 
 
@@ -403,7 +424,9 @@ def _rates(h: Humans) -> tuple[Table, ...]:
 
 def _disagreements(h: Humans) -> tuple[Table, ...]:
     d = h.disagreements
-    columns = {**_axes(h, "kind", "task", "system", "language"), "score": "points", "people": "points"}
+    columns = _axes(h, "kind", "task", "system", "language")
+    if not (h.panel_.two_valued and len(h.panel_.judges) == 1):  # else the kind says it all
+        columns |= {"score": "points", "people": "points"}
     columns |= {c: "text" for c in ("prompt", "response", "reason") if c in d}
     title = "False passes first, then false fails" if h.sides_.verdicts else "Farthest apart first"
     titles = {"score": f"{_who(h)}'s score", "people": "people's label"}
