@@ -482,7 +482,7 @@ class _Gap:
             df = variance**2 / (a.se**4 / a.df + b.se**4 / b.df)
         df = np.where(variance > 0, df, 1e9)
         together = k if m == 2 else k * m
-        q = stdtrit(df, 1 - (1 - (1 - share) ** (1 / together)) / 2)
+        q = np.where(np.isfinite(variance), stdtrit(df, 1 - (1 - (1 - share) ** (1 / together)) / 2), np.nan)
         return _Gap(a.estimate, b.estimate, b.estimate - a.estimate, np.sqrt(variance), q)
 
 
