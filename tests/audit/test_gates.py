@@ -48,11 +48,11 @@ def test_the_sentence_of_pass_rates() -> None:
     rate = made.frame.pivot(index="language", columns="judge", values="pass_raw")
     spread = (rate.max() - rate.min()).mean()
     assert made.spread[0] == pytest.approx(spread)
-    assert f"are {100 * spread:.0f} percentage points apart" in (made.findings[0].text)
+    assert f"differs by {100 * spread:.0f} percentage points on average" in (made.findings[0].text)
     assert "depending on the judge and the language." in made.findings[0].text
     one = Panel.from_array(drawn(k=1, m=1), scale=(0, 100))
     text = room.gates(one, "60", level=0.95).findings[0].text
-    assert "apart" not in text
+    assert "differs" not in text
     assert text.endswith("of answers pass.")
     assert room.gates(one, "60", level=0.95).frame["pass_calibrated"].isna().all()
 

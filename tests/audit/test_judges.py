@@ -146,4 +146,4 @@ def test_missing_scores_that_hang_on_the_cell() -> None:
     even[g.random(80) < 0.3, :, 1, 2] = np.nan
     text = room.lacking(Panel.from_array(even))[0].text
     rate = np.isnan(even).mean((0, 1))
-    assert f"J3 in l2 lacks {100 * rate[1, 2]:.0f}% of them" in text
+    assert f"J3 in l2 lacks {100 * rate[1, 2]:.0f}% of its scores" in text

@@ -88,8 +88,8 @@ def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, 
     if k > 1 and spread[0] >= 0.005:
         after = f" ({number(100 * spread[1], 0)} after calibrating)" if np.isfinite(spread[1]) else ""
         text += (
-            f" {'A' if m > 1 else 'The'} judge's highest and lowest rate by {panel.noun} are "
-            f"{number(100 * spread[0], 0)} percentage points apart{' on average' if m > 1 else ''}{after}."
+            f" {'A' if m > 1 else 'The'} judge's pass rate differs by {number(100 * spread[0], 0)} percentage points"
+            f"{' on average' if m > 1 else ''} between its highest and its lowest {panel.noun}{after}."
         )
     return Finding("info", "gates", text, "Gates", head=f"{share} pass")
 

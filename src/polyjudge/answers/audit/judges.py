@@ -128,7 +128,7 @@ def lacking(panel: Panel) -> list[Finding]:
         return []
     who = name(panel.judges[b]) + (f" in {name(panel.languages[x])}" if len(panel.languages) > 1 else "")
     lack, others = percent(float(rate[x, b]), 0), percent(float(rest[x, b]), 0)
-    text = f"Missing scores are spread unevenly: {who} lacks {lack} of them, the others {others} on average."
+    text = f"Missing scores are spread unevenly: {who} lacks {lack} of its scores, the others {others} on average."
     where = {"language": panel.languages[x], "judge": panel.judges[b]}
     return [Finding("notice", "missing", text, "", where)]
 
