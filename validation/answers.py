@@ -134,9 +134,9 @@ def planned(seed: int) -> Rows:
         p = _study(g, tasks, kind, target)
         seen = seen_means(p.scores, p.weight)
         made = board(
-            p.system_values(),
-            p.systems,
-            seen,
+            values=p.system_values(),
+            seen=seen,
+            systems=p.systems,
             level=0.95,
             tiny=1e-9,
             two_valued=p.two_valued,
