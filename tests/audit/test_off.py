@@ -246,12 +246,25 @@ def test_judges_that_use_the_scale_differently_are_no_cells() -> None:
 
 def test_slopes_are_not_said_of_a_noise_judge_or_of_pass_and_fail() -> None:
     def rough(y: Array, g: np.random.Generator) -> Array:
+        y = y + g.normal(0, 6, (y.shape[2], 1))
         y[..., 2] = 50 + g.normal(0, 14, y.shape[:3])
-        return y + g.normal(0, 6, (y.shape[2], 1))
+        return y
 
-    assert not any(f.key == "off.scale" for f in off(panel(plant=rough)).sentences)
+    for seed in range(8):
+        assert not any(f.key == "off.scale" for f in off(panel(seed, plant=rough)).sentences)
     two = panel(plant=lambda y, g: (y > 45).astype(float), scale=(0.0, 1.0))
     assert not any(f.key == "off.scale" for f in off(two).sentences)
+
+
+def test_two_languages_say_the_same_with_the_sign_turned() -> None:
+    frame = off(panel(k=2, m=4, plant=cell(-12, (0, 1)))).frame
+    one, two = frame[frame["language"] == "English"], frame[frame["language"] == "German"]
+    assert np.allclose(one["off"], -two["off"].to_numpy())
+    assert np.allclose(one["all_low"], -two["all_high"].to_numpy())
+    both = off(panel(k=4, m=2, plant=cell(-12, (0, 1)))).frame
+    assert np.allclose(both["off"][::2], -both["off"][1::2].to_numpy())
+    whole = off(panel(k=2, m=2)).frame["off"].to_numpy()
+    assert np.allclose(whole, whole[0] * np.array([1, -1, -1, 1]))
 
 
 def test_a_parser_that_fails_is_said() -> None:
