@@ -409,3 +409,14 @@ def test_what_calibrating_without_labels_does_to_single_judges() -> None:
     assert found is not None
     assert int(found[2]) <= 100 * share <= int(found[3])
     assert "3 of 3 judges come nearer" in said
+
+
+def test_judges_beside_a_human_column_are_no_annotators() -> None:
+    """The long table of the scores, given as labels: its judges did not label."""
+    panel, frame = cases(60, 40)
+    table = pd.concat([frame.rename(columns={"label": "human"}).assign(judge=j, score=1) for j in ("a", "b")])
+    made = humans(panel, table)
+    assert len(made.annotators) == 1
+    assert np.isnan(made.alpha[0])
+    raters = humans(panel, pd.concat([frame.assign(rater=r) for r in ("a", "b")]))
+    assert len(raters.annotators) == 2

@@ -127,7 +127,8 @@ def _named(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     columns = [str(c) for c in frame.columns]
     usuals = {
         "task": usual("task", columns), "system": usual("system", columns) + usual("model", columns),
-        "language": usual("language", columns), "annotator": usual("annotator", columns) + usual("judge", columns),
+        "language": usual("language", columns),
+        "annotator": usual("annotator", columns) or ([] if usual("human", columns) else usual("judge", columns)),
         "label": [c for c in columns if c == "label"] + [c for r in LABELS for c in usual(r, columns)],
     }  # fmt: skip
     roles = {role: found[0] for role, found in usuals.items() if found}

@@ -166,7 +166,7 @@ def _systems(h: Humans) -> list[Finding]:
     wrong = [x for x in both if x[4] > 0 > x[2]]
     if wrong:
         a, b = wrong[0][:2]
-        more = f" So it is with {count(len(wrong) - 1, 'other pair')}." if len(wrong) > 1 else ""
+        more = f" The same holds for {count(len(wrong) - 1, 'other pair')}." if len(wrong) > 1 else ""
         text = f"{_who(h).capitalize()} puts {name(b)} ahead of {name(a)}; people put {name(a)} ahead.{more}"
         found.append(_say("order", text, "warning"))
     return found
@@ -178,12 +178,11 @@ def _removes(h: Humans) -> list[Finding]:
     if c is None or np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all():
         return []  # nothing is left to correct
     n = c.n_[c.known_]
-    labels = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'} labels per {panel.noun}"
+    each = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'}"
     if h.removes is not None and h.removes[1] > 0:
-        share = percent_ci(*h.removes)
-        text = f"Corrected by {labels}, the panel loses {share} of its squared error between {panel.nouns}."
-        return [_say("removes", text)]
-    text = f"Whether correcting by {labels} brings the {panel.nouns} nearer to people cannot be told yet"
+        text = f"Correcting by {each} labels per {panel.noun} removes {percent_ci(*h.removes)} of the panel's squared "
+        return [_say("removes", f"{text}error between {panel.nouns}.")]
+    text = f"Whether correcting by {each} labels per {panel.noun} helps to compare {panel.nouns} cannot be told yet"
     more = "" if n.min() >= 50 else f": label {20 if n.min() < 20 else 50} per {panel.noun}"
     more = f": annotators of one {panel.noun} differ too much" if c.differ_ and n.min() >= 20 else more
     return [_say("removes", f"{text}{more}.", "notice")]
@@ -273,7 +272,7 @@ def _caveats(h: Humans) -> list[Finding]:
         out.append(_say("lost", text, "warning"))
     pairs = np.unique(np.stack([found.language, found.who]), axis=1)
     if len(panel.languages) > 1 and len(found.annotators) > 1 and np.bincount(pairs[0]).max() == 1:
-        text = f"Each {panel.noun} has one annotator: a strict annotator and a weak {panel.noun} look the same."
+        text = f"Each {panel.noun} has one annotator: a strict one cannot be told from a weak {panel.noun}."
         out.append(_say("one-annotator", text, "notice"))
     split = int((np.isfinite(sides.y) & ~np.isfinite(sides.people)).sum())
     if split:
