@@ -261,6 +261,10 @@ def start(path: Path, size: int = PEEK) -> bytes:
 def _open_path(text: str) -> Table:
     path, _, inner = text.partition("::") if "::" in text and not Path(text).exists() else (text, "", "")
     here = Path(path).expanduser()
+    if (here / "polyjudge-run.json").is_file():  # a folder of `polyjudge collect`
+        here = here / "scores.csv"
+        if not here.exists():
+            raise PanelError(f"{name(path, 200)} is a run without scores.csv: it was killed. Collect into it once more.")
     if here.is_dir():
         found = sorted(p for p in here.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
         found = [
