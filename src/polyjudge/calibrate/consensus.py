@@ -413,40 +413,22 @@ class Calibrated(Result):
 
     def report(self) -> Report:
         """The report."""
-        panel = self.panel_
-        shown = self.cells.assign(**{x: self.cells[x] * panel.factor for x in ("beta", "low", "high")})
-        unit = panel.unit_name
-        table = Table(
-            "cells",
-            "What is subtracted from each score",
-            shown,
-            {"language": "name", "judge": "name", "beta": "+points low high"},
-            {"language": panel.noun, "beta": f"subtracted, {unit}"},
-        )
-        heat = Chart(
-            "beta",
-            "heatmap",
-            "What is subtracted",
-            shown.rename(columns={"language": "row", "judge": "column", "beta": "value"}),
-            f"What is subtracted from the scores of each judge in each {panel.noun}, in {unit}.",
-            x="judge",
-            y=panel.noun,
-        )
-        after = []
+        p = self.panel_
+        shown = self.cells.assign(**{x: self.cells[x] * p.factor for x in ("beta", "low", "high")})
+        title, about = "What is subtracted", f"What is subtracted in each {p.noun} and of each judge, in {p.unit_name}."
+        head = {"language": "name", "judge": "name", "beta": "+points low high"}
+        table = Table("cells", title, shown, head, {"language": p.noun, "beta": f"subtracted, {p.unit_name}"})
+        drawn = shown.rename(columns={"language": "row", "judge": "column", "beta": "value"})
+        heat = Chart("beta", "heatmap", title, drawn, about, x="judge", y=p.noun)
+        after: tuple[Step, ...] = ()
         if self.saved_ is not None:
             saved = shell(str(self.saved_))
-            after = [
+            after = (
                 Step(f"polyjudge apply NEW.csv {saved} -o calibrated.csv", "calibrate other scores the same way"),
                 Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"),
-            ]
-        return Report(
-            "calibrate",
-            "Calibrated scores",
-            (panel.facts, *panel.notes),
-            self.findings,
-            next=tuple(after),
-            sections=(Section("cells", "What is subtracted", tables=(table,), charts=(heat,)),),
-        )
+            )
+        section = Section("cells", title, tables=(table,), charts=(heat,))
+        return Report("calibrate", "Calibrated scores", (p.facts, *p.notes), self.findings, None, after, (section,))
 
 
 def calibrate(
@@ -504,7 +486,7 @@ def calibrate(
     if save is not None:
         made.save(save, overwrite)
     if output is not None:
-        write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, columns=columns)
+        write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, **columns)
     cells = _cells(made, panel, level, extended=extend is not None)
     mean = panel.values().mean
     closer = closeness(made.gain_, mean)

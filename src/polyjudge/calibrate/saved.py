@@ -192,9 +192,8 @@ def apply(
     check_apart({"--output": output}, [x for x in (scores, calibrator) if isinstance(x, (str, Path))])
     check_new(output, overwrite)
     made = load_consensus(calibrator)
-    rows, unchanged = write_calibrated(
-        scores, made, output, column=column, unseen=unseen, overwrite=overwrite, columns=columns
-    )
+    options = {"column": column, "unseen": unseen, "overwrite": overwrite, **columns}
+    rows, unchanged = write_calibrated(scores, made, output, **options)
     text = f"{name(str(output), 200)} holds the scores, calibrated in the column {name(column)}."
     found = [Finding("info", "written", text, "Written")]
     if unchanged:
@@ -203,29 +202,9 @@ def apply(
     return Applied(rows, unchanged, tuple(found))
 
 
-def write_calibrated(
-    scores: Any,
-    made: ConsensusCalibrator,
-    output: Path,
-    *,
-    column: str,
-    unseen: str,
-    overwrite: bool,
-    columns: dict[str, Any],
-) -> tuple[int, int]:
+def write_calibrated(scores: Any, made: ConsensusCalibrator, output: Path, **options: Any) -> tuple[int, int]:
     """Write scores with the calibrated ones beside them; rows, and those that stayed as they were."""
     from polyjudge.read.write import write_scores
 
     limits = made.scale_ if made.clip else None
-    found: tuple[int, int] = write_scores(
-        scores,
-        output,
-        made.table(),
-        column=column,
-        limits=limits,
-        unseen=unseen,
-        overwrite=overwrite,
-        of_criterion=made.criterion_,
-        **columns,
-    )
-    return found
+    return write_scores(scores, output, made.table(), limits=limits, of_criterion=made.criterion_, **options)
