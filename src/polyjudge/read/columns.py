@@ -220,7 +220,7 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
     if not asked.human:
         called = set(usual("human", free))
         people = {c for c in free if HUMANS.match(norm(c)) and norm(c) not in NAMES["annotator"]} | called
-        roles.humans = [c for c in free if c in people]
+        roles.humans += [c for c in free if c in people and c not in roles.humans]
         free = [c for c in free if c not in people]
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator"):
         if role not in roles.of and (hit := next(iter(usual(role, free)), None)):
@@ -364,7 +364,7 @@ def summaries(labels: Iterable[str]) -> list[str]:
     return found if len(found) < len(labels) else []
 
 
-def spellings(axis: str, labels: Sequence[str]) -> dict[str, str]:
+def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> dict[str, str]:
     """Labels that may be another spelling of one: other -> the one that is kept. 3.0 is 3, openai/gpt-4o is gpt-4o."""
 
     def key(label: str) -> str:
@@ -379,12 +379,12 @@ def spellings(axis: str, labels: Sequence[str]) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(key(label), []).append(label)
+    often = dict(zip(labels, times, strict=False))
     out = {}
     for group in groups.values():
-        kept = min(
-            group, key=lambda x: ("/" in x, ".0" in x, labels.index(x) if len(group) > 1 and axis != "task" else 0)
-        )
-        out |= {x: kept for x in group if x != kept}
+        if len(group) > 1:
+            kept = min(group, key=lambda x: ("/" in x, ".0" in x, -often.get(x, 0), x))
+            out |= {x: kept for x in group if x != kept}
     return out
 
 

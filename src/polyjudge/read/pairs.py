@@ -75,7 +75,8 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
             f"In {where}, the winner {name(frame['winner'][odd].iloc[0])} ({count(int(odd.sum()), 'row')}) is neither of "
             "the two systems, nor model_a, model_b or tie."
         )
-    gone = int(np.isnan(won).sum())
+    rows_there = int(table.rows(f"SELECT count(*) FROM {work.raw}")[0][0])
+    gone = int(np.isnan(won).sum()) + rows_there - work.failed - work.rows
     if gone:
         work.notes.append(
             f"{count(gone, 'verdict')} {'names' if gone == 1 else 'name'} no winner, and {'is' if gone == 1 else 'are'} missing."

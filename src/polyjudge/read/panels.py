@@ -237,9 +237,9 @@ def settle(work: Work) -> None:
     alike = _alike({c: sample[c] for c in named})
     if not alike:
         _no_score(work, named or wide)
-    if "judge" in roles.of and len(alike) > 0:
-        judges = set(_texts_of(sample.get(roles.of["judge"], [])))
-        if len(alike) == 1 and judges is not None:
+    tongues = "language" not in roles.of and len(alike) > 1 and all(map(col.is_language, col.strip_words(alike).values()))
+    if "judge" in roles.of and not tongues:
+        if len(alike) == 1:
             roles.of["score"] = alike[0]
             return
         flags = ",".join(shell(c) for c in alike)
@@ -491,6 +491,8 @@ def _entries(work: Work) -> tuple[Entries, Any]:
     work.rows = len(found["task"]) // max(len(wide), 1)
     score = np.ma.filled(np.ma.asarray(found["score"], dtype=float), np.nan)
     where = np.flatnonzero(~np.isnan(score))
+    if np.isinf(score).any():
+        raise PanelError(f"Some scores in {table.where} are infinite. Make them numbers, or leave them empty.")
     codes = {}
     for axis in axes:
         place = factors[axis][1]
@@ -620,7 +622,20 @@ def _ends(score: Array, asked: Asked, pairs: bool = False) -> tuple[tuple[float,
     two = two or bool((low, high) == (0.0, 100.0) and ((score == low) | (score == high)).all())
     if asked.range:
         return asked.range, two and (low, high) == asked.range
-    return ((0.0, 1.0) if pairs or (two and high <= 1) else (low, high)), two
+    return ((0.0, 1.0) if pairs else evident(low, high)), two
+
+
+def evident(low: float, high: float) -> tuple[float, float]:
+    """The usual scale that scores from `low` to `high` lie on, or just these ends.
+
+    >>> evident(13.0, 100.0), evident(0.2, 0.9), evident(2.0, 5.0), evident(0.0, 40.0), evident(-3.0, 2.0)
+    ((0.0, 100.0), (0.0, 1.0), (1.0, 5.0), (0.0, 40.0), (-3.0, 2.0))
+    """
+    if low >= 0 and high <= 1:
+        return 0.0, 1.0
+    if low >= 0 and 80 <= high <= 100:
+        return 0.0, 100.0
+    return (min(low, 1.0), high) if low >= 0 and high in (5, 7, 10) else (low, high)
 
 
 def _several_criteria(work: Work, entries: Entries, y: Array, criteria: list[str], made: dict[str, Any]) -> Panel:
@@ -646,7 +661,8 @@ def _one_spelling(work: Work, entries: Entries) -> None:
     """Two spellings of one label are one where no answer has both."""
     for axis in ("judge", "system", "language", "task"):
         labels = entries.labels[axis]
-        found = col.spellings(axis, labels)
+        times = np.bincount(entries.codes[axis], minlength=len(labels)).tolist()
+        found = col.spellings(axis, labels, times)
         others = [a for a in AXES if a in entries.codes and a != axis]
         for other, kept in found.items():
             one, two = labels.index(other), labels.index(kept)

@@ -164,7 +164,7 @@ def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
 
     said = os.environ.get(limits.VARIABLE)
     memory = limits.budget() * 3 // 4 if said else min(1200 << 20, limits.budget() // 2)
-    size = sum(p.stat().st_size * (8 if p.suffix in (".gz", ".parquet", ".pq") else 1) for p in files) + frame_rows * 64
+    size = sum(p.stat().st_size * (8 if p.suffix in (".gz", ".parquet", ".pq") else 1) for p in files if p.exists()) + frame_rows * 64
     con = duckdb.connect()
     spill = Path(tempfile.gettempdir()) / f"polyjudge-{os.getpid()}"
     for setting, value in (

@@ -50,8 +50,8 @@ class Connection:
         self.backend = table._find_backend(use_default=True)
         self.name, self.table, self.where, self.found = str(self.backend.name), table, where, None
 
-    def sql(self, text: str) -> Any:
-        """A query over the table as an expression of Ibis."""
+    def translated(self, text: str) -> str:
+        """A query over the table, in the words of its engine."""
         import ibis
         import sqlglot
 
@@ -61,12 +61,21 @@ class Connection:
         for found in list(tree.find_all(sqlglot.exp.Table)):
             if found.name == SOURCE:
                 found.replace(inner.copy().subquery(found.alias or SOURCE))
-        return self.backend.sql(tree.sql(dialect=dialect))
+        return tree.sql(dialect=dialect)
 
     def execute(self, text: str) -> Connection:
         """Run a query; `fetchall` and `fetchnumpy` give what it found."""
         with foreign_errors(self.where):
-            self.found = self.sql(text).to_pyarrow()
+            if self.name == "postgres":  # Ibis would make a view, and the session only reads
+                import pyarrow as pa
+
+                with self.backend.con.cursor() as cursor:
+                    rows = cursor.execute(self.translated(text)).fetchall()
+                    titles = [c.name for c in cursor.description]
+                columns = list(zip(*rows, strict=True)) if rows else [()] * len(titles)
+                self.found = pa.table({n: pa.array(list(c)) for n, c in zip(titles, columns, strict=True)})
+            else:
+                self.found = self.backend.sql(self.translated(text)).to_pyarrow()
         return self
 
     def fetchall(self) -> list[tuple[Any, ...]]:
@@ -87,14 +96,16 @@ class Connection:
             with suppress(AttributeError):
                 self.backend.con.rollback()
                 self.backend.con.read_only = False
-            self.backend.create_table(into, self.sql(text), overwrite=overwrite)
+            self.backend.create_table(into, self.backend.sql(self.translated(text)), overwrite=overwrite)
 
     def stream(self, text: str, part: Path, options: str) -> None:
         """Write a query's rows to a file, in pieces."""
         import duckdb
 
         with foreign_errors(self.where), duckdb.connect() as con:
-            con.register("polyjudge_rows", self.sql(text).to_pyarrow_batches())
+            rows = self.execute(text).found if self.name == "postgres" else None
+            rows = self.backend.sql(self.translated(text)).to_pyarrow_batches() if rows is None else rows
+            con.register("polyjudge_rows", rows)
             con.execute(f"COPY (SELECT * FROM polyjudge_rows) TO {quote(part)} ({options}, USE_TMP_FILE false)")
 
 

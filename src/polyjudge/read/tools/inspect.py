@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.base import limits
-from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.text import name
 from polyjudge.read.table import flat
 from polyjudge.read.tools import LETTERS, number, pick
@@ -58,6 +58,8 @@ def load(path: Path, header: bool = False) -> dict[str, Any]:
                     member(book, n) for n in sorted(inside) if n.startswith("samples/") and n.endswith(".json")
                 ]
             return log
+    except PolyjudgeError:
+        raise
     except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, struct.error, OSError) as error:
         raise PanelError(f"{name(path, 200)} is no Inspect log: {name(repr(error), 80)}.") from None
     except Exception as error:

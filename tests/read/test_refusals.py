@@ -1,0 +1,242 @@
+"""What cannot be read is refused in one sentence that says what mends it; with that the true panel is read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import shared_file
+from read.test_odd_files import GAPS, JUDGES, TASKS, B, W, csv_of, more
+
+from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.read import as_panel, read_panel
+
+C = B.assign(score=B["score"] // 20)  # 0 to 5
+TEN = B.assign(score=B["score"] // 25 + 1)  # 1 to 5
+
+
+def with_values(frame: pd.DataFrame, at: list[int], value: Any) -> pd.DataFrame:
+    out = frame.astype({"score": object})
+    out.loc[at, "score"] = value
+    return out
+
+
+TWO_SCALES = B.assign(score=np.where(B["judge"] == "ann", B["score"] // 25 + 1, B["score"]))
+TWO_TONGUES = TEN.assign(score=np.where(TEN["language"] == "de", TEN["score"] * 20, TEN["score"]))
+SEVEN = B.assign(**{c: B["score"] for c in "fluency accuracy tone style depth wit safety".split()}).drop(columns="score")  # noqa: SIM905
+PAIRS = pd.DataFrame(
+    [(t, a, b, j, w) for t in TASKS for j in JUDGES for a, b, w in (("x", "y", "model_a"), ("y", "x", "tie"))],
+    columns=["question_id", "model_a", "model_b", "judge", "winner"],
+)
+CASES: dict[str, Any] = {
+    # what -> (frame or text, words of the sentence, options that mend it or None)
+    "score and rating": (B.assign(rating=1), ["score", "rating", "--score"], {"score": "score"}),
+    "two weak names": (B.rename(columns={"score": "value"}).assign(result=B["score"]), ["value", "result", "--score"], {"score": "value"}),
+    "-1 on 0 to 1": (with_values(B.assign(score=(B["score"] > 50) * 1), GAPS, -1), ["-1", "--drop -1"], {"drop": "-1"}),
+    "-1 on 1 to 5": (with_values(TEN, GAPS, -1), ["3 scores", "-1", "--drop -1"], {"drop": ("-1",)}),
+    "999": (with_values(B, GAPS, 999), ["999", "--drop 999"], {"drop": "999"}),
+    "-99": (with_values(TEN, [3], -99), ["1 score ", "-99"], {"drop": "-99"}),
+    "outside what was declared": (with_values(B, GAPS, 250), ["250", "--range 0:100"], {"range": "0:100", "drop": "250"}),
+    "a word": (with_values(B, GAPS, "abc"), ["'abc'", "3 rows", "--drop abc"], {"drop": "abc"}),
+    "grades": (with_values(B, list(range(0, 72, 2)), "B"), ["'B'", "number"], None),
+    "a judge on another scale": (TWO_SCALES, ["ann has scores from 1 to 5", "the others", "--range"], {"range": "0:100"}),
+    "a language on another scale": (TWO_TONGUES, ["en has scores from 1 to 5", "20 to", "--range"], {"range": "1:100"}),
+    "a judge from 0 to 1": (B.assign(score=np.where(B["judge"] == "bob", B["score"] / 100, B["score"])), ["bob", "one scale"], None),
+    "pass or fail beside 0 to 100": (B.assign(score=np.where(B["judge"] == "cy", B["score"] > 50, B["score"])), ["cy", "0 to 1"], None),
+    "scores out of several": (B.assign(score=[f"3/{5 + i % 2}" for i in range(72)]), ["out of 5 and 6"], None),
+    "thousands or decimal commas": (B.assign(score="1,500"), ["1,500", "comma"], None),
+    "infinite": (with_values(B, [3], "inf"), ["inf"], None),
+    "repeats for another reason": (pd.concat([B.assign(prompt_version="a"), B.assign(prompt_version="b", score=B["score"] + 1)]), ["2 scores", "prompt_version", "--replicate"], {"replicate": "prompt_version"}),
+    "repeats for no reason": (pd.concat([B, B.assign(score=B["score"] + 1)]), ["2 scores", "--replicate row"], {"replicate": "row"}),
+    "a task in two clusters": (B.assign(cluster=np.arange(72) % 5), ["two clusters", "cluster"], None),
+    "no task is shared": (B.assign(task=[f"r{i}" for i in range(72)]), ["no task has scores of two judges", "--task"], None),
+    "no task at all": (B.drop(columns="task"), ["no task has scores of two judges", "--task"], None),
+    "a score without a judge": (B.assign(judge=B["judge"].where(B.index != 3)), ["1 score", "no judge"], None),
+    "a score without a language": (B.assign(language=B["language"].where(B.index > 3)), ["4 scores", "no language"], None),
+    "every row failed": (B.assign(status="error"), ["Every row", "status"], None),
+    "no score": (B.drop(columns="score"), ["no column of scores"], None),
+    "only labels": (B.rename(columns={"score": "human_label"}).drop(columns="judge").drop_duplicates(["task", "language"]), ["human labels", "--score human_label"], {"score": "human_label"}),
+    "seven criteria": (SEVEN, ["fluency, accuracy, tone, style, depth, wit and safety", "--criteria"], {"criteria": "fluency,accuracy,tone,style,depth,wit,safety"}),
+    "nothing but empty scores": (B.assign(score=""), ["holds no score"], None),
+    "dates as scores": (B.assign(score=pd.Timestamp("2026-01-01")), ["dates"], None),
+    "infinite numbers": (B.assign(score=B["score"].astype(float).where(B.index != 3, np.inf)), ["infinite"], None),
+    "a winner that is a name and a place": (PAIRS.replace({"x": "B", "y": "A"}).assign(winner="A"), ["winner A", "place"], None),
+    "a winner that is nobody": (PAIRS.assign(winner="zed"), ["winner zed", "neither"], None),
+    "a pair without one": (PAIRS.assign(model_b=None), ["lack"], None),
+    "no rows": (B.head(0), ["no rows"], None),
+    "a list": ([1, 2, 3], ["not from list"], None),
+    "two columns of one name": (pd.concat([B, B[["score"]]], axis=1), ["two columns called score"], None),
+    "CSV with a long line": ("task,judge,score\nq,a,1\nq,b,2,3\n", ["line 3", "4 fields", "header 3"], None),
+    "CSV with an open quote": ('task,judge,score\nq,a,1\n"q,b,2\n', ["quot"], None),
+    "UTF-16 without its mark": (csv_of(B).encode("utf-16-le"), ["UTF-16"], None),
+    "an empty file": (b"", ["is empty"], None),
+    "zeros": (b"\0" * 500, ["UTF-16"], None),
+    "JSON that breaks off": (json.dumps(B.to_dict("records"))[:-9].encode(), [""], None),
+    "JSON that is nested deep": (b"[" * 100_000, [""], None),
+    "a column that is not there": (B, ["no column nope", "--judge"], {"judge": "judge"}),
+    "a judge that is not there": (B, ["no judge zed", "ann, bob and cy"], {"judges": "ann,bob"}),
+    "a range the wrong way": (B, ["0:100"], {"range": "0:100"}),
+    "by and language": (B, ["--by", "--language"], {"by": "language"}),
+}  # fmt: skip
+ASKED: dict[str, dict[str, Any]] = {
+    "outside what was declared": {"range": "0:100"},
+    "a column that is not there": {"judge": "nope"},
+    "a judge that is not there": {"judges": ("zed",)},
+    "a range the wrong way": {"range": "5:1"},
+    "by and language": {"by": "language", "language": "language"},
+}
+
+
+@pytest.mark.parametrize("called", CASES)
+def test_refused_with_what_mends_it(called: str, tmp_path: Path) -> None:
+    source, words, mend = CASES[called]
+    if isinstance(source, (str, bytes)):
+        path = tmp_path / ("s.json" if called.startswith("JSON") else "s.csv")
+        path.write_bytes(source if isinstance(source, bytes) else source.encode())
+        source = path
+    with pytest.raises(PolyjudgeError) as caught:
+        read_panel(source, **ASKED.get(called, {}))
+    said = str(caught.value)
+    assert all(w in said for w in words), said
+    assert "\n" not in said
+    assert len(said) < 500
+    if mend is not None:
+        panel = read_panel(source, **mend)
+        assert np.isfinite(panel.scores).sum() > 0
+
+
+def test_a_sound_panel_is_never_refused() -> None:
+    """Low and noisy judges, rare zeros, ternary scores, negative ones, continuous ones."""
+    rng = np.random.default_rng(1)
+    for change in (
+        lambda s: s * np.where(B["judge"] == "ann", 0.2, 1.0) + rng.normal(0, 0.01, 72),
+        lambda s: np.round(s / 50) - 1,
+        lambda s: -s / 4.0,
+        lambda s: s / 100.0,
+        lambda s: np.where(B["judge"] == "ann", 0, s),
+        lambda s: np.where(B["language"] == "de", 0, s),
+        lambda s: np.where(B["judge"] == "ann", np.minimum(s, 20), s),
+        lambda s: rng.lognormal(0, 1, 72),
+    ):
+        assert read_panel(B.assign(score=change(B["score"]))).shape == (12, 1, 2, 3)
+
+
+def test_odd_levels_are_noted_with_the_flag() -> None:
+    low = TEN.assign(score=TEN["score"].where(TEN.index != 3, 0))
+    panel = read_panel(low)
+    assert any("--drop 0" in n and "1 score of 72" in n for n in panel.notes), panel.notes
+    assert np.isnan(read_panel(low, drop=("0",)).scores).sum() == 1
+    assert not read_panel(C).notes
+    harsh = B.assign(score=np.where(B["judge"] == "ann", np.sqrt(B["score"] * 1.7), B["score"]))
+    assert any("ann" in n for n in read_panel(harsh).notes)
+
+
+def test_devai_with_rows_missing_is_read() -> None:
+    frame = pd.read_csv(shared_file("devai/run_level_scores.csv"))
+    part = frame.drop(frame.sample(frac=0.05, random_state=3).index)
+    panel = read_panel(part)
+    assert panel.shape == (55, 3, 8, 6)
+    assert panel.systems == ("GPT-Pilot", "MetaGPT", "OpenHands")
+    again = read_panel(frame, replicate="framework")
+    assert again.shape == (55, 1, 8, 6)
+    want = frame.groupby(["task", "language", "backbone"])["score"].mean()
+    got = again.to_frame().set_index(["task", "language", "judge"])["score"]
+    pd.testing.assert_series_equal(got.sort_index(), want.sort_index(), check_names=False, rtol=1e-12)
+    assert again.replicates is not None
+    assert again.replicates.shape[-1] == 3
+
+
+def test_files_and_places(tmp_path: Path) -> None:
+    for path, words in (
+        (tmp_path / "none.csv", "not there"),
+        (tmp_path, "no file of scores"),
+        ("https://example.org/s.csv", "not fetched"),
+        ("ftp://example.org/s.csv", "not fetched"),
+        ("nodb://x/y::z", "no database of the kind"),
+    ):
+        with pytest.raises(PolyjudgeError, match=words):
+            read_panel(path)
+    (tmp_path / "x").mkdir()
+    for part, x in B.groupby("judge"):
+        x.to_csv(tmp_path / "x" / f"{part}.csv", index=False)
+    for source in (tmp_path / "x", str(tmp_path / "x" / "*.csv"), sorted((tmp_path / "x").iterdir())):
+        assert read_panel(source).shape == (12, 1, 2, 3)
+    (tmp_path / "score=7").mkdir()
+    B.drop(columns="score").assign(value=B["score"]).to_csv(tmp_path / "score=7" / "s[1].csv", index=False)
+    assert read_panel(tmp_path / "score=7" / "s[1].csv").scale == (0.0, 100.0)
+    bomb = tmp_path / "b.csv.gz"
+    bomb.write_bytes(gzip.compress(csv_of(B).encode())[:-20])
+    with pytest.raises(PanelError):
+        read_panel(bomb)
+
+
+def test_what_reading_leaves_on_the_panel() -> None:
+    panel = read_panel(B.assign(prompt="What?", response="So.", doc="d"), judge="judge", range="0:100", cluster="doc")
+    assert panel.read == ("--judge", "judge", "--cluster", "doc", "--range", "0:100")
+    assert panel.clustered
+    assert panel.texts is not None
+    frame = panel.texts(["q1"])
+    assert set(frame.columns) == {"task", "language", "judge", "score", "prompt", "response"}
+    assert len(frame) == 6
+    assert as_panel(panel) is panel
+    assert read_panel(panel, judges=("ann",)).judges == ("ann",)
+    with pytest.raises(UsageError):
+        read_panel(panel, judge="x")
+    assert read_panel(B.rename(columns={"language": "rubric"}), by="rubric").noun == "rubric"
+
+
+def test_human_labels_are_no_judges() -> None:
+    frame = more(B, [(t, x, "human", 50 + i) for i, t in enumerate(TASKS) for x in ("de", "en")])
+    panel = read_panel(frame)
+    assert panel.judges == ("ann", "bob", "cy")
+    assert panel.human is not None
+    assert len(panel.human) == 24
+    assert set(panel.human.columns) >= {"task", "language", "annotator", "label"}
+    for column in ("human", "human_label", "gold", "expert", "expert_rating"):
+        own = read_panel(W.assign(**{column: W["ann"]}))
+        assert own.judges == ("ann", "bob", "cy")
+        assert own.human is not None
+        assert len(own.human) == 24
+    case = pd.DataFrame({"case_id": range(20), "human_label": ["pass", "fail"] * 10, "judge_label": ["pass", "pass", "fail", "fail"] * 5})  # fmt: skip
+    for names in ({}, {"human_label": "human", "judge_label": "judge"}, {"human_label": "gold", "judge_label": "score"}):
+        own = read_panel(case.rename(columns=names))
+        assert own.judges == ("judge",)
+        assert own.two_valued
+        assert own.human is not None
+        assert own.human["label"].tolist().count(1.0) == 10
+    beside = read_panel(B.assign(label=B["score"]))
+    assert beside.human is not None
+
+
+def test_pairs_are_shares_of_wins() -> None:
+    panel = read_panel(PAIRS)
+    assert panel.systems == ("x", "y")
+    assert panel.languages == ("",)
+    np.testing.assert_allclose(panel.scores[:, 0], 0.75)
+    np.testing.assert_allclose(panel.scores[:, 1], 0.25)
+    assert panel.order is not None
+    assert list(panel.order.columns) == ["task", "language", "judge", "first", "second", "won"]
+    assert len(panel.order) == 72
+    assert set(panel.order["won"]) == {1.0, 0.5}
+    by_name = PAIRS.assign(winner=np.where(PAIRS["winner"] == "tie", "tie", PAIRS["model_a"]))
+    np.testing.assert_allclose(read_panel(by_name).scores, panel.scores)
+    three = pd.concat([PAIRS, PAIRS.assign(model_b="z", winner="B").drop_duplicates()])
+    assert read_panel(three).systems == ("x", "y", "z")
+    lost = read_panel(PAIRS.assign(winner=PAIRS["winner"].where(PAIRS.index != 0)))
+    assert any("no winner" in n for n in lost.notes)
+
+
+def test_criteria() -> None:
+    panel = read_panel(SEVEN, criteria=("fluency", "tone"))
+    assert list(panel.criteria) == ["fluency", "tone"]
+    np.testing.assert_allclose(panel.scores, panel.criteria["tone"].scores)
+    long = pd.concat([B.assign(criterion="a"), TEN.assign(criterion="b")])
+    panel = read_panel(long)
+    assert panel.criteria["b"].scale == (1.0, 5.0)
+    assert panel.scale == (0.0, 1.0)
+    assert read_panel(long, criteria=("b",)).scale == (1.0, 5.0)
