@@ -145,3 +145,13 @@ def test_scikit_learn_clones_it() -> None:
     assert made.get_params() == {"shrink": False, "clip": True, "level": 0.9, "seed": 0}
     with pytest.raises(UsageError, match="no parameter"):
         made.set_params(oops=1)
+
+
+def test_corrected_answers_as_a_table() -> None:
+    panel, frame, _ = planted()
+    made = LabelCalibrator().fit(panel, frame)
+    table = made.corrected(panel)
+    assert table.columns.tolist() == ["task", "system", "language", "panel", "corrected"]
+    first = table[(table["task"] == "t3") & (table["language"] == "l2")].iloc[0]
+    assert first["panel"] == pytest.approx(panel.scores[2, 0, 2].mean())
+    assert first["corrected"] == pytest.approx(made.transform(panel)[2, 0, 2])

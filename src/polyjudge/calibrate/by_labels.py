@@ -8,7 +8,7 @@ stated with an interval, or cannot be told.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from polyjudge.calibrate.labelled import Array, Labelled, labelled, panel_mean
 from polyjudge.panel import Panel
 from polyjudge.stats.interval import moderate
 from polyjudge.stats.labels import Limits, isotonic, severity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DRAWS = 4000
 FEWEST = 20
@@ -170,6 +173,16 @@ class LabelCalibrator:
             language = self.languages_[0]
         place = self._places([language] if isinstance(language, str) else list(language))
         return self._correct(f, place[0] if isinstance(language, str) else place.reshape(f.shape))
+
+    def corrected(self, panel: Panel) -> pd.DataFrame:
+        """Every answer of a panel: task, system, language, what the panel says, and what people would."""
+        import pandas as pd
+
+        mean, made = panel_mean(panel), self.transform(panel)
+        at = np.nonzero(np.isfinite(mean))
+        axes = {"task": panel.tasks, "system": panel.systems, "language": panel.languages}
+        frame = pd.DataFrame({a: np.array(x, dtype=object)[i] for (a, x), i in zip(axes.items(), at, strict=True)})
+        return frame.assign(panel=mean[at], corrected=made[at])
 
     def _places(self, languages: Any) -> NDArray[np.int64]:
         unknown = [x for x in languages if x not in self.languages_]

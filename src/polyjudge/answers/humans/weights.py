@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyjudge.calibrate.labelled import Array, Codes, Labelled, panel_mean
+from polyjudge.calibrate.labelled import Array, Codes, Labelled, average, panel_mean
 from polyjudge.panel import Panel
 from polyjudge.stats.labels import PENALTIES, judge_weights
 
@@ -41,16 +41,10 @@ def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Codes]:
     language = np.broadcast_to(np.arange(s.shape[2]), y.shape)[at]
     unit = np.broadcast_to(panel.unit[:, None, None], y.shape)[at]
     if panel.has_systems:
-        ok = np.isfinite(s)
-        n = np.maximum(ok.sum(1, keepdims=True), 1)
-        own = np.where(ok, s, 0).sum(1, keepdims=True) / n
-        mean = np.where(np.isfinite(panel_mean(panel)), panel_mean(panel), 0).sum(1) / np.maximum(ok.any(3).sum(1), 1)
-        x = (s - own)[at]
-        level = np.broadcast_to(mean[:, None], y.shape)[at]
-        y = _within(y[at], language)
-        level = _within(level, language)
+        own, level = average(np.moveaxis(s, 1, -1)), average(np.moveaxis(panel_mean(panel), 1, -1))  # of each task
+        y, level = _within(y[at], language), _within(np.broadcast_to(level[:, None], y.shape)[at], language)
         size = float(level @ level)
-        return x, y - level * (float(level @ y) / size if size > 1e-12 else 0.0), unit
+        return (s - own[:, None])[at], y - level * (float(level @ y) / size if size > 1e-12 else 0.0), unit
     x = np.stack([_within(s[..., j][at], language) for j in range(s.shape[3])], axis=1)
     return x, _within(y[at], language), unit
 

@@ -10,7 +10,6 @@ import numpy as np
 from polyjudge._version import __version__
 from polyjudge.base.numbers import ci, digits_of, missing, number, percent, percent_ci
 from polyjudge.base.text import count, name, shell
-from polyjudge.calibrate.labelled import panel_mean
 from polyjudge.cbc import double_centre
 from polyjudge.report.model import Chart, Finding, Report, Section, Step, Table
 from polyjudge.stats.labels import Limits, fewest_to_decide
@@ -454,19 +453,9 @@ def _panel(h: Humans) -> list[Table]:
         note = "May stand in from 50% on (epsilon 0.15, Benjamini-Yekutieli at 5%)."
         title = "May a judge stand in for one annotator?"
         tables.append(Table("stand_in", title, h.alone[stand], kinds, heads, note))
-    if h.removes is not None and h.removes[1] > 0:
+    if h.calibrator_ is not None and h.removes is not None and h.removes[1] > 0:
         kinds = {**_axes(h, "task", "system", "language"), "panel": "points", "corrected": "points"}
-        tables.append(Table("corrected", "Answers as people would score them", _corrected(h), kinds, most=20))
+        tables.append(
+            Table("corrected", "Answers as people would score them", h.calibrator_.corrected(h.panel_), kinds, most=20)
+        )
     return tables
-
-
-def _corrected(h: Humans) -> pd.DataFrame:
-    """Every answer: what the panel says and, corrected by the labels, what people would."""
-    import pandas as pd
-
-    panel, mean = h.panel_, panel_mean(h.panel_)
-    assert h.calibrator_ is not None
-    r, s, i = np.nonzero(np.isfinite(mean))
-    names = {"task": (panel.tasks, r), "system": (panel.systems, s), "language": (panel.languages, i)}
-    frame = pd.DataFrame({axis: np.array(have, dtype=object)[at] for axis, (have, at) in names.items()})
-    return frame.assign(panel=mean[r, s, i], corrected=h.calibrator_.transform(panel)[r, s, i])
