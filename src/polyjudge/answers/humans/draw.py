@@ -41,7 +41,6 @@ class Drawn(Result):
     items: pd.DataFrame
     files: pd.DataFrame
     folder: str
-    ask: str
     findings: tuple[Finding, ...]
     panel_: Panel
 
@@ -138,8 +137,7 @@ def draw_labels(
         items=pd.DataFrame([_about(panel, x) for x in every]),
         files=pd.DataFrame(files, columns=["page", "language", "annotator", "items"]),
         folder=str(output),
-        ask=question["kind"],
-        findings=_findings(panel, drawn, n, question, known, str(output), rubric),
+        findings=_findings(panel, drawn, n, question, known, rubric),
         panel_=panel,
     )
 
@@ -274,7 +272,7 @@ def _texts(panel: Panel, items: Any, drawn: NDArray[np.bool_]) -> tuple[Texts, b
 
 
 def _findings(
-    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, folder: str, rubric: str
+    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubric: str
 ) -> tuple[Finding, ...]:
     def say(key: str, text: str, severity: Any = "notice") -> None:
         found.append(Finding(severity, f"label.{key}", text, "Drawn"))
@@ -295,5 +293,4 @@ def _findings(
     unknown = [x for x in panel.languages if x and not words_of(x)["known"]]
     if unknown:
         say("english", f"The buttons of the page are in English for {names(unknown)}.", "info")
-    say("written", f"Pages and manifest are in {name(folder, 200)}.", "info")
     return tuple(found)
