@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 AGREE = 0.3
 """Krippendorff's alpha above (below) which annotators agree (hardly agree): the mark of judges' agreement."""
-UNEVEN = 2.0
-"""z of labelled against other answers from which it is said."""
+UNEVEN = 2.0  # z of labelled against other answers from which it is said
 
 
 def findings(h: Humans) -> tuple[Finding, ...]:
