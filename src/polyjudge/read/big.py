@@ -19,7 +19,7 @@ from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.read import columns as col
 from polyjudge.read import scale
-from polyjudge.read.table import ident, label_sql, quote
+from polyjudge.read.table import label_sql, quote
 
 Array = NDArray[np.float64]
 UNITS = 10_000
@@ -45,10 +45,10 @@ def digits_sql(text: str, start: int, backend: str) -> str:
 
 def big_panel(work: Any) -> Panel:
     """The panel of a table with more tasks than rows of a panel."""
-    table, roles, asked = work.table, work.roles, work.asked
-    refused = [r for r in ("winner", "criterion") if r in roles.of and (r != "criterion")]
-    if refused:
-        raise PanelError(f"{table.where} has too many tasks for verdicts on pairs. Read a part of it.")
+    table, roles = work.table, work.roles
+    for role, what in (("winner", "verdicts on pairs"), ("criterion", "several criteria")):
+        if role in roles.of or (role == "criterion" and any(role in c for c in roles.wide.values())):
+            raise PanelError(f"{table.where} has too many tasks to read {what}. Read a part of it.")
     rows = _rows(work)
     stats = table.rows(
         f"SELECT {', '.join(AXES)}, count(*), count(score), min(score), max(score), sum(CASE WHEN task IS NULL AND score IS "
@@ -196,11 +196,14 @@ def _units(
     part = (
         f"(SELECT * FROM {joined} WHERE u IN ({', '.join(map(str, holes))})) AS joined" if len(holes) < 2000 else joined
     )
-    z, unit, more = _patterns(work, part, factor, cells)
-    y, unit = np.concatenate([y[whole_units], z]), np.concatenate([units[whole_units].astype(np.int64), unit])
+    z, place_of, more = _patterns(work, part, factor, cells)
+    y = np.concatenate([y[whole_units], z])
+    at_unit = np.concatenate([units[whole_units].astype(np.int64), place_of])
     weight = np.concatenate([weight[whole_units], more])
-    order = np.lexsort((*np.isfinite(y).T[::-1], unit))  # a unit's patterns by what they have seen: no engine's order
-    return y[order], unit[order], weight[order]
+    order = np.lexsort(
+        (*np.isfinite(y).T[::-1], at_unit)
+    )  # a unit's patterns by what they have seen: no engine's order
+    return y[order], at_unit[order], weight[order]
 
 
 def _patterns(work: Any, joined: str, factor: float, cells: int) -> tuple[Array, NDArray[np.int64], Array]:

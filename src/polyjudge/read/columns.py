@@ -53,7 +53,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "ground_truth_label", "humans", "human_pass", "human_correct",
     ),
     "annotator": ("annotator", "annotator_id", "annotator_name", "labeler", "labeller", "human_id", "expert_id"),
-    "criterion": ("criterion", "criteria", "aspect", "dimension", "rubric_item", "metric", "metric_name", "criterion_name"),
+    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "metric_name", "criterion_name"),
     "cluster": ("cluster", "cluster_id"),
     "replicate": ("replicate", "replicate_id", "repeat", "rep", "run", "run_id", "trial", "epoch", "seed", "iteration"),
 }  # fmt: skip
@@ -64,12 +64,12 @@ TEXTS = {
         "response", "answer", "output", "completion", "translation", "hypothesis", "candidate_text", "prediction",
         "generation", "model_output", "actual_output", "mt", "response_text", "answer_text",
     ),
-    "reason": ("reason", "explanation", "rationale", "comment", "justification", "feedback", "critique", "judge_reason"),
+    "reason": ("reason", "explanation", "rationale", "comment", "justification", "feedback", "critique"),
 }  # fmt: skip
 PAIR = {
     "winner": ("winner", "preference", "preferred", "preferred_model", "choice", "chosen", "verdict", "outcome"),
-    "first": ("model_a", "system_a", "model_1", "system_1", "candidate_a", "model_left", "first_model", "first", "a"),
-    "second": ("model_b", "system_b", "model_2", "system_2", "candidate_b", "model_right", "second_model", "second", "b"),
+    "first": ("model_a", "system_a", "model_1", "system_1", "candidate_a", "model_left", "first_model", "a"),
+    "second": ("model_b", "system_b", "model_2", "system_2", "candidate_b", "model_right", "second_model", "b"),
 }  # fmt: skip
 ERRORS = (
     "status", "error", "errors", "error_message", "error_msg", "error_type", "parse_ok", "parsed", "parse_success",
@@ -85,16 +85,21 @@ NO_SCORE = re.compile(
     r"^(n|num|max|min|is|has)_"
 )
 """Names of columns that are no judge, unless the user says so."""
-HUMANS = re.compile(r"^(humans?|gold|experts?|annotators?|annotation|ground_?truth|people)([_\- ]?(\d+|mean|avg|average|label|score|rating|judge|annotator|expert|[a-z]))?$")  # fmt: skip
+HUMANS = re.compile(
+    r"^(humans?|gold|experts?|annotators?|annotation|ground_?truth|people)"
+    r"([_\- ]?(\d+|mean|avg|average|label|score|rating|judge|annotator|expert|[a-z]))?$"
+)
 """Judges with such a name are people: what they say are labels."""
-SUMMARY = frozenset(
-    "mean average avg total all overall sum median macro_avg macro_average micro_avg grand_total mean_score "
-    "score_mean average_score score_average avg_score score_avg total_score score_total ensemble panel_mean".split()
-)
+SUMMARY = {
+    "mean", "average", "avg", "total", "all", "overall", "sum", "median", "macro_avg", "macro_average", "micro_avg",
+    "grand_total", "mean_score", "score_mean", "average_score", "score_average", "avg_score", "score_avg",
+    "total_score", "score_total", "ensemble", "panel_mean",
+}  # fmt: skip
 """Names of rows and columns that summarise the others."""
-SCORE_WORDS = frozenset(
-    "score scores rating ratings grade grades value points label judge judgment judgement by".split()
-)
+SCORE_WORDS = {
+    "score", "scores", "rating", "ratings", "grade", "grades", "value", "points", "label", "judge", "judgment",
+    "judgement", "by", "feedback",
+}  # fmt: skip
 
 
 @lru_cache(maxsize=65536)
@@ -262,7 +267,7 @@ def find(said: str, columns: Sequence[str], option: str, where: str) -> str:
 
 
 def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
-    if "score" in roles.of or asked.criteria and all(c in free for c in asked.criteria):
+    if "score" in roles.of or (asked.criteria and all(c in free for c in asked.criteria)):
         return
     strong, weak = usual("score", free), usual("weak score", free)
     if len(strong) > 1:
@@ -380,7 +385,7 @@ def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> di
     for label in labels:
         groups.setdefault(key(label), []).append(label)
     often = dict(zip(labels, times, strict=False))
-    out = {}
+    out: dict[str, str] = {}
     for group in groups.values():
         if len(group) > 1:
             kept = min(group, key=lambda x: ("/" in x, ".0" in x, -often.get(x, 0), x))

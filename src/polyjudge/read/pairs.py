@@ -19,19 +19,20 @@ from polyjudge.read.table import ident
 if TYPE_CHECKING:
     import pandas as pd
 
-FIRST = frozenset(
-    "a|model_a|model a|system_a|system a|[[a]]|1|model_1|model 1|first|left|response_a|assistant a|a>b|a>>b|a > b|win|wins"
-    "|won|answer a|response a|candidate_a".split("|")
-)
-SECOND = frozenset(
-    "b|model_b|model b|system_b|system b|[[b]]|2|model_2|model 2|second|right|response_b|assistant b|b>a|b>>a|b > a|a<b|"
-    "a<<b|a < b|lose|loses|lost|loss|answer b|response b|candidate_b".split("|")
-)
-TIE = frozenset(
-    "tie|ties|tied|draw|equal|same|both|neither|tie (bothbad)|both_bad|bothbad|both bad|[[c]]|c|0|a=b|a = b|a==b|0.5".split(
-        "|"
-    )
-)
+FIRST = {
+    "a", "model_a", "model a", "system_a", "system a", "[[a]]", "1", "model_1", "model 1", "first", "left",
+    "response_a", "assistant a", "a>b", "a>>b", "a > b", "win", "wins", "won", "answer a", "response a",
+    "candidate_a",
+}  # fmt: skip
+SECOND = {
+    "b", "model_b", "model b", "system_b", "system b", "[[b]]", "2", "model_2", "model 2", "second", "right",
+    "response_b", "assistant b", "b>a", "b>>a", "b > a", "a<b", "a<<b", "a < b", "lose", "loses", "lost", "loss",
+    "answer b", "response b", "candidate_b",
+}  # fmt: skip
+TIE = {
+    "tie", "ties", "tied", "draw", "equal", "same", "both", "neither", "tie (bothbad)", "both_bad", "bothbad",
+    "both bad", "[[c]]", "c", "0", "a=b", "a = b", "a==b", "0.5",
+}  # fmt: skip
 """What judges and arenas write for the place of the winner."""
 
 
@@ -51,7 +52,8 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
     blank = frame["first"].isna() | frame["second"].isna()
     if blank.any():
         raise PanelError(
-            f"{count(int(blank.sum()), 'verdict')} in {where} {'lacks' if blank.sum() == 1 else 'lack'} one of the two systems. Fill them."
+            f"{count(int(blank.sum()), 'verdict')} in {where} {'lacks' if blank.sum() == 1 else 'lack'} one of the two "
+            "systems. Fill them."
         )
     frame = frame[frame["first"] != frame["second"]]
     low = frame["winner"].fillna("").str.strip().str.lower()
@@ -65,22 +67,21 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
     if unclear.any() or astray.any():
         word = frame["winner"][unclear | astray].iloc[0]
         raise PanelError(
-            f"In {where}, the winner {name(word)} is the name of a system and also a place. Write model_a, model_b or tie "
-            "for the winner, or give the systems other names."
+            f"In {where}, the winner {name(word)} is the name of a system and also a place. Write model_a, model_b or "
+            "tie for the winner, or give the systems other names."
         )
     won = np.where(np.isfinite(by_name), by_name, by_place)
-    odd = np.isnan(won) & ~low.isin(ABSENT | {""})
+    odd = np.isnan(won) & ~low.isin({*ABSENT, ""})
     if odd.any():
         raise PanelError(
-            f"In {where}, the winner {name(frame['winner'][odd].iloc[0])} ({count(int(odd.sum()), 'row')}) is neither of "
-            "the two systems, nor model_a, model_b or tie."
+            f"In {where}, the winner {name(frame['winner'][odd].iloc[0])} ({count(int(odd.sum()), 'row')}) is neither "
+            "of the two systems, nor model_a, model_b or tie."
         )
     rows_there = int(table.rows(f"SELECT count(*) FROM {work.raw}")[0][0])
     gone = int(np.isnan(won).sum()) + rows_there - work.failed - work.rows
     if gone:
-        work.notes.append(
-            f"{count(gone, 'verdict')} {'names' if gone == 1 else 'name'} no winner, and {'is' if gone == 1 else 'are'} missing."
-        )
+        verb = "names no winner, and is" if gone == 1 else "name no winner, and are"
+        work.notes.append(f"{count(gone, 'verdict')} {verb} missing.")
     frame = frame.drop(columns="winner").assign(won=won)[np.isfinite(won)].reset_index(drop=True)
     systems = sorted(set(frame["first"]) | set(frame["second"]), key=natural)
     if len(systems) < 2:

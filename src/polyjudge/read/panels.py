@@ -148,7 +148,7 @@ def _part(panel: Panel, given: Mapping[str, Any]) -> Panel:
     chosen = {axis: _several(given[axis]) for axis in ("systems", "languages", "judges") if axis in given}
     if set(given) - set(chosen):
         raise UsageError(f"{names(sorted(set(given) - set(chosen)))}: a panel is read already, and is not read again.")
-    return panel.select(**chosen) if chosen else panel
+    return panel.select(**chosen) if chosen else panel  # type: ignore[arg-type]
 
 
 def _several(given: Any) -> tuple[str, ...]:
@@ -162,10 +162,8 @@ def asked_of(options: Mapping[str, Any]) -> Asked:
     """What options say, checked."""
     lists = ("languages", "judges", "systems", "criteria", "drop")
     try:
-        return Asked(
-            **{k: _several(v) if k in lists else v for k, v in options.items() if k != "range"},
-            range=scale.parse_range(options.get("range")),
-        )
+        said: dict[str, Any] = {k: _several(v) if k in lists else v for k, v in options.items() if k != "range"}
+        return Asked(**said, range=scale.parse_range(options.get("range")))
     except TypeError as error:
         raise UsageError(f"read_panel has no such option: {name(error, 80)}.") from None
 
@@ -237,7 +235,9 @@ def settle(work: Work) -> None:
     alike = _alike({c: sample[c] for c in named})
     if not alike:
         _no_score(work, named or wide)
-    tongues = "language" not in roles.of and len(alike) > 1 and all(map(col.is_language, col.strip_words(alike).values()))
+    tongues = (
+        "language" not in roles.of and len(alike) > 1 and all(map(col.is_language, col.strip_words(alike).values()))
+    )
     if "judge" in roles.of and not tongues:
         if len(alike) == 1:
             roles.of["score"] = alike[0]
@@ -489,7 +489,7 @@ def _entries(work: Work) -> tuple[Entries, Any]:
     parts += ["place"] if wide else []
     found = table.arrays(f"SELECT {', '.join([*parts, 'score'])} FROM {work.typed}")
     work.rows = len(found["task"]) // max(len(wide), 1)
-    score = np.ma.filled(np.ma.asarray(found["score"], dtype=float), np.nan)
+    score: Array = np.ma.filled(np.ma.asarray(found["score"], dtype=float), np.nan)
     where = np.flatnonzero(~np.isnan(score))
     if np.isinf(score).any():
         raise PanelError(f"Some scores in {table.where} are infinite. Make them numbers, or leave them empty.")
@@ -683,7 +683,7 @@ def _without_summaries(work: Work, entries: Entries) -> None:
         found = col.summaries(entries.labels[axis])
         wanted = getattr(work.asked, f"{axis}s", ()) if axis != "task" else ()
         found = [x for x in found if x not in wanted]
-        if not found or len(entries.labels[axis]) < 3 and axis != "task":
+        if not found or (len(entries.labels[axis]) < 3 and axis != "task"):
             continue
         rows = np.isin(entries.codes[axis], [entries.labels[axis].index(x) for x in found])
         if rows.any() and not rows.all():
@@ -815,8 +815,8 @@ def _refuse_repeats(work: Work, entries: Entries, flat: Codes, times: Codes, sha
 def _check_tasks(work: Work, y: Array) -> None:
     """Tasks that nothing joins are no tasks."""
     seen = np.isfinite(y).any(-1)
-    n, s, k, m = seen.shape
-    if m > 1 and n > 2 and (seen.any((1, 2)).sum(1) <= 1).all():
+    n, _, _, m = seen.shape
+    if m > 1 and n > 2 and (np.asarray(seen.any((1, 2))).sum(1) <= 1).all():
         task = work.roles.of.get("task")
         said = f"the column {name(task)}" if task else "there is no column of tasks, and a row"
         raise PanelError(

@@ -16,18 +16,21 @@ from polyjudge.read.table import Table, ident, quote
 Array = NDArray[np.float64]
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
            "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "REAL")  # fmt: skip
-ABSENT = frozenset(
-    (
-        "na|n/a|nan|null|none|nil|-|–|—|--|---|.|?|missing|unknown|not scored|unscored|no score|error|err|failed|failure|"
-        "invalid|refused|refusal|timeout|timed out|parse error|parse_error|parsing error|#n/a|#value!|#div/0!|tbd|n.a.|"
-        "<na>|not available|skipped|skip|abstain|nat|[]|{}"
-    ).split("|")
-)
+ABSENT = {
+    "na", "n/a", "nan", "null", "none", "nil", "-", "–", "—", "--", "---", ".", "?", "missing", "unknown",
+    "not scored", "unscored", "no score", "error", "err", "failed", "failure", "invalid", "refused", "refusal",
+    "timeout", "timed out", "parse error", "parse_error", "parsing error", "#n/a", "#value!", "#div/0!", "tbd",
+    "n.a.", "<na>", "not available", "skipped", "skip", "abstain", "nat", "[]", "{}",
+}  # fmt: skip
 """Words in place of a score."""
-PASS = {
-    **dict.fromkeys("pass passed yes y true t correct right accept accepted good ok success ✓ 1.0".split(), 1.0),
-    **dict.fromkeys("fail failed no n false f incorrect wrong reject rejected bad ✗ 0.0".split(), 0.0),
-}
+_GOOD = {
+    "pass", "passed", "yes", "y", "true", "t", "correct", "right", "accept", "accepted", "good", "ok", "success",
+    "✓",
+}  # fmt: skip
+_BAD = {
+    "fail", "failed", "no", "n", "false", "f", "incorrect", "wrong", "reject", "rejected", "bad", "✗",
+}  # fmt: skip
+PASS = {**dict.fromkeys(_GOOD, 1.0), **dict.fromkeys(_BAD, 0.0)}
 LOW, HIGH = (-1, -9, -99, -999, -9999, -99999), (99, 999, 9999, 99999, 999999)
 """Numbers that often stand for no score."""
 
@@ -124,7 +127,7 @@ def _number(text: str) -> float | None:
 
 def _words(
     odd: Mapping[str, int],
-    absent: set[str] | frozenset[str],
+    absent: set[str],
     portable: bool,
     shown: str,
     columns: list[str],
@@ -138,7 +141,7 @@ def _words(
     if infinite:
         raise PanelError(f"In {shown}, {where} holds {name(low[infinite[0]])}. Make it a number, or leave it empty.")
     verdicts = [v for v in low if v in PASS]
-    left = [v for v in low if v not in absent and v not in PASS or (v in ("failed",) and len(verdicts) > 1)]
+    left = [v for v in low if (v not in absent and v not in PASS) or (v in ("failed",) and len(verdicts) > 1)]
     said = [v for v in low if v in PASS and (v not in absent or len(verdicts) > 1)]
     rest = [v for v in left if v not in said]
     if not rest and not said:
@@ -168,9 +171,9 @@ def _words(
         return number_sql("replace(\0, ',', '.')", portable)
     first = rest[0]
     raise PanelError(
-        f"In {shown}, {where} holds {name(repr(low[first]), 40)} ({count(odd[low[first]], 'row')}), which is no number. "
-        f"Make it a number; if it means that there is no score: --drop {shell(low[first][:40])}. Or name another column: "
-        "--score COLUMN."
+        f"In {shown}, {where} holds {name(repr(low[first]), 40)} ({count(odd[low[first]], 'row')}), which is no "
+        f"number. Make it a number; if it means that there is no score: --drop {shell(low[first][:40])}. Or name another "
+        "column: --score COLUMN."
     )
 
 
@@ -220,7 +223,9 @@ def step(levels: Array) -> float:
     return least if steps[-1] <= 200 and np.allclose(steps, np.round(steps), atol=1e-4) else 0.0
 
 
-def check_range(levels: Array, times: Array, given: tuple[float, float] | None, where: str, notes: list[str]) -> None:
+def check_range(
+    levels: Array, times: NDArray[Any], given: tuple[float, float] | None, where: str, notes: list[str]
+) -> None:
     """Refuse numbers that stand for no score; note levels that are odd. `levels` are sorted, `times` their counts."""
     total = float(times.sum())
     if given is not None:
@@ -230,8 +235,8 @@ def check_range(levels: Array, times: Array, given: tuple[float, float] | None, 
         if out.any():
             first = levels[out][0]
             raise PanelError(
-                f"{count(int(times[out].sum()), 'score')} in {where} {'is' if times[out].sum() == 1 else 'are'} outside "
-                f"--range {low:g}:{high:g} (such as {first:g}). If they mean that there is no score: --drop "
+                f"{count(int(times[out].sum()), 'score')} in {where} {'is' if times[out].sum() == 1 else 'are'} "
+                f"outside --range {low:g}:{high:g} (such as {first:g}). If they mean that there is no score: --drop "
                 + ",".join(f"{v:g}" for v in levels[out][:6])
                 + "; else give the whole range."
             )
@@ -289,8 +294,8 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
         if _own_scale(levels, large):
             many = [g for g in sized if sized[g] * 4 <= most]
             raise PanelError(
-                f"Not all {noun}s are on one scale: {names(many)} {'has' if len(many) == 1 else 'have'} scores from {ends}, "
-                f"the others from {others}. Bring them to one scale in the file; if it is one scale: --range {ask}."
+                f"Not all {noun}s are on one scale: {names(many)} {'has' if len(many) == 1 else 'have'} scores from "
+                f"{ends}, the others from {others}. Bring them to one scale in the file; if it is one scale: --range {ask}."
             )
         if len(levels) > 1:
             notes.append(

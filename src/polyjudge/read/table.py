@@ -136,7 +136,8 @@ def label_sql(column: str, kind: str) -> str:
     value, text = ident(column), f"CAST({ident(column)} AS VARCHAR)"
     if kind in ("DOUBLE", "FLOAT"):
         whole = f"CAST(CAST({value} AS HUGEINT) AS VARCHAR)"
-        return f"CASE WHEN isnan({value}) THEN NULL WHEN {value} = floor({value}) AND abs({value}) < 9e15 THEN {whole} ELSE {text} END"
+        test = f"{value} = floor({value}) AND abs({value}) < 9e15"
+        return f"CASE WHEN isnan({value}) THEN NULL WHEN {test} THEN {whole} ELSE {text} END"
     if kind.startswith("DECIMAL"):
         return f"CASE WHEN {value} = floor({value}) THEN CAST(CAST({value} AS HUGEINT) AS VARCHAR) ELSE {text} END"
     return f"nullif(trim({text}), '')"
@@ -164,7 +165,10 @@ def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
 
     said = os.environ.get(limits.VARIABLE)
     memory = limits.budget() * 3 // 4 if said else min(1200 << 20, limits.budget() // 2)
-    size = sum(p.stat().st_size * (8 if p.suffix in (".gz", ".parquet", ".pq") else 1) for p in files if p.exists()) + frame_rows * 64
+    size = (
+        sum(p.stat().st_size * (8 if p.suffix in (".gz", ".parquet", ".pq") else 1) for p in files if p.exists())
+        + frame_rows * 64
+    )
     con = duckdb.connect()
     spill = Path(tempfile.gettempdir()) / f"polyjudge-{os.getpid()}"
     for setting, value in (
@@ -264,7 +268,9 @@ def _open_path(text: str) -> Table:
     if (here / "polyjudge-run.json").is_file():  # a folder of `polyjudge collect`
         here = here / "scores.csv"
         if not here.exists():
-            raise PanelError(f"{name(path, 200)} is a run without scores.csv: it was killed. Collect into it once more.")
+            raise PanelError(
+                f"{name(path, 200)} is a run without scores.csv: it was killed. Collect into it once more."
+            )
     if here.is_dir():
         found = sorted(p for p in here.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
         found = [
@@ -440,13 +446,14 @@ def _document(path: Path) -> list[dict[str, Any]] | None:
     head = start(path).decode("utf-8-sig", "ignore").lstrip()
     first: Any = None
     with suppress(ValueError, RecursionError):
-        first, end = json.JSONDecoder().raw_decode(head.removeprefix("[").lstrip())
+        first = json.JSONDecoder().raw_decode(head.removeprefix("[").lstrip())[0]
         if isinstance(first, dict) and _inner(first) is None:
             return None  # plain records
     if not isinstance(first, dict) and not head.startswith("{"):
         return None
     limits.require(path.stat().st_size * 8, name(path, 200))
-    text = (gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")).read().decode("utf-8-sig")
+    with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
+        text = file.read().decode("utf-8-sig", "replace")
     try:
         whole = json.loads(text)
     except RecursionError:
@@ -599,7 +606,12 @@ def time_limit(interrupt: Any, where: str) -> Iterator[None]:
         yield
         return
     late = threading.Event()
-    timer = threading.Timer(SECONDS, lambda: (late.set(), interrupt()))
+
+    def late_stop() -> None:
+        late.set()
+        interrupt()
+
+    timer = threading.Timer(SECONDS, late_stop)
     timer.daemon = True
     timer.start()
     try:
@@ -640,7 +652,8 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     is_arrow = hasattr(frame, "schema") and hasattr(frame, "column_names")
     if not is_arrow and not isinstance(frame, pd.DataFrame):
         raise UsageError(
-            f"Scores are read from a file, a data frame, an Arrow table or an Ibis table, not from {type(source).__name__}."
+            "Scores are read from a file, a data frame, an Arrow table or an Ibis table, not from "
+            f"{type(source).__name__}."
         )
     columns = [str(c) for c in (frame.column_names if is_arrow else frame.columns)]
     twice = [c for c in columns if columns.count(c) > 1]

@@ -60,7 +60,7 @@ class Connection:
         inner = sqlglot.parse_one(str(ibis.to_sql(self.table)), read=dialect)
         for found in list(tree.find_all(sqlglot.exp.Table)):
             if found.name == SOURCE:
-                found.replace(inner.copy().subquery(found.alias or SOURCE))
+                found.replace(sqlglot.exp.Subquery(this=inner.copy(), alias=found.alias or SOURCE))
         return tree.sql(dialect=dialect)
 
     def execute(self, text: str) -> Connection:
@@ -73,7 +73,7 @@ class Connection:
                     rows = cursor.execute(self.translated(text)).fetchall()
                     titles = [c.name for c in cursor.description]
                 columns = list(zip(*rows, strict=True)) if rows else [()] * len(titles)
-                self.found = pa.table({n: pa.array(list(c)) for n, c in zip(titles, columns, strict=True)})
+                self.found = pa.Table.from_arrays([pa.array(list(c)) for c in columns], names=titles)
             else:
                 self.found = self.backend.sql(self.translated(text)).to_pyarrow()
         return self

@@ -114,8 +114,8 @@ def _plan(
         out[column if len(scores) == 1 else "_".join([column, *cell.values()])] = value
     if odd and unseen != "keep":
         raise CalibratorError(
-            f"The calibrator does not know {names(sorted(odd))}. Fit it on scores that have them, or leave those scores "
-            "as they are: --unseen keep."
+            f"The calibrator does not know {names(sorted(odd))}. Fit it on scores that have them, or leave those "
+            "scores as they are: --unseen keep."
         )
     taken = [c for c in out if c in columns]
     if taken:
@@ -133,13 +133,16 @@ def _amounts(
     cell: Mapping[str, str],
 ) -> dict[tuple[Any, ...], float]:
     """What is subtracted where the source says so and so: labels as they are written there."""
-    known = {(r.language, r.judge): float(r.subtract) for r in subtract.itertuples()}
-    parts = []
+    cells = zip(subtract["language"], subtract["judge"], subtract["subtract"], strict=True)
+    known = {(str(x), str(j)): float(v) for x, j, v in cells}
+    parts: list[dict[Any, str]] = []
     for at, axis in enumerate(("language", "judge")):
         mine = sorted({k[at] for k in known})
         kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
-        texts = {r[axes.index(axis)] for r in there} if axis in axes else {cell.get(axis, panels.DEFAULT.get(axis, ""))}
-        clean = {t: panels.clean(str(t), kind) for t in texts if t is not None}
+        written = (
+            {r[axes.index(axis)] for r in there} if axis in axes else {cell.get(axis, panels.DEFAULT.get(axis, ""))}
+        )
+        clean = {t: panels.clean(str(t), kind) for t in written if t is not None}
         same = col.spellings(axis, sorted({*mine, *clean.values()} - {""}))
         back = {same.get(k, k): k for k in mine}
         parts.append({t: c if c in mine else back.get(same.get(c, c), "") for t, c in clean.items()})
@@ -149,7 +152,7 @@ def _amounts(
         for at, axis in enumerate(("language", "judge")):
             text = texts[axes.index(axis)] if axis in axes else cell.get(axis, panels.DEFAULT.get(axis, ""))
             pair.append(parts[at].get(text, ""))
-        if tuple(pair) in known:
+        if (pair[0], pair[1]) in known:
             out[texts] = known[pair[0], pair[1]]
     return out
 
