@@ -91,7 +91,7 @@ def test_plans_are_refused_in_one_sentence(raw: Any, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("a: [", "not YAML"), ("a: 1\na: 2", "stands twice"), ("[" * 3000, "nested|not YAML"), ("&a [*a]", "nested|mapping"), ("- 1", "mapping"),
+    [("a: [", "not YAML"), ("a: 1\na: 2", "stands twice"), ("[" * 300, "nested|not YAML"), ("&a [*a]", "nested|mapping"), ("- 1", "mapping"),
      ("x: 2020-01-01", "put it in quotes"), ("", "mapping")],
 )  # fmt: skip
 def test_files_that_are_no_plans(tmp_path: Path, text: str, words: str) -> None:
@@ -243,12 +243,12 @@ def test_devai_end_to_end(tmp_path: Path, server: Running) -> None:
         ]
         rows = [
             {"task": t, "framework": f, "prompt": "Do it.", "response": f"[[{t}{f} {language.name} x]]", "requirements": lines}
-            for t in ("T1", "T2") for f in ("MetaGPT", "OpenHands")
+            for t in ("T1",) for f in ("MetaGPT", "OpenHands")
         ]  # fmt: skip
         (tmp_path / f"items.{language.name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
     found = collect(tmp_path / "plan.yaml", output=tmp_path / "run")
     assert found.complete
-    assert found.calls == 2 * 2 * 2 * 8 * 6
+    assert found.calls == 2 * 2 * 8 * 6
     frame = pd.read_csv(tmp_path / "run" / "scores.csv")
     assert list(frame.columns) == ["task", "system", "language", "judge", "score", "missing", "with_prerequisites"]
     for r in frame.itertuples():

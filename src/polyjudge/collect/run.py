@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import re
 import signal
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.base.errors import CollectError, UsageError
 from polyjudge.base.files import read_json, write_text
-from polyjudge.base.text import count, names, redact, tell
+from polyjudge.base.text import count, names, redact, shell, tell
 from polyjudge.base.text import name as shown
 from polyjudge.collect import tables
 from polyjudge.collect.cost import dollars, expected_output, tokens, worst
@@ -66,6 +67,7 @@ class Collection(Result):
     cells: pd.DataFrame
     findings: tuple[Finding, ...]
     folder: str = ""
+    by: str = "language"
     prompts: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -84,7 +86,8 @@ class Collection(Result):
         )
         sections = [Section("cells", by_cell.title, tables=(by_cell,))]
         sections += [Section("prompt", f"First prompt in {shown(x)}", (text,)) for x, text in self.prompts.items()]
-        step = Step(f"polyjudge audit {self.folder}", "audit the scores")
+        by = "" if self.by == "language" else f" --by {self.by}"
+        step = Step(f"polyjudge audit {shell(self.folder)}{by}", "audit the scores")
         return Report(
             "collect",
             f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}",
@@ -158,7 +161,7 @@ class _Run:
         from polyjudge.collect.task import Guard
 
         self.plan, self.folder, self.asked, self.reminders, self.kind = plan, folder, asked, reminders, kind
-        self.logs = folder / "logs"
+        self.logs, self.by = folder / "logs", "wording" if plan.wordings else "language"
         self.progress = _Progress(len(asked) * len(plan.judges))
         self.guards = {j.name: Guard(self.progress.tick, careful=not j.batch) for j in plan.judges}
         self.prompts = {call.id: prompt for call, prompt in asked}
@@ -170,7 +173,7 @@ class _Run:
         """Refuse a plan whose texts or settings are not those that were judged; accept more of them."""
         path = self.folder / MANIFEST
         now = {id_: fingerprint(prompt) for id_, prompt in self.prompts.items()}
-        rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step", "calls", "reask"})
+        rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step", "reask"})
         judges = {j.name: j.identity for j in self.plan.judges}
         if path.exists():
             try:
@@ -186,8 +189,7 @@ class _Run:
             now, judges = {**before["prompts"], **now}, {**before["judges"], **judges}
         elif any(p.name != ".lock" for p in self.folder.iterdir()):
             raise CollectError(f"{shown(self.folder, 200)} holds other files, and no run. Use a new folder (-o).")
-        by = "wording" if self.plan.wordings else "language"
-        made = {"format": "polyjudge-run", "version": 1, "name": self.plan.name, "by": by, "rubric": rubric}
+        made = {"format": "polyjudge-run", "version": 1, "name": self.plan.name, "by": self.by, "rubric": rubric}
         write_text(path, json.dumps({**made, "judges": judges, "prompts": now}, ensure_ascii=False, indent=0) + "\n")
 
     def _refuse_changes(self, before: Any, now: dict[str, str], rubric: dict[str, Any], judges: dict[str, Any]) -> None:
@@ -252,6 +254,8 @@ class _Run:
                     ctl_server=False,
                     score_display=False,
                 )
+                if any(log.error and re.search(NO_ROOM, log.error.message) for log in logs):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 if len(logs) < len(jobs) or any(log.status == "cancelled" for log in logs):
                     raise KeyboardInterrupt  # which Inspect keeps to itself
         return ()
@@ -341,7 +345,7 @@ class _Run:
         cost = None if board["cost"].isna().all() else float(board["cost"].sum())
         calls, scored = int(board["calls"].sum()), int(board["scored"].sum())
         return Collection(
-            self.plan.name, self.kind, calls, scored, cost, board, cells, tuple(said), str(self.folder)
+            self.plan.name, self.kind, calls, scored, cost, board, cells, tuple(said), str(self.folder), self.by
         )  # fmt: skip
 
     def gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
@@ -481,11 +485,12 @@ def _quiet() -> Iterator[None]:
 
     console = rich.get_console()
     before, console.quiet = console.quiet, True
+    raising, logging.raiseExceptions = logging.raiseExceptions, False  # of a log that the disk has no room for
     try:
         with redirect_stdout(sys.stderr):  # what it says of batches
             yield
     finally:
-        console.quiet = before
+        console.quiet, logging.raiseExceptions = before, raising
 
 
 @contextmanager
