@@ -61,12 +61,12 @@ def _one(name: str, seed: int) -> list[tuple[str, bool]]:
 def measure(name: str, seeds: Iterable[int], pool: ProcessPoolExecutor | None = None) -> dict[str, float]:
     """Share of panels in which the event happened, by variant."""
     seeds = list(seeds)
-    happened: dict[str, int] = defaultdict(int)
+    happened: dict[str, list[bool]] = defaultdict(list)
     run = map if pool is None else partial(pool.map, chunksize=max(1, len(seeds) // 20))
     for rows in run(partial(_one, name), seeds):
         for variant, event in rows:
-            happened[variant] += bool(event)
-    return {variant: times / len(seeds) for variant, times in happened.items()}
+            happened[variant].append(bool(event))
+    return {variant: sum(events) / len(events) for variant, events in happened.items()}
 
 
 def main() -> None:
