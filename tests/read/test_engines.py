@@ -29,7 +29,12 @@ WANT = read_panel(B)
 
 
 def same(panel: Panel, want: Panel = WANT) -> None:
-    assert (panel.tasks, panel.systems, panel.languages, panel.judges) == (want.tasks, want.systems, want.languages, want.judges)
+    assert (panel.tasks, panel.systems, panel.languages, panel.judges) == (
+        want.tasks,
+        want.systems,
+        want.languages,
+        want.judges,
+    )
     np.testing.assert_allclose(panel.scores, want.scores, rtol=1e-12)
 
 
@@ -38,7 +43,10 @@ def test_import_is_light() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("kind", ["pandas", "nullable", "NA", "category", "polars", "lazy", "arrow", "records", "columns", "index", "objects"])
+@pytest.mark.parametrize(
+    "kind",
+    ["pandas", "nullable", "NA", "category", "polars", "lazy", "arrow", "records", "columns", "index", "objects"],
+)
 def test_frames(kind: str) -> None:
     if kind == "NA":
         frame = B.convert_dtypes()
@@ -68,7 +76,9 @@ def test_a_hugging_face_dataset() -> None:
             import pyarrow as pa
 
             assert kind == "arrow"
-            return {slice(None).__repr__(): 0} and type("T", (), {"__getitem__": lambda s, i: pa.Table.from_pandas(B)})()  # type: ignore[return-value]
+            return {slice(None).__repr__(): 0} and type(
+                "T", (), {"__getitem__": lambda s, i: pa.Table.from_pandas(B)}
+            )()  # type: ignore[return-value]
 
     same(read_panel(Dataset()))
     with pytest.raises(UsageError, match="dictionary of datasets"):
@@ -125,19 +135,42 @@ def workbook(path: Path, sheets: dict[str, pd.DataFrame]) -> None:
     main, office = f"{base}/spreadsheetml/2006/main", f"{base}/officeDocument/2006/relationships"
 
     def row(cells: Any) -> str:
-        return "<row>" + "".join(f'<c t="inlineStr"><is><t>{c}</t></is></c>' if isinstance(c, str) else f"<c><v>{c}</v></c>" for c in cells) + "</row>"
+        return (
+            "<row>"
+            + "".join(
+                f'<c t="inlineStr"><is><t>{c}</t></is></c>' if isinstance(c, str) else f"<c><v>{c}</v></c>"
+                for c in cells
+            )
+            + "</row>"
+        )
 
     kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
     with ZipFile(path, "w") as book:
-        book.writestr("[Content_Types].xml", f'<Types xmlns="{base}/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="{kinds}"/></Types>')
-        book.writestr("_rels/.rels", f'<Relationships xmlns="{base}/package/2006/relationships"><Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>')
+        book.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{base}/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="{kinds}"/></Types>',
+        )
+        book.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{base}/package/2006/relationships"><Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        )
         listed = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="r{i}"/>' for i, n in enumerate(sheets, 1))
-        book.writestr("xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets></workbook>')
-        links = "".join(f'<Relationship Id="r{i}" Type="{office}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in range(1, len(sheets) + 1))
-        book.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{base}/package/2006/relationships">{links}</Relationships>')
+        book.writestr(
+            "xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets></workbook>'
+        )
+        links = "".join(
+            f'<Relationship Id="r{i}" Type="{office}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+            for i in range(1, len(sheets) + 1)
+        )
+        book.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{base}/package/2006/relationships">{links}</Relationships>',
+        )
         for i, frame in enumerate(sheets.values(), 1):
             body = "".join(map(row, [list(frame.columns), *frame.itertuples(index=False)]))
-            book.writestr(f"xl/worksheets/sheet{i}.xml", f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData></worksheet>')
+            book.writestr(
+                f"xl/worksheets/sheet{i}.xml", f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData></worksheet>'
+            )
 
 
 def test_a_database_reaches_nothing_else(tmp_path: Path) -> None:
@@ -222,7 +255,10 @@ def test_hashed_units_refuse_what_small_panels_refuse() -> None:
     np.testing.assert_allclose(means(read_panel(wide)), means(read_panel(frame)), rtol=1e-12)
     for bad, words in (
         (frame.assign(score=frame["score"].where(frame.index != 5, 9999)), "9999"),
-        (frame.assign(score=np.where(frame["judge"] == "a", frame["score"] // 20 + 1, frame["score"].round())), "one scale"),
+        (
+            frame.assign(score=np.where(frame["judge"] == "a", frame["score"] // 20 + 1, frame["score"].round())),
+            "one scale",
+        ),
         (pd.concat([frame, frame.assign(score=1.0)]), "2 scores"),
         (frame.assign(judge=frame["judge"].where(frame.index != 5)), "no judge"),
         (frame.assign(judge=frame["judge"].replace({"c": "x/a"})), "x/a"),
@@ -286,7 +322,9 @@ def server() -> Iterator[str]:
         shutil.chown(folder, "postgres", "postgres")
 
     def run(program: str, *args: str) -> None:
-        done = subprocess.run([*as_user, f"{programs}/{program}", *args], capture_output=True, text=True, timeout=120, cwd="/")
+        done = subprocess.run(
+            [*as_user, f"{programs}/{program}", *args], capture_output=True, text=True, timeout=120, cwd="/"
+        )
         assert done.returncode == 0, done.stderr + done.stdout
 
     data = str(folder / "data")
@@ -329,7 +367,12 @@ def test_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from polyjudge.read import write_scores
 
     os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    session = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
     session.sparkContext.setLogLevel("OFF")
     try:
         frame = many(0.1)
@@ -342,7 +385,9 @@ def test_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(big_one.scores, mine.scores, rtol=1e-9)
         np.testing.assert_array_equal(big_one.unit, mine.unit)
         np.testing.assert_allclose(big_one.passes(50).scores, mine.passes(50).scores, rtol=1e-9)
-        subtract = pd.DataFrame([(x, j, 1.5) for x in ("de", "en") for j in "abc"], columns=["language", "judge", "subtract"])
+        subtract = pd.DataFrame(
+            [(x, j, 1.5) for x in ("de", "en") for j in "abc"], columns=["language", "judge", "subtract"]
+        )
         assert write_scores(theirs, tmp_path / "o.csv", subtract) == (len(frame), 0)
         assert (pd.read_csv(tmp_path / "o.csv").eval("score - calibrated").round(9) == 1.5).all()
     finally:

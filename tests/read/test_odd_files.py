@@ -22,12 +22,22 @@ def score(t: int, k: int, m: int) -> int:
 
 
 def base() -> pd.DataFrame:
-    rows = [(t, x, j, score(a, b, c)) for a, t in enumerate(TASKS) for b, x in enumerate(TONGUES) for c, j in enumerate(JUDGES)]
+    rows = [
+        (t, x, j, score(a, b, c))
+        for a, t in enumerate(TASKS)
+        for b, x in enumerate(TONGUES)
+        for c, j in enumerate(JUDGES)
+    ]
     return pd.DataFrame(rows, columns=[*KEYS, "score"])
 
 
 def wide() -> pd.DataFrame:
-    return base().pivot(index=["task", "language"], columns="judge", values="score").reset_index().rename_axis(columns=None)
+    return (
+        base()
+        .pivot(index=["task", "language"], columns="judge", values="score")
+        .reset_index()
+        .rename_axis(columns=None)
+    )
 
 
 def text(content: str, end: str = ".csv", coding: str = "utf-8") -> Callable[[Path], Path]:

@@ -28,7 +28,9 @@ def with_values(frame: pd.DataFrame, at: list[int], value: Any) -> pd.DataFrame:
 
 TWO_SCALES = B.assign(score=np.where(B["judge"] == "ann", B["score"] // 25 + 1, B["score"]))
 TWO_TONGUES = TEN.assign(score=np.where(TEN["language"] == "de", TEN["score"] * 20, TEN["score"]))
-SEVEN = B.assign(**{c: B["score"] for c in "fluency accuracy tone style depth wit safety".split()}).drop(columns="score")  # noqa: SIM905
+SEVEN = B.assign(**{c: B["score"] for c in "fluency accuracy tone style depth wit safety".split()}).drop(
+    columns="score"
+)  # noqa: SIM905
 PAIRS = pd.DataFrame(
     [(t, a, b, j, w) for t in TASKS for j in JUDGES for a, b, w in (("x", "y", "model_a"), ("y", "x", "tie"))],
     columns=["question_id", "model_a", "model_b", "judge", "winner"],
@@ -46,6 +48,7 @@ CASES: dict[str, Any] = {
     "grades": (with_values(B, list(range(0, 72, 2)), "B"), ["'B'", "number"], None),
     "a judge on another scale": (TWO_SCALES, ["ann has scores from 1 to 5", "the others", "--range"], {"range": "0:100"}),
     "a language on another scale": (TWO_TONGUES, ["en has scores from 1 to 5", "20 to", "--range"], {"range": "1:100"}),
+    "a column of maxima": (TWO_TONGUES.assign(max_score=np.where(TEN["language"] == "de", 100, 5)), ["100 and 5", "max_score"], {"range": "1:100"}),
     "a judge from 0 to 1": (B.assign(score=np.where(B["judge"] == "bob", B["score"] / 100, B["score"])), ["bob", "one scale"], None),
     "pass or fail beside 0 to 100": (B.assign(score=np.where(B["judge"] == "cy", B["score"] > 50, B["score"])), ["cy", "0 to 1"], None),
     "scores out of several": (B.assign(score=[f"3/{5 + i % 2}" for i in range(72)]), ["out of 5 and 6"], None),
@@ -203,7 +206,11 @@ def test_human_labels_are_no_judges() -> None:
         assert own.human is not None
         assert len(own.human) == 24
     case = pd.DataFrame({"case_id": range(20), "human_label": ["pass", "fail"] * 10, "judge_label": ["pass", "pass", "fail", "fail"] * 5})  # fmt: skip
-    for names in ({}, {"human_label": "human", "judge_label": "judge"}, {"human_label": "gold", "judge_label": "score"}):
+    for names in (
+        {},
+        {"human_label": "human", "judge_label": "judge"},
+        {"human_label": "gold", "judge_label": "score"},
+    ):
         own = read_panel(case.rename(columns=names))
         assert own.judges == ("judge",)
         assert own.two_valued
@@ -240,3 +247,29 @@ def test_criteria() -> None:
     assert panel.criteria["b"].scale == (1.0, 5.0)
     assert panel.scale == (0.0, 1.0)
     assert read_panel(long, criteria=("b",)).scale == (1.0, 5.0)
+
+
+def test_notes_on_documents_and_languages() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"doc{d}-q{q}", f"d{d}", x, j, round(50 + 20 * level + rng.normal(0, 3), 1))
+        for d, level in enumerate(rng.normal(size=10))
+        for q in range(4)
+        for x in ("de", "en")
+        for j in ("a", "b")
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "document", "language", "judge", "score"])
+    assert any("--cluster document" in n for n in read_panel(frame).notes)
+    assert any("begin alike" in n for n in read_panel(frame.drop(columns="document")).notes)
+    mixed = frame.assign(score=rng.permutation(frame["score"])).drop(columns="document")
+    assert not read_panel(mixed).notes
+    assert read_panel(frame, cluster="document").units == 10
+    apart = frame.assign(task=frame["task"] + frame["language"]).drop(columns="document")
+    assert any("No task is in two languages" in n for n in read_panel(apart).notes)
+
+
+def test_lengths_of_responses() -> None:
+    panel = read_panel(B.assign(response=["x" * (i % 5 + 1) for i in range(72)]))
+    assert panel.length is not None
+    assert panel.length.shape == (12, 1, 2)
+    np.testing.assert_allclose(panel.length[0, 0, 0], np.log([1, 2, 3]).mean())

@@ -42,7 +42,11 @@ def test_every_format(source: str, end: str, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="already"):
             write_scores(given, out, SUBTRACT)
     else:
-        readers: dict[str, Any] = {".tsv": lambda p: pd.read_csv(p, sep="\t"), ".parquet": pd.read_parquet, ".json": pd.read_json}
+        readers: dict[str, Any] = {
+            ".tsv": lambda p: pd.read_csv(p, sep="\t"),
+            ".parquet": pd.read_parquet,
+            ".json": pd.read_json,
+        }
         made = pd.read_json(out, lines=True) if end == ".jsonl" else readers.get(end, pd.read_csv)(out)
     assert list(made.columns) == [*frame.columns, "calibrated"]
     assert made["task"].tolist() == frame["task"].tolist()

@@ -5,6 +5,7 @@ Beyond 100,000 tasks the engine makes 10,000 hashed units (METHODS 17): `big.py`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,18 @@ MOST_TASKS = 100_000
 """Beyond so many tasks they are put into hashed units."""
 AXES = ("task", "system", "language", "judge", "criterion", "replicate")
 KEYS = ("task", "system", "language", "judge", "criterion", "replicate", "cluster", "annotator")
+MAXIMA = ("max_score", "max_points", "out_of", "max_rating", "score_max", "scale_max", "max_grade", "max_value")
+DOCUMENTS = (
+    "doc",
+    "document",
+    "doc_id",
+    "document_id",
+    "passage",
+    "passage_id",
+    "conversation_id",
+    "thread_id",
+    "article",
+)
 DEFAULT = {"judge": "judge"}
 """The name of the only one, where no column names it; else it is empty."""
 
@@ -43,11 +56,14 @@ class Entries:
     codes: dict[str, Codes]
     labels: dict[str, list[str]]
     score: Array
+    length: Array | None = None
+    """Characters of the response, in each row."""
 
     def keep(self, rows: NDArray[np.bool_]) -> None:
         """Only these rows."""
         self.codes = {axis: c[rows] for axis, c in self.codes.items()}
         self.score = self.score[rows]
+        self.length = None if self.length is None else self.length[rows]
 
     def shrink(self, axis: str) -> None:
         """Leave out labels that no row has."""
@@ -212,9 +228,24 @@ def _shown(source: Any) -> str:
 # --- which columns ---
 
 
+def _one_maximum(work: Work) -> None:
+    """Refuse scores whose own column says that they are out of several numbers."""
+    for column in [c for c in work.roles.unused if col.norm(c) in MAXIMA]:
+        found = work.table.rows(
+            f"SELECT DISTINCT {work.table.columns[column][0]} AS most FROM {work.table.relation} LIMIT 9"
+        )
+        most = sorted({f"{x:g}" if isinstance(x, float) else str(x) for (x,) in found if x is not None})
+        if len(most) > 1 and work.asked.range is None:
+            raise PanelError(
+                f"Scores in {work.table.where} are out of {names(most)} ({name(column)}). Bring them to one scale in the "
+                "file; if they are on one scale already, give it: --range 0:100."
+            )
+
+
 def settle(work: Work) -> None:
     """What names alone do not decide: a table with a column of scores for each judge, a judge column of numbers."""
     roles, asked, table = work.roles, work.asked, work.table
+    _one_maximum(work)
     if "score" in roles.of or "winner" in roles.of:
         return
     listed = {"judge": asked.judges, "criterion": asked.criteria, "system": asked.systems, "language": asked.languages}
@@ -273,8 +304,6 @@ def _texts_of(values: Sequence[Any]) -> list[str]:
 
 def _numeric(values: Sequence[Any]) -> bool:
     """Whether values look like scores: numbers, or words of passing and failing, with some of them there."""
-    import re
-
     texts = [t.lower() for t in _texts_of(values) if t.lower() not in scale.ABSENT]
     number = re.compile(r"[+-]?(\d+([.,]\d*)?|\.\d+)(e[+-]?\d+)?\s*%?|\d+(\.\d+)?\s*(/|out of)\s*\d+(\.\d+)?")
     return bool(texts) and all(t in scale.PASS or number.fullmatch(t) for t in texts)
@@ -504,6 +533,8 @@ def _entries(work: Work) -> tuple[Entries, Any]:
                 f"{name(roles.of.get(axis, axis))} is empty there). Fill it, or delete those rows."
             )
     entries = Entries(codes, labels, score[where])
+    if "length" in found:
+        entries.length = np.ma.filled(np.ma.asarray(found["length"], dtype=float), np.nan)[where]
     if wide:
         for axis in {a for cell in roles.wide.values() for a in cell}:
             labels[axis] = col.labels_of(roles.wide, axis)
@@ -592,14 +623,14 @@ def _panel(work: Work, entries: Entries, people: Any) -> Panel:
     )
     flat = np.ravel_multi_index(tuple(entries.codes[a] for a in cell), shape)
     y, repeats = _average(work, entries, flat, shape)
-    _check_tasks(work, y)
+    _check_tasks(work, entries)
     (low, high), two = _ends(entries.score, asked, pairs=work.order is not None)
     unit = _clusters(work, entries)
     made: dict[str, Any] = {
         "tasks": tuple(entries.labels["task"]), "systems": tuple(entries.labels["system"]),
         "languages": tuple(entries.labels["language"]), "judges": tuple(entries.labels["judge"]),
         "noun": col.norm(asked.by).replace("_", " ") if asked.by else "language", "human": people,
-        **({"unit": unit, "clustered": True} if unit is not None else {}),
+        **({"unit": unit, "clustered": True} if unit is not None else {}), "length": _lengths(entries),
     }  # fmt: skip
     criteria = entries.labels["criterion"]
     if len(criteria) == 1:
@@ -636,6 +667,21 @@ def evident(low: float, high: float) -> tuple[float, float]:
     if low >= 0 and 80 <= high <= 100:
         return 0.0, 100.0
     return (min(low, 1.0), high) if low >= 0 and high in (5, 7, 10) else (low, high)
+
+
+def _lengths(entries: Entries) -> Array | None:
+    """Logarithm of the length of each answer, (tasks, systems, languages)."""
+    if entries.length is None:
+        return None
+    axes = ("task", "system", "language")
+    shape = tuple(len(entries.labels[a]) for a in axes)
+    rows = entries.length > 0
+    if not rows.any():
+        return None
+    flat = np.ravel_multi_index(tuple(entries.codes[a][rows] for a in axes), shape)
+    size = int(np.prod(shape))
+    times, total = np.bincount(flat, minlength=size), np.bincount(flat, np.log(entries.length[rows]), minlength=size)
+    return np.where(times > 0, total / np.maximum(times, 1), np.nan).reshape(shape)
 
 
 def _several_criteria(work: Work, entries: Entries, y: Array, criteria: list[str], made: dict[str, Any]) -> Panel:
@@ -762,32 +808,32 @@ def _average(work: Work, entries: Entries, flat: Codes, shape: tuple[int, ...]) 
     order = np.lexsort((entries.score, flat))  # the order of rows does not matter
     sums = np.add.reduceat(entries.score[order], np.flatnonzero(np.diff(flat[order], prepend=-1)))
     y[np.flatnonzero(times)] = sums / times[times > 0]
-    repeated = "replicate" in entries.codes or work.asked.replicate in ("row", "rows")
-    if "replicate" in entries.codes and work.asked.replicate is None or "replicate" in entries.codes:
+    any_row = work.asked.replicate in ("row", "rows")
+    if "replicate" in entries.codes:
         r = len(entries.labels["replicate"])
-        inner = np.bincount(flat * r + entries.codes["replicate"]) if size * r < 50_000_000 else np.ones(1)
-        repeated = inner.max() <= 1 or work.asked.replicate in ("row", "rows")
-        if repeated and size * r <= 5_000_000 and shape[-1] == 1:
-            z = np.full(size * r, np.nan)
-            z[flat * r + entries.codes["replicate"]] = entries.score
-            return y.reshape(shape), z.reshape(*shape[:-1], r)
-    if not repeated:
-        low, high = (f(np.inf if f is np.minimum else -np.inf) for f in ()) if False else (None, None)
-        del low, high
+        inner = flat * r + entries.codes["replicate"]
+        if len(np.unique(inner)) == len(inner) or any_row:
+            z = np.full(size * r if size * r <= 5_000_000 and shape[-1] == 1 else 0, np.nan)
+            if len(z):
+                z[inner] = entries.score
+            return y.reshape(shape), z.reshape(*shape[:-1], r) if len(z) else None
+    if not any_row:
         first = np.full(size, np.nan)
         first[flat] = entries.score
-        if (first[flat] == entries.score).all():
-            again = int((times[times > 1] - 1).sum())
-            work.notes.append(
-                f"{count(again, 'row')} {'repeats' if again == 1 else 'repeat'} another with the same score, and {'counts' if again == 1 else 'count'} once."
-            )
-            y[flat] = entries.score
-        else:
-            _refuse_repeats(work, entries, flat, times, shape)
+        if (first[flat] != entries.score).any():
+            _refuse_repeats(work, entries, times, shape)
+        again = int((times[times > 1] - 1).sum())
+        verbs = (
+            "row repeats another with the same score, and counts"
+            if again == 1
+            else "rows repeat others with the same score, and count"
+        )
+        work.notes.append(f"{again:,} {verbs} once.")
+        y[flat] = entries.score
     return y.reshape(shape), None
 
 
-def _refuse_repeats(work: Work, entries: Entries, flat: Codes, times: Codes, shape: tuple[int, ...]) -> None:
+def _refuse_repeats(work: Work, entries: Entries, times: Codes, shape: tuple[int, ...]) -> None:
     table, roles = work.table, work.roles
     cell = [a for a in AXES[:5] if a in entries.codes]
     at = np.unravel_index(int(np.argmax(times)), shape)
@@ -804,24 +850,63 @@ def _refuse_repeats(work: Work, entries: Entries, flat: Codes, times: Codes, sha
             tells.append(column)
     most = int(times.max())
     mend = (
-        f"The column {name(tells[0])} tells them apart: is it what is compared (--system {shell(tells[0])}), a criterion "
-        f"(--criterion {shell(tells[0])}), or a repeat (--replicate {shell(tells[0])})?"
+        f"The column {name(tells[0])} tells them apart: is it what is compared (--system {shell(tells[0])}), a "
+        f"criterion (--criterion {shell(tells[0])}), or a repeat (--replicate {shell(tells[0])})?"
         if tells
         else "If they are repeated measurements: --replicate row; else name the columns that tell them apart."
     )
     raise PanelError(f"{table.where} has {most} scores for one {', '.join(words)}. {mend}")
 
 
-def _check_tasks(work: Work, y: Array) -> None:
-    """Tasks that nothing joins are no tasks."""
-    seen = np.isfinite(y).any(-1)
-    n, _, _, m = seen.shape
-    if m > 1 and n > 2 and (np.asarray(seen.any((1, 2))).sum(1) <= 1).all():
-        task = work.roles.of.get("task")
-        said = f"the column {name(task)}" if task else "there is no column of tasks, and a row"
+def _check_tasks(work: Work, entries: Entries) -> None:
+    """Tasks that nothing joins are no tasks; languages without a task in common, and tasks of one document, are noted."""
+    n, k, m = (len(entries.labels[a]) for a in ("task", "language", "judge"))
+    task = entries.codes["task"]
+    judges, tongues = (
+        np.bincount(np.unique(task * size + entries.codes[axis]) // size, minlength=n).max()
+        for axis, size in (("judge", m), ("language", k))
+    )
+    column = work.roles.of.get("task")
+    if m > 1 and n > 2 and judges == 1:
+        said = f"the column {name(column)}" if column else "there is no column of tasks, and a row"
         raise PanelError(
             f"In {work.table.where} no task has scores of two judges: {said} is not the task that they share. Name the "
             "column of tasks: --task COLUMN."
+        )
+    if k > 1 and n > k and tongues == 1 and not work.asked.task:
+        noun = work.asked.by or "language"
+        work.notes.append(f"No task is in two {plural(noun)}. If a column joins them, name it: --task COLUMN.")
+    if column and "cluster" not in work.roles.of and n > 19:
+        _documents(work, entries, column)
+
+
+def _documents(work: Work, entries: Entries, column: str) -> None:
+    """A note where tasks belong to documents: by a column, or by the beginning of their names."""
+    for other in [c for c in work.roles.unused if col.norm(c) in DOCUMENTS]:
+        task, document = work.table.columns[column][0], work.table.columns[other][0]
+        pairs = f"SELECT DISTINCT {task} AS task, {document} AS document FROM {work.table.relation}"
+        times, there = work.table.rows(f"SELECT count(*), count(DISTINCT document) FROM ({pairs}) AS pairs")[0]
+        if times == len(entries.labels["task"]) and 1 < there <= times / 2:
+            work.notes.append(f"Tasks belong to {name(other)}: to count these as the sample, --cluster {shell(other)}.")
+            return
+    fronts = [re.sub(r"[-_:/.]+[^-_:/.]*$", "", x) for x in entries.labels["task"]]
+    groups, at = np.unique(fronts, return_inverse=True)
+    n, g = len(fronts), len(groups)
+    if not 5 <= g <= n / 2:
+        return
+    rows = entries.codes["task"]
+    cell = np.ravel_multi_index(
+        tuple(entries.codes[a] for a in ("system", "language", "judge")),
+        tuple(len(entries.labels[a]) for a in ("system", "language", "judge")),
+    )
+    level = np.bincount(cell, entries.score) / np.maximum(np.bincount(cell), 1)
+    means = np.bincount(rows, entries.score - level[cell], minlength=n) / np.maximum(np.bincount(rows, minlength=n), 1)
+    own = np.bincount(at, means) / np.bincount(at)
+    within, between = float(((means - own[at]) ** 2).sum()), float((own[at] ** 2).sum() - n * means.mean() ** 2)
+    if between / (g - 1) > 3 * max(within, 1e-12) / (n - g):
+        work.notes.append(
+            "Tasks whose names begin alike are scored alike, as parts of one document are. If so, name its column: "
+            "--cluster COLUMN."
         )
 
 

@@ -34,7 +34,7 @@ def member(book: zipfile.ZipFile, inside: str) -> Any:
         import zstandard
     except ImportError:
         raise UsageError(
-            "Inspect logs are compressed by Zstandard. Reading them needs: pip install zstandard."
+            "Inspect logs are compressed by Zstandard. Reading them needs: pip install 'polyjudge[logs]'."
         ) from None
     assert book.fp is not None
     book.fp.seek(info.header_offset)
