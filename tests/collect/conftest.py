@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.modules.pop("judge_server", None)  # another room may have one of this name
-from judge_server import Running, running
+from judge_server import Running, running  # noqa: E402
 
 
 @pytest.fixture(scope="session")

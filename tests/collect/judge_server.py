@@ -6,6 +6,7 @@ every test knows the truth (`truth`). Faults come at set rates, by a hash of mod
     python judge_server.py      prints its port, then serves until its standard input closes
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import asyncio
@@ -64,9 +65,9 @@ class Server(asyncio.Protocol):
     """One connection. HTTP/1.1 with keep-alive, just enough of it."""
 
     config: dict[str, Any] = {}  # noqa: RUF012
-    asked: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
-    models: Counter[str] = Counter()
+    asked: Counter[str] = Counter()  # noqa: RUF012
+    answered: Counter[str] = Counter()  # noqa: RUF012
+    models: Counter[str] = Counter()  # noqa: RUF012
     files: dict[str, bytes] = {}  # noqa: RUF012
     batches: dict[str, dict[str, Any]] = {}  # noqa: RUF012
     running: set[Any] = set()  # noqa: RUF012

@@ -1,5 +1,6 @@
 """Answers into scores: strict, lenient, or missing; never a guess."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json

@@ -1,5 +1,6 @@
 """Plans, items, prompts and the two collections of the paper, end to end on small made-up items."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -193,7 +194,7 @@ def test_own_templates(tmp_path: Path) -> None:
         with pytest.raises(CollectError, match=words):
             load_templates(parse_plan(plan, tmp_path))
     shutil.rmtree(tmp_path / "t" / "en")
-    with pytest.raises(CollectError, match="rating.txt is not there"):
+    with pytest.raises(CollectError, match=r"rating\.txt is not there"):
         load_templates(parse_plan(plan, tmp_path))
 
 
@@ -213,7 +214,7 @@ def test_languages_are_found_by_name_and_code() -> None:
             Rubric(kind="checklist"),
         ):
             text, reminder = layout(rubric, phrases(code))
-            assert text and reminder
+            assert min(len(text), len(reminder)) > 50
 
 
 # --- the paper's collections ---

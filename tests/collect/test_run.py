@@ -1,5 +1,6 @@
 """A run against a judge on loopback whose scores are known: what is written is the truth, and no gap is silent."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -48,7 +49,7 @@ def test_every_score_is_the_truth(tmp_path: Path, server: Running, tasks: int) -
     assert keys_of(found) == ["complete"]
     assert server.answered == found.calls == 4 * tasks
     check_ratings(scores(plan), 4 * tasks)
-    assert list(scores(plan)["reason"])[0] == "because of t0000"
+    assert scores(plan)["reason"].iloc[0] == "because of t0000"
     texts = scores(plan, "texts")
     assert list(texts.columns) == ["task", "language", "prompt", "response"]
     assert len(texts) == 2 * tasks
@@ -85,9 +86,7 @@ def test_pairs_comparisons_criteria_and_checklists(tmp_path: Path, server: Runni
 
 
 def test_checklists_with_prerequisites(tmp_path: Path, server: Running) -> None:
-    plan = write_plan(
-        tmp_path, server.url, "checklist", tasks=3, systems=["A", "B"], judges=["ja"]
-    )
+    plan = write_plan(tmp_path, server.url, "checklist", tasks=3, systems=["A", "B"], judges=["ja"])
     found = run(plan)
     assert found.complete
     assert found.calls == 3 * 2 * 2 * 3

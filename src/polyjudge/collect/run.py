@@ -75,6 +75,11 @@ class Collection(Result):
         """Whether every call gave a score."""
         return self.scored == self.calls
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether the command ends with 1: a score is missing."""
+        return not self.complete and self.kind != "dry run"
+
     def report(self) -> Report:
         """The answer as it is shown."""
         hidden = () if self.kind != "dry run" else ("scored", *KINDS[2:])
