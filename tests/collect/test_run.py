@@ -1,6 +1,5 @@
 """A run against a judge on loopback whose scores are known: what is written is the truth, and no gap is silent."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import json

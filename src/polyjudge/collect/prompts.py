@@ -23,22 +23,10 @@ from polyjudge.collect.languages import SHIPPED, phrases, shipped
 from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_REQUEST = ("<request-{fence}>", "</request-{fence}>")
-_ANSWER = (*_REQUEST, "<answer-{fence}>", "</answer-{fence}>")
-TEMPLATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "rating": (("{low}", "{high}", "{criteria}", "{prompt}", "{response}", "{fence}"), (*_ANSWER, '"score"')),
-    "compare": (
-        ("{criteria}", "{prompt}", "{first}", "{second}", "{fence}"),
-        (*_REQUEST, *(f"<{x}-{{fence}}>" for x in ("answer-a", "/answer-a", "answer-b", "/answer-b")), '"winner"'),
-    ),
-    "checklist": (
-        ("{prompt}", "{response}", "{requirement}", "{fence}"),
-        (*_ANSWER, "<requirement-{fence}>", "</requirement-{fence}>", "<satisfied>", "<unsatisfied>"),
-    ),
-}
-"""Placeholders and tags of the shipped prompts of each kind. Templates of the user need the placeholders of the
-material only (not {low}, {high}, {criteria}, {fence})."""
-_OPTIONAL = {"{low}", "{high}", "{criteria}", "{fence}"}
+MATERIAL = {"rating": ("prompt", "response"), "compare": ("prompt", "first", "second")}
+MATERIAL["checklist"] = ("prompt", "response", "requirement")
+"""Placeholders that a template of each kind must hold; it may hold those of CONSTANTS and of items.fields."""
+CONSTANTS = ("low", "high", "criteria", "fence")
 
 
 @dataclass(frozen=True)
@@ -103,12 +91,12 @@ def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
             text, reminder = layout(rubric, phrases(code))
             criteria, where = "\n".join(f"- {c}" for c in phrases(code)["criteria"]), f"the prompts of {code}"
         constants["criteria"] = (plan.wordings or {}).get(wording) or _criteria(rubric, language.name) or criteria
-        check_template(text, rubric, where, fields, own=rubric.templates is not None)
-        out[language.name, wording] = Template(text, constants, _fill(reminder, constants))
+        check_template(text, rubric, where, fields)
+        out[language.name, wording] = Template(text, constants, fill(reminder, constants))
     return out
 
 
-def _fill(text: str, known: Mapping[str, str]) -> str:
+def fill(text: str, known: Mapping[str, str]) -> str:
     """All placeholders in one pass, so that nothing inside a field is taken for a placeholder."""
     return PLACEHOLDER.sub(lambda m: known.get(m[1], m[0]), text)
 
@@ -159,20 +147,17 @@ def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-def check_template(text: str, rubric: Rubric, where: str, fields: set[str], own: bool = False) -> None:
-    """Raise unless every placeholder and tag of the kind is in the text, and no unknown placeholder."""
-    placeholders, tags = TEMPLATES[template_name(rubric)]
-    needed = [p for p in placeholders if p not in _OPTIONAL] if own else [*placeholders, *tags]
-    needed = ['"scores"' if t == '"score"' and rubric.names else t for t in needed]
-    if lost := [p for p in needed if p not in text]:
+def check_template(text: str, rubric: Rubric, where: str, fields: set[str]) -> None:
+    """Raise unless every placeholder of the material is in the text, and no unknown placeholder."""
+    needed = MATERIAL[template_name(rubric)]
+    found = set(PLACEHOLDER.findall(text))
+    if lost := [f"{{{p}}}" for p in needed if p not in found]:
+        raise CollectError(f"{shown(where, 200)} has lost {names(lost)}: placeholders stay as they are everywhere.")
+    if unknown := sorted(found - {*needed, *CONSTANTS, *fields}):
+        known = ", ".join(sorted({*needed, *CONSTANTS, *fields}))
         raise CollectError(
-            f"{shown(where, 200)} has lost {names(lost)}: placeholders stay as they are in every language."
-        )
-    known = {p[1:-1] for p in placeholders} | fields
-    if unknown := sorted(set(PLACEHOLDER.findall(text)) - known):
-        raise CollectError(
-            f"{shown(where, 200)} has unknown placeholders: {names(unknown)}. Known: {', '.join(sorted(known))}; name "
-            "more item columns in items.fields."
+            f"{shown(where, 200)} has unknown placeholders: {names(unknown)}. Known: {known}; name more columns in "
+            "items.fields."
         )
 
 
@@ -187,12 +172,12 @@ def render(plan: Plan, template: Template, call: Call) -> str:
         fields |= {"first": texts[sides[0]], "second": texts[sides[1]]}
     elif plan.rubric.kind == "checklist":
         fields["requirement"] = next((r.text for r in lines if r.id == call.part), "")
-    return _fill(
-        template.text, {**template.constants, **fields, "fence": _fence([*texts.values(), *(r.text for r in lines)])}
+    return fill(
+        template.text, {**template.constants, **fields, "fence": fence([*texts.values(), *(r.text for r in lines)])}
     )
 
 
-def _fence(texts: list[str]) -> str:
+def fence(texts: list[str]) -> str:
     """A hash over the texts. The author of a judged text cannot write it into the text, for the text would then have
     another hash; so no text can close its own fence. The same item has the same prompt at every judge."""
     mark = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass"))

@@ -41,7 +41,7 @@ from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.parse import REFUSED, Parsed, parse
 from polyjudge.collect.plan import Judge, Plan, Rubric, load_plan
-from polyjudge.collect.prompts import Call, Template, calls_of, layout, load_templates, render
+from polyjudge.collect.prompts import Call, Template, calls_of, fence, fill, layout, load_templates, render
 
 FIRST = 8
 """Calls that go ahead until one is answered, and after which a judge that answers none is stopped."""
@@ -295,18 +295,12 @@ def judge(
             "high": f"{high:g}",
         }
         fields["criteria"] = criteria or "\n".join(f"- {c}" for c in say["criteria"])
+        fields["fence"] = fence([fields["prompt"], fields["response"]])  # a mark that their author cannot know
         output = await grader.generate(fill(text, fields))
         found = parse(output.completion, rubric, str(output.stop_reason))
         return as_score(found, output.completion, judge=name or str(grader), language=spoken)
 
     return score
-
-
-def fill(text: str, fields: dict[str, str]) -> str:
-    """A prompt of our own with the fields in it, behind a mark that their author cannot know."""
-    from polyjudge.collect.prompts import _fence, _fill
-
-    return _fill(text, {**fields, "fence": _fence([fields["prompt"], fields["response"]])})
 
 
 def score_log(log: str | Path, calibrator: Any, out: str | Path, *, name: str = "calibrated") -> int:
