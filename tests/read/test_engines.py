@@ -1,4 +1,6 @@
-"""The same panel from every place: frames, files, databases, warehouses; more tasks than rows of a panel; time and memory."""
+"""The same panel from every place: frames, files, databases, warehouses; more tasks than rows of a panel."""
+
+# ruff: noqa: E501, SIM905, PT017
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import need
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from read.test_odd_files import B, W
 
+from conftest import need
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel import Panel
 from polyjudge.read import big, panels, read_panel, read_table
+from read.test_odd_files import B, W
 
 WANT = read_panel(B)
 

@@ -1,5 +1,7 @@
 """A hundred odd files and their true panel: what a person sees in the file is what is read."""
 
+# ruff: noqa: E501, SIM905, PT017
+
 from __future__ import annotations
 
 import json
@@ -132,6 +134,7 @@ CASES: dict[str, Any] = {
     "taskId, languageCode, judgeModel": named(task="taskId", language="languageCode", judge="judgeModel"),
     "model alone is the judge": (named(judge="model"), "judge", None),
     "llm alone is the judge": (named(judge="llm"), "judge", None),
+    "wide, model is the system": (text(csv_of(W.assign(model="m"))), "", None),
     "model beside a judge is the system": (text(csv_of(B.assign(model="m1"))), "", None),
     "id of the row beside question_id": text(csv_of(B.assign(id=range(len(B))).rename(columns={"task": "question_id"}))),
     "an unused timestamp": text(csv_of(B.assign(timestamp="2026-03-01T10:00:00Z", cost=0.01, latency_ms=9000))),

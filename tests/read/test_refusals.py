@@ -1,5 +1,7 @@
 """What cannot be read is refused in one sentence that says what mends it; with that the true panel is read."""
 
+# ruff: noqa: E501, SIM905, PT017
+
 from __future__ import annotations
 
 import gzip
@@ -10,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import shared_file
-from read.test_odd_files import GAPS, JUDGES, TASKS, B, W, csv_of, more
 
+from conftest import shared_file
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.read import as_panel, read_panel
+from read.test_odd_files import GAPS, JUDGES, TASKS, B, W, csv_of, more
 
 C = B.assign(score=B["score"] // 20)  # 0 to 5
 TEN = B.assign(score=B["score"] // 25 + 1)  # 1 to 5
@@ -30,7 +32,7 @@ TWO_SCALES = B.assign(score=np.where(B["judge"] == "ann", B["score"] // 25 + 1, 
 TWO_TONGUES = TEN.assign(score=np.where(TEN["language"] == "de", TEN["score"] * 20, TEN["score"]))
 SEVEN = B.assign(**{c: B["score"] for c in "fluency accuracy tone style depth wit safety".split()}).drop(
     columns="score"
-)  # noqa: SIM905
+)
 PAIRS = pd.DataFrame(
     [(t, a, b, j, w) for t in TASKS for j in JUDGES for a, b, w in (("x", "y", "model_a"), ("y", "x", "tie"))],
     columns=["question_id", "model_a", "model_b", "judge", "winner"],

@@ -1,5 +1,7 @@
 """Files that evaluation tools themselves wrote give the planted panel (tests/read/tools, made by `make tools`)."""
 
+# ruff: noqa: E501, SIM905, PT017
+
 from __future__ import annotations
 
 import json
@@ -10,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from eval_tools import planted
 
+from eval_tools import planted
 from polyjudge.base.errors import PanelError, PolyjudgeError
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel
@@ -69,7 +71,7 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = next((HERE / "inspect" / "rules").glob("*-de_*"))
     assert read_panel(one).shape == (4, 1, 1, 2)
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(PolyjudgeError, match="zstandard"):
+    with pytest.raises(PolyjudgeError, match="Zstandard"):
         read_panel(one)
     broken = tmp_path / "x.eval"
     broken.write_bytes(one.read_bytes()[:3000])

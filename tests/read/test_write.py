@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from read.test_odd_files import B, W, csv_of
 
 from polyjudge.base.errors import CalibratorError, PolyjudgeError, UsageError
 from polyjudge.read import write_scores
+from read.test_odd_files import B, W, csv_of
 
 AMOUNT = {(x, j): i + 0.5 for i, (x, j) in enumerate((x, j) for x in ("de", "en") for j in ("ann", "bob", "cy"))}
 SUBTRACT = pd.DataFrame([(*k, v) for k, v in AMOUNT.items()], columns=["language", "judge", "subtract"])

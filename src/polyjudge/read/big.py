@@ -51,8 +51,8 @@ def big_panel(work: Any) -> Panel:
             raise PanelError(f"{table.where} has too many tasks to read {what}. Read a part of it.")
     rows = _rows(work)
     stats = table.rows(
-        f"SELECT {', '.join(AXES)}, count(*), count(score), min(score), max(score), sum(CASE WHEN task IS NULL AND score IS "
-        f"NOT NULL THEN 1 ELSE 0 END) FROM {rows} GROUP BY {', '.join(AXES)}"
+        f"SELECT {', '.join(AXES)}, count(*), count(score), min(score), max(score), sum(CASE WHEN task IS NULL AND "
+        f"score IS NOT NULL THEN 1 ELSE 0 END) FROM {rows} GROUP BY {', '.join(AXES)}"
     )
     work.rows = sum(int(r[3]) for r in stats)
     lost = sum(int(r[7] or 0) for r in stats)
@@ -173,15 +173,19 @@ def _units(
     unit = f"{digits_sql('cluster', 1, backend)} % {UNITS}"
     tasks = table.keep(
         "tasks",
-        f"SELECT task, {unit} AS u, {digits_sql('task', 9, backend)} AS h FROM (SELECT task, min(cluster) AS cluster FROM "
-        f"{coded} WHERE cell IS NOT NULL GROUP BY task) AS t",
+        f"SELECT task, {unit} AS u, {digits_sql('task', 9, backend)} AS h FROM (SELECT task, min(cluster) AS cluster "
+        f"FROM {coded} WHERE cell IS NOT NULL GROUP BY task) AS t",
     )
     whole = table.arrays(f"SELECT u, count(*) AS w, CAST(sum(h) AS DOUBLE) AS mark FROM {tasks} GROUP BY u ORDER BY u")
     units, weight, mark = (np.asarray(whole[c], dtype=float) for c in ("u", "w", "mark"))
     total = f"CAST(sum(CAST(round(score * {factor!r}) AS BIGINT)) AS DOUBLE)"
-    joined = f"(SELECT tasks.u, tasks.h, coded.cell, coded.task, coded.score FROM {coded} JOIN {tasks} ON coded.task = tasks.task WHERE coded.cell IS NOT NULL) AS joined"
+    joined = (
+        f"(SELECT tasks.u, tasks.h, coded.cell, coded.task, coded.score FROM {coded} JOIN {tasks} ON coded.task = "
+        "tasks.task WHERE coded.cell IS NOT NULL) AS joined"
+    )
     found = table.arrays(
-        f"SELECT u, cell, {total} AS total, count(*) AS n, CAST(sum(h) AS DOUBLE) AS mark FROM {joined} GROUP BY u, cell"
+        f"SELECT u, cell, {total} AS total, count(*) AS n, CAST(sum(h) AS DOUBLE) AS mark FROM {joined} "
+        "GROUP BY u, cell"
     )
     at = np.searchsorted(units, np.asarray(found["u"], dtype=float))
     cell, n = np.asarray(found["cell"], dtype=np.int64), np.asarray(found["n"], dtype=float)
@@ -211,13 +215,14 @@ def _patterns(work: Any, joined: str, factor: float, cells: int) -> tuple[Array,
     table = work.table
     each = table.keep(
         "each_cell",
-        f"SELECT u, task, cell, sum(CAST(round(score * {factor!r}) AS BIGINT)) AS total, count(*) AS n FROM {joined} GROUP BY u, task, cell",
+        f"SELECT u, task, cell, sum(CAST(round(score * {factor!r}) AS BIGINT)) AS total, count(*) AS n "
+        f"FROM {joined} GROUP BY u, task, cell",
     )
     again = table.rows(f"SELECT max(n) FROM {each}")[0][0]
     if int(again) > 1 and "replicate" not in work.roles.of and work.asked.replicate not in ("row", "rows"):
         raise PanelError(
-            f"{table.where} has {int(again)} scores for one task, language and judge. If they are repeated measurements: "
-            "--replicate row; else name the columns that tell them apart."
+            f"{table.where} has {int(again)} scores for one task, language and judge. If they are repeated "
+            "measurements: --replicate row; else name the columns that tell them apart."
         )
     draws = np.random.default_rng(0).integers(1, 1 << 40, (cells, 2)).tolist()
     keys = ", ".join(f"({i}, {a}, {b})" for i, (a, b) in enumerate(draws))
@@ -227,9 +232,9 @@ def _patterns(work: Any, joined: str, factor: float, cells: int) -> tuple[Array,
         "draws(code, a, b) ON each_cell.cell = draws.code GROUP BY task",
     )
     found = table.arrays(
-        f"SELECT u, p, q, cell, CAST(sum(CAST(round(total * 1.0 / n) AS BIGINT)) AS DOUBLE) AS total, count(*) AS n FROM "
-        f"(SELECT each_cell.u, each_cell.cell, each_cell.total, each_cell.n, marks.p, marks.q FROM {each} JOIN {marks} ON "
-        "each_cell.task = marks.task) AS marked GROUP BY u, p, q, cell"
+        f"SELECT u, p, q, cell, CAST(sum(CAST(round(total * 1.0 / n) AS BIGINT)) AS DOUBLE) AS total, count(*) AS n "
+        f"FROM (SELECT each_cell.u, each_cell.cell, each_cell.total, each_cell.n, marks.p, marks.q FROM {each} "
+        f"JOIN {marks} ON each_cell.task = marks.task) AS marked GROUP BY u, p, q, cell"
     )
     key = np.stack([np.asarray(found[c], dtype=float) for c in ("u", "p", "q")], axis=1)
     unique, at = np.unique(key, axis=0, return_inverse=True)
@@ -255,17 +260,20 @@ def _panel(
     two = (low, high) in ((0.0, 1.0), (0.0, 100.0)) and not work.table.rows(
         f"SELECT score FROM {rows} WHERE score <> {low!r} AND score <> {high!r} LIMIT 1"
     )
+    noun = col.norm(work.asked.by).replace("_", " ") if work.asked.by else "language"
     panel = Panel(
-        scores=y.reshape(-1, *shape), tasks=tuple(f"unit {u}.{i}" for i, u in enumerate(unit)), systems=tuple(labels["system"]),
-        languages=tuple(labels["language"]), judges=tuple(labels["judge"]), scale=(low, high), two_valued=two, unit=unit,
-        weight=weight, notes=tuple(work.notes), noun=col.norm(work.asked.by).replace("_", " ") if work.asked.by else "language",
+        scores=y.reshape(-1, *shape), tasks=tuple(f"unit {u}.{i}" for i, u in enumerate(unit)),
+        systems=tuple(labels["system"]),
+        languages=tuple(labels["language"]), judges=tuple(labels["judge"]), scale=(low, high), two_valued=two,
+        unit=unit, weight=weight, notes=tuple(work.notes), noun=noun,
         clustered="cluster" in work.roles.of,
     )  # fmt: skip
     tiny = 1e-9 * panel.width
 
     def indicator(threshold: float, how: str) -> Panel:
         test = {">": f"score > {threshold + tiny!r}", ">=": f"score >= {threshold - tiny!r}"}
-        value = f"(CASE WHEN score IS NULL THEN NULL WHEN {test.get(how, f'score <= {threshold + tiny!r}')} THEN 1.0 ELSE 0.0 END)"
+        passes = test.get(how, f"score <= {threshold + tiny!r}")
+        value = f"(CASE WHEN score IS NULL THEN NULL WHEN {passes} THEN 1.0 ELSE 0.0 END)"
         z = _units(work, rows, labels, place, value)[0].reshape(-1, *shape)
         if how == "floor":
             z = np.where(np.isnan(z) & np.isfinite(z).any((1, 3), keepdims=True), 1.0, z)

@@ -186,74 +186,73 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
 
     tool : the columns are those that the readers of tools make
     """
-    roles, columns = Roles(), list(columns)
-    for role in ("task", "system", "language", "judge", "score", "criterion", "cluster", "replicate"):
-        said = getattr(asked, role)
-        if said and not (role == "replicate" and said in ("row", "rows")):
-            roles.of[role] = find(said, columns, role, where)
-        elif tool and not said and (exact := "metric" if role == "criterion" else role) in columns:
-            roles.of[role] = exact
-    if asked.by:
-        if "language" in roles.of:
-            raise UsageError(
-                "--by and --language name the same thing: the column by which judges are compared. Give one."
-            )
-        roles.of["language"] = find(asked.by, columns, "by", where)
-        roles.of = {
-            r: c
-            for r, c in roles.of.items()
-            if r in ("language",) or c != roles.of["language"] or getattr(asked, r, None)
-        }
+    roles = _said(list(columns), asked, where, tool)
     taken = list(roles.of.values())
-    if len(set(taken)) < len(taken):
-        twice = next(c for c in taken if taken.count(c) > 1)
-        raise UsageError(f"The column {name(twice)} is named for two roles. Name another column for one of them.")
     free = [c for c in columns if c not in taken and not (norm(c).startswith("unnamed") or norm(c) == "column_1")]
     roles.errors = [c for c in free if norm(c.split(".")[-1]) in ERRORS]
     free = [c for c in free if c not in roles.errors]
     if asked.human and asked.human in columns:
         roles.humans = [asked.human]
         free.remove(asked.human)
-    pair = {part: next(iter(usual(part, free)), None) for part in PAIR}
+    pair = {part: _usual(part, free) for part in PAIR}
     if all(pair.values()) and "score" not in roles.of:
         roles.of |= {part: str(column) for part, column in pair.items()}
-        free = [c for c in free if c not in pair.values()]
         roles.errors = [c for c in roles.errors if c not in pair.values()]
     else:
         _scores(roles, free, asked, where)
-        free = [c for c in free if c not in roles.used()]
+    free = [c for c in free if c not in roles.used()]
     if not asked.human:
         called = set(usual("human", free))
         people = {c for c in free if HUMANS.match(norm(c)) and norm(c) not in NAMES["annotator"]} | called
         roles.humans += [c for c in free if c in people and c not in roles.humans]
         free = [c for c in free if c not in people]
-    for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator"):
-        if role not in roles.of and (hit := next(iter(usual(role, free)), None)):
+    for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator", "model", "task"):
+        hit = _usual(role, free)
+        if hit and role == "model":
+            role = _role_of_model(roles, hit)
+        if hit and role not in roles.of:
             roles.of[role] = hit
             free.remove(hit)
-    model = next(iter(usual("model", free)), None)
-    if model:
-        about_judge = "score" in roles.of and norm(roles.of["score"]).startswith(("judge", "llm", "grader"))
-        role = "judge" if "judge" not in roles.of and ("system" in roles.of or not about_judge) else "system"
-        if role not in roles.of:
-            roles.of[role] = model
-            free.remove(model)
-            if role == "judge" and "system" not in roles.of:
-                roles.notes.append(
-                    f"{name(model)} is read as the judge. If it is what is judged: --system {shell(model)}."
-                )
-    if "task" not in roles.of and (hit := next(iter(usual("task", free)), None)):
-        roles.of["task"] = hit
-        free.remove(hit)
     for part in TEXTS:
-        hit = next(
-            iter(usual(part, [*free, *([roles.of["task"]] if part == "prompt" and "task" in roles.of else [])])), None
-        )
+        hit = _usual(part, [*free, *([roles.of["task"]] if part == "prompt" and "task" in roles.of else [])])
         if hit:
             roles.texts[part] = hit
             free = [c for c in free if c != hit]
     roles.unused = free
     return roles
+
+
+def _said(columns: list[str], asked: Asked, where: str, tool: bool) -> Roles:
+    """The columns that the user names, and those of a tool's reader."""
+    roles = Roles()
+    for role in ("task", "system", "language", "judge", "score", "criterion", "cluster", "replicate"):
+        said = asked.by if role == "language" and asked.by else getattr(asked, role)
+        if said and not (role == "replicate" and said in ("row", "rows")):
+            roles.of[role] = find(said, columns, "by" if said == asked.by else role, where)
+        exact = "metric" if role == "criterion" else role
+        taken = [getattr(asked, r, None) for r in (*NAMES, "by")]
+        if tool and not said and exact in columns and exact not in taken:
+            roles.of[role] = exact
+    if asked.by and asked.language:
+        raise UsageError("--by and --language name the same thing: what judges are compared by. Give one.")
+    taken = list(roles.of.values())
+    if len(set(taken)) < len(taken):
+        twice = next(c for c in taken if taken.count(c) > 1)
+        raise UsageError(f"The column {name(twice)} is named for two roles. Name another column for one of them.")
+    return roles
+
+
+def _usual(role: str, columns: Iterable[str]) -> str | None:
+    return next(iter(usual(role, columns)), None)
+
+
+def _role_of_model(roles: Roles, column: str) -> str:
+    """`model` beside a judge is the system; alone, or beside a system, it judges."""
+    about_judge = "score" in roles.of and norm(roles.of["score"]).startswith(("judge", "llm", "grader"))
+    role = "judge" if "judge" not in roles.of and ("system" in roles.of or not about_judge) else "system"
+    if role == "judge" and "system" not in roles.of:
+        roles.notes.append(f"{name(column)} is read as the judge. If it is what is judged: --system {shell(column)}.")
+    return role
 
 
 def find(said: str, columns: Sequence[str], option: str, where: str) -> str:

@@ -237,8 +237,8 @@ def _one_maximum(work: Work) -> None:
         most = sorted({f"{x:g}" if isinstance(x, float) else str(x) for (x,) in found if x is not None})
         if len(most) > 1 and work.asked.range is None:
             raise PanelError(
-                f"Scores in {work.table.where} are out of {names(most)} ({name(column)}). Bring them to one scale in the "
-                "file; if they are on one scale already, give it: --range 0:100."
+                f"Scores in {work.table.where} are out of {names(most)} ({name(column)}). Bring them to one scale in "
+                "the file; if they are on one scale already, give it: --range 0:100."
             )
 
 
@@ -266,6 +266,10 @@ def settle(work: Work) -> None:
     alike = _alike({c: sample[c] for c in named})
     if not alike:
         _no_score(work, named or wide)
+    judge = roles.of.get("judge")
+    if judge and not asked.judge and "system" not in roles.of and len(alike) > 1 and col.usual("model", [judge]):
+        roles.of["system"] = roles.of.pop("judge")  # `model` beside columns of judges
+        work.notes = [n for n in work.notes if "is read as the judge" not in n]
     tongues = (
         "language" not in roles.of and len(alike) > 1 and all(map(col.is_language, col.strip_words(alike).values()))
     )
@@ -283,7 +287,7 @@ def settle(work: Work) -> None:
     left = [c for c in named if c not in roles.wide]
     if left:
         work.notes.append(
-            f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge: other scores than the other columns."
+            f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge: their scores are of another kind."
         )
     roles.unused = [c for c in roles.unused if c not in roles.wide]
 
@@ -341,8 +345,8 @@ def _no_score(work: Work, columns: Sequence[str]) -> None:
     where, humans = work.table.where, work.roles.humans
     if humans:
         raise PanelError(
-            f"{where} holds human labels ({names(humans)}) and no scores of a judge. Give the judges' scores, and these "
-            f"as labels; or read them as scores: --score {shell(humans[0])}."
+            f"{where} holds human labels ({names(humans)}) and no scores of a judge. Give the judges' scores, and "
+            f"these as labels; or read them as scores: --score {shell(humans[0])}."
         )
     if columns:
         flags = " or ".join(f"--score {shell(c)}" for c in columns[:4])
@@ -859,7 +863,7 @@ def _refuse_repeats(work: Work, entries: Entries, times: Codes, shape: tuple[int
 
 
 def _check_tasks(work: Work, entries: Entries) -> None:
-    """Tasks that nothing joins are no tasks; languages without a task in common, and tasks of one document, are noted."""
+    """Tasks that nothing joins are no tasks; languages without a common task, and tasks of one document, are noted."""
     n, k, m = (len(entries.labels[a]) for a in ("task", "language", "judge"))
     task = entries.codes["task"]
     judges, tongues = (

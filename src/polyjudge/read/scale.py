@@ -126,12 +126,7 @@ def _number(text: str) -> float | None:
 
 
 def _words(
-    odd: Mapping[str, int],
-    absent: set[str],
-    portable: bool,
-    shown: str,
-    columns: list[str],
-    notes: list[str],
+    odd: Mapping[str, int], absent: set[str], portable: bool, shown: str, columns: list[str], notes: list[str]
 ) -> str:
     """SQL of a text (\0) as a number, where these values are none by themselves."""
     finite = number_sql("\0", portable)
@@ -172,8 +167,8 @@ def _words(
     first = rest[0]
     raise PanelError(
         f"In {shown}, {where} holds {name(repr(low[first]), 40)} ({count(odd[low[first]], 'row')}), which is no "
-        f"number. Make it a number; if it means that there is no score: --drop {shell(low[first][:40])}. Or name another "
-        "column: --score COLUMN."
+        f"number. Make it a number; if it means that there is no score: --drop {shell(low[first][:40])}. Or name "
+        "another column: --score COLUMN."
     )
 
 
@@ -295,7 +290,8 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
             many = [g for g in sized if sized[g] * 4 <= most]
             raise PanelError(
                 f"Not all {noun}s are on one scale: {names(many)} {'has' if len(many) == 1 else 'have'} scores from "
-                f"{ends}, the others from {others}. Bring them to one scale in the file; if it is one scale: --range {ask}."
+                f"{ends}, the others from {others}. Bring them to one scale in the file; if it is one scale: "
+                f"--range {ask}."
             )
         if len(levels) > 1:
             notes.append(

@@ -21,7 +21,7 @@ from polyjudge.base.errors import PanelError, PolyjudgeError
 from polyjudge.base.text import name
 
 ROLES = {
-    "task": ("task", "task_id", "question_id", "item_id", "item", "prompt_id", "example_id", "case_id", "sample_id", "id"),
+    "task": ("task", "task_id", "question_id", "item_id", "item", "prompt_id", "example_id", "case_id", "id"),
     "language": ("language", "lang", "locale", "language_code", "lang_code"),
     "system": ("system", "system_id", "model", "model_name", "system_model", "candidate"),
     "judge": ("judge", "judge_model", "grader", "evaluator", "evaluator_model"),
@@ -143,7 +143,7 @@ def _tidy(title: str, found: list[dict[str, Any]]) -> Found:
         frame["score"] = frame["score"].where(~failed, None)
         many = int(failed.sum())
         notes.append(
-            f"{many:,} {'score' if many == 1 else 'scores'} failed in the run and {'is' if many == 1 else 'are'} missing."
+            f"{many:,} {'score failed in the run and is' if many == 1 else 'scores failed in the run and are'} missing."
         )
     frame = frame.dropna(axis=1, how="all")
     if "score" not in frame:

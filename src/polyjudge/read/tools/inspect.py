@@ -94,7 +94,8 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             options = (scorers[place].get("options") or {}) if place < len(scorers) else {}
             for judge, value in _parts(score.get("value"), _graders(options), scorer):
                 yield {
-                    "task": str(sample.get("id")), "language": pick("language", known), "replicate": str(sample.get("epoch", 1)),
+                    "task": str(sample.get("id")), "language": pick("language", known),
+                    "replicate": str(sample.get("epoch", 1)),
                     "system": str(about.get("model")), "judge": pick("judge", known) or judge or grader or scorer,
                     "metric": scorer if judge or grader else None,
                     "score": LETTERS.get(value, value) if isinstance(value, str) else number(value),
