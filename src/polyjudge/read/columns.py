@@ -64,7 +64,9 @@ TEXTS = {
         "response", "answer", "output", "completion", "translation", "hypothesis", "candidate_text", "prediction",
         "generation", "model_output", "actual_output", "mt", "response_text", "answer_text",
     ),
-    "reason": ("reason", "explanation", "rationale", "comment", "justification", "feedback", "critique"),
+    "reason": (
+        "reason", "explanation", "rationale", "comment", "justification", "feedback", "critique", "judge_reason",
+    ),
 }  # fmt: skip
 PAIR = {
     "winner": ("winner", "preference", "preferred", "preferred_model", "choice", "chosen", "verdict", "outcome"),
