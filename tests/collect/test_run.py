@@ -245,6 +245,14 @@ def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Runn
         run(plan)
 
 
+def test_progress_counts_an_answer_once(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    monkeypatch.setattr("polyjudge.collect.run._Progress.__exit__", lambda self, *_: counts.append(self.done))
+    for tasks in (2, 3):
+        run(write_plan(tmp_path, server.url, tasks=tasks))
+    assert counts == [8, 12]
+
+
 def test_a_judge_that_never_answered_may_change(tmp_path: Path, server: Running) -> None:
     server.post("config", dead={"wrong": 404})
     plan = write_plan(tmp_path, server.url, tasks=2, judges=["wrong"])

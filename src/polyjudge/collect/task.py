@@ -76,8 +76,9 @@ class Guard:
         return None
 
     async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
-        """A sample has its score."""
-        self.tick(True)
+        """A sample has its score; one of an earlier sitting was counted before."""
+        if id in self.seen:
+            self.tick(True)
 
     async def complete_task(self) -> dict[str, Any]:
         """Inspect is done."""
@@ -260,7 +261,7 @@ def judge_plan(plan: str, judge: str = "") -> Task:
             f"The plan has no judge {shown(judge)}. It has {', '.join(shown(x.name) for x in read.judges)}."
         )
     calls, templates, _ = ready(read)
-    own = found or Judge(name=str(get_model()), model="any/model")
+    own = found or Judge(name=str(get_model()).rpartition("/")[2], model="any/model")
     return judge_task(read, own, model_of(found) if found else None, calls, reminders_of(templates), Guard())
 
 
