@@ -1,6 +1,6 @@
 """The same panel from every place: frames, files, databases, warehouses; more tasks than rows of a panel."""
 
-# ruff: noqa: E501, SIM905, PT017
+# ruff: noqa: E501
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A hundred odd files and their true panel: what a person sees in the file is what is read."""
 
-# ruff: noqa: E501, SIM905, PT017
+# ruff: noqa: E501
 
 from __future__ import annotations
 
@@ -137,6 +137,7 @@ CASES: dict[str, Any] = {
     "wide, model is the system": (text(csv_of(W.assign(model="m"))), "", None),
     "model beside a judge is the system": (text(csv_of(B.assign(model="m1"))), "", None),
     "id of the row beside question_id": text(csv_of(B.assign(id=range(len(B))).rename(columns={"task": "question_id"}))),
+    "id of the row beside the question": text(csv_of(B.assign(id=range(len(B))).rename(columns={"task": "question"}))),
     "an unused timestamp": text(csv_of(B.assign(timestamp="2026-03-01T10:00:00Z", cost=0.01, latency_ms=9000))),
     "label beside a score is people's": (text(csv_of(B.assign(label=B["score"] // 50))), "", None),
     "upper case": named(task="TASK", language="LANGUAGE", judge="JUDGE", score="SCORE"),

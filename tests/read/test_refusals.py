@@ -1,6 +1,6 @@
 """What cannot be read is refused in one sentence that says what mends it; with that the true panel is read."""
 
-# ruff: noqa: E501, SIM905, PT017
+# ruff: noqa: E501, SIM905
 
 from __future__ import annotations
 
@@ -268,6 +268,20 @@ def test_notes_on_documents_and_languages() -> None:
     assert read_panel(frame, cluster="document").units == 10
     apart = frame.assign(task=frame["task"] + frame["language"]).drop(columns="document")
     assert any("No task is in two languages" in n for n in read_panel(apart).notes)
+
+
+def test_items_bring_the_texts_of_tasks() -> None:
+    items = pd.DataFrame({"id": TASKS, "question": [f"What is {t}?" for t in TASKS]})
+    for frame in (B, B.assign(response="That.")):
+        panel = read_panel(frame, items=items)
+        assert panel.texts is not None
+        assert set(panel.texts(["q2"])["prompt"]) == {"What is q2?"}
+    with pytest.raises(PanelError, match="No item is a task"):
+        read_panel(B, items=items.assign(id=items["id"] + "x"))
+    labels = pd.DataFrame({"task": TASKS, "language": "de", "annotator": "kim", "label": range(12)})
+    human = read_panel(B, labels=labels).human
+    assert human is not None
+    assert human["label"].tolist() == list(range(12))
 
 
 def test_lengths_of_responses() -> None:

@@ -1,6 +1,6 @@
 """Files that evaluation tools themselves wrote give the planted panel (tests/read/tools, made by `make tools`)."""
 
-# ruff: noqa: E501, SIM905, PT017
+# ruff: noqa: E501, PT017
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ NAMES: dict[str, tuple[str, ...]] = {
         "task_id", "taskid", "question_id", "questionid", "qid", "item_id", "itemid", "item", "prompt_id", "promptid",
         "example_id", "sample_id", "case_id", "caseid", "test_id", "segment_id", "seg_id", "segment", "instance_id",
         "instance", "instruction_id", "query_id", "record_id", "problem_id", "input_id", "source_id", "task", "example",
-        "sample", "case", "question", "query", "prompt", "instruction", "input", "source", "problem", "doc_id", "id",
-        "idx", "task_name",
+        "sample", "case", "id", "idx", "question", "query", "prompt", "instruction", "input", "source", "problem",
+        "doc_id", "task_name",
     ),
     "system": (
         "system", "system_id", "system_name", "system_model", "candidate", "candidate_model", "evaluated_model",

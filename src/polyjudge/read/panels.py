@@ -207,6 +207,8 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     )
     if labels is not None:
         panel = replace(panel, human=labels_of(labels, panel))
+    if items is not None:
+        panel = replace(panel, texts=_items(items, panel))
     used = work.roles.used()
     return Reading(
         panel,
@@ -242,10 +244,23 @@ def _one_maximum(work: Work) -> None:
             )
 
 
+def _number_of_row(work: Work) -> None:
+    """An `id` that numbers the rows of a long table is not the task, where another column may be it."""
+    roles, table = work.roles, work.table
+    task = roles.of.get("task", "")
+    others = [c for c in [*roles.unused, *roles.texts.values()] if c in col.usual("task", [c])]
+    if col.norm(task) in ("id", "idx") and not work.asked.task and "judge" in roles.of and others:
+        sql = table.columns[task][0]
+        rows, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
+        if rows == there:
+            roles.of["task"] = col.usual("task", others)[0]
+
+
 def settle(work: Work) -> None:
     """What names alone do not decide: a table with a column of scores for each judge, a judge column of numbers."""
     roles, asked, table = work.roles, work.asked, work.table
     _one_maximum(work)
+    _number_of_row(work)
     if "score" in roles.of or "winner" in roles.of:
         return
     listed = {"judge": asked.judges, "criterion": asked.criteria, "system": asked.systems, "language": asked.languages}
@@ -959,6 +974,32 @@ def _texts(source: Any, work: Work) -> Callable[[Sequence[str]], pd.DataFrame] |
 def _labelled(table: Table, column: str) -> str:
     sql, kind = table.columns[column]
     return label_sql(column, kind).replace(ident(column), sql)
+
+
+def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
+    """Texts of tasks from a table of their own, beside those of the scores."""
+    frame = read_table(items)
+    roles = col.find_roles(list(frame.columns), Asked(), "The file of items")
+    if "task" not in roles.of:
+        raise PanelError(f"The file of items has no column of tasks ({names(frame.columns, 12)}). Call it task.")
+    keys = [a for a in ("task", "system", "language") if a in roles.of]
+    part = frame[[roles.of[a] for a in keys]].astype(str)
+    part.columns = keys
+    for text, column in roles.texts.items():
+        part[text] = frame[column]
+    if not set(part["task"]) & set(panel.tasks):
+        raise PanelError(f"No item is a task of the scores: the items are {names(part['task'].unique(), 3)}.")
+    plain = panel.texts
+
+    def fetch(tasks: Sequence[str]) -> pd.DataFrame:
+        mine = part[part["task"].isin(list(tasks))]
+        if plain is None:
+            return mine.reset_index(drop=True)
+        found = plain(tasks)
+        own = [c for c in mine.columns if c not in found.columns or c in keys]
+        return found.merge(mine[own], on=[k for k in keys if k in found.columns], how="left")
+
+    return fetch
 
 
 def labels_of(labels: Any, panel: Panel | None = None) -> pd.DataFrame:
