@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TOOLS = ("promptfoo", "deepeval", "ragas", "mlflow")
+TOOLS = ("promptfoo", "deepeval", "mlflow", "langfuse", "inspect")
 
 
 def main() -> None:
@@ -20,11 +20,14 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     commands = {tool: [HERE / f"run_{tool}.py", folder / tool, promptfoo] for tool in TOOLS}
-    makers = HERE.parent / "fixtures" / "make_tools.py"
-    commands["clients"] = [makers, folder / "clients", "phoenix", "langfuse", "openai_evals"]
+    own = {"inspect": str(HERE.parents[1] / ".venv" / "bin" / "python")}  # of the tests' own environment
     started = {
         tool: subprocess.Popen(
-            [sys.executable, *command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [own.get(tool, sys.executable), *command],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         for tool, command in commands.items()
     }

@@ -247,6 +247,9 @@ def check_range(
                 f"others go from {others[0]:g} to {others[-1]:g}. If {value:g} means that there is no score: --drop "
                 f"{value:g}; if it is a score: --range {levels[0]:g}:{levels[-1]:g}."
             )
+        if value == -1 and at == 0 and others[0] == 0:
+            notes.append("The scores are from -1 to 1. If -1 means that there is no score: --drop -1.")
+            continue
         size, gap = step(others), abs(value - near)
         span = float(others[-1] - others[0])
         usual = size == 1 and (
@@ -266,7 +269,7 @@ def _stands_for_none(value: float, others: Array, share: float, at: int) -> bool
         if value not in LOW or others[0] < 0:
             return False
         ternary = value == -1 and set(others.tolist()) <= {0.0, 0.5, 1.0}
-        return not (ternary and share >= 0.1)
+        return not (ternary and share >= 0.2)
     return value in HIGH and 0 < others[-1] < value / 2
 
 
