@@ -109,7 +109,7 @@ def test_langfuse(tmp_path: Path) -> None:
     same(read_panel(path), truth())
     whole = json.loads(path.read_text())
     whole["data"] += [
-        {**one, "source": "ANNOTATION", "name": "review"} for one in whole["data"] if one["name"] == "judge-a"
+        {**one, "source": "ANNOTATION", "name": "review"} for one in whole["data"] if one["name"] == "mild"
     ]
     (tmp_path / "s.json").write_text(json.dumps(whole))
     panel = read_panel(tmp_path / "s.json")
