@@ -1,1 +1,0 @@
-"""Calibrators: fit on a panel, then transform panels, apply to tables, save and load."""

@@ -1,1 +1,0 @@
-"""Array mathematics: cell means, interaction, missing entries, resampling. Arrays and panels in, arrays out."""

@@ -1,1 +1,0 @@
-"""Panels: the labelled array of scores, its labels, its errors, safe files."""
