@@ -1,6 +1,5 @@
 """What this processor has beyond NumPy's baseline, for NPY_DISABLE_CPU_FEATURES: without it, it is another machine."""
 
-
 try:
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 except ImportError:  # NumPy 1
