@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,26 +111,30 @@ def least_squares_cells(scores: Array, unit: Index, weight: Array) -> Values:
     additive = additive_projection(present.reshape(k, m))
     apart = np.eye(len(additive)) - additive
     there = np.abs(apart).max(1, initial=0.0) > 1e-8
-    v, null, spread = levels = _levels(rows, units)
+    level_null, level_fit = _levels(rows, units)
+    level_v, level_spread = level_fit()
     best, told = "", -1
     for design in ("task:language + task:judge", "task:language", "task"):
         if design == "task:language + task:judge":
             if present.sum() > MOST_TWO_WAY or len(rows.seen) > MOST_PATTERNS:
                 continue
-            fit = _two_way(rows, units, k, m)
+            found = _two_way(rows, units, k, m)
+        elif design == "task:language":
+            found = _by_language(rows, units, k, m)
         else:
-            fit = _by_language(rows, units, k, m) if design == "task:language" else levels
-        can = int((there & (np.abs(apart @ fit[1]).max(1, initial=0.0) < 1e-6)).sum())
+            found = level_null, lambda: (level_v, level_spread)
+        can = int((there & (np.abs(apart @ found[0]).max(1, initial=0.0) < 1e-6)).sum())
         if can > told:
-            best, told, (v, null, spread) = design, can, fit
+            best, told, (null, fit) = design, can, found
         if told == there.sum():
             break
+    v, spread = fit()
     whole = np.full((units, k * m), np.nan)
-    whole[:, present] = v @ apart.T + levels[0] @ additive.T
-    lost = np.zeros((k * m, null.shape[1] + levels[1].shape[1]))
-    lost[present] = np.hstack([apart @ null, additive @ levels[1]])
+    whole[:, present] = v @ apart.T + level_v @ additive.T
+    lost = np.zeros((k * m, null.shape[1] + level_null.shape[1]))
+    lost[present] = np.hstack([apart @ null, additive @ level_null])
     both = np.zeros((k * m, k * m))
-    both[np.ix_(present, present)] = apart @ spread @ apart + additive @ levels[2] @ additive
+    both[np.ix_(present, present)] = apart @ spread @ apart + additive @ level_spread @ additive
     return Values(whole.reshape(units, k, m), _basis(lost), best, _languages_apart(rows, units, k, m), both)
 
 
@@ -141,7 +146,8 @@ def least_squares_systems(scores: Array, unit: Index, weight: Array) -> Values:
     rows = _rows(y, np.repeat(unit, k * m), np.repeat(weight, k * m))
     present = np.any(rows.seen, axis=0)
     v = np.full((units, s), np.nan)
-    v[:, present], inner, spread = _levels(rows, units)
+    inner, fit = _levels(rows, units)
+    v[:, present], spread = fit()
     null, both = np.zeros((s, inner.shape[1])), np.zeros((s, s))
     null[present] = inner
     both[np.ix_(present, present)] = spread
@@ -228,18 +234,20 @@ def _rows(y: Array, unit: Index, weight: Array) -> _Rows:
 
 def _sum(values: Array, group: Index, groups: int) -> Array:
     """Sums (groups, c) of rows (n, c)."""
-    order = np.argsort(group, kind="stable")
+    if (np.diff(group) < 0).any():
+        order = np.argsort(group, kind="stable")
+        values, group = values[order], group[order]
     found = np.zeros((groups, values.shape[1]))
-    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    first = np.flatnonzero(np.diff(group, prepend=-1))
     if len(first):
-        found[group[order][first]] = np.add.reduceat(values[order], first, axis=0)
+        found[group[first]] = np.add.reduceat(values, first, axis=0)
     return found
 
 
 # --- least squares with the own terms of rows absorbed ---
 
-Fit = tuple[Array, Array, Array]
-"""Values (units, present cells), null space (present cells, r), and the inverse of the normal matrix."""
+Fit = tuple[Array, Callable[[], tuple[Array, Array]]]
+"""Null space (present cells, r), and what fits: values (units, present cells) and the inverse of the normal matrix."""
 
 
 def _levels(rows: _Rows, units: int) -> Fit:
@@ -248,13 +256,17 @@ def _levels(rows: _Rows, units: int) -> Fit:
     present = np.any(rows.seen, axis=0)
     part = _parts(rows.seen)
     numbers = np.unique(part[present])
-    v, inverse = np.zeros((units, len(present))), np.zeros((len(present), len(present)))
-    for number in numbers:
-        at = np.flatnonzero((part == number) & present)
-        v[:, at], inverse[np.ix_(at, at)] = _one_part(rows.part(at), units)
     flags = (part[present][:, None] == numbers).astype(float)
     null = _basis(flags - flags.mean(0)) if len(numbers) > 1 else np.zeros((len(flags), 0))
-    return v[:, present], null, inverse[np.ix_(present, present)]
+
+    def fit() -> tuple[Array, Array]:
+        v, inverse = np.zeros((units, len(present))), np.zeros((len(present), len(present)))
+        for number in numbers:
+            at = np.flatnonzero((part == number) & present)
+            v[:, at], inverse[np.ix_(at, at)] = _one_part(rows.part(at), units)
+        return v[:, present], inverse[np.ix_(present, present)]
+
+    return null, fit
 
 
 def _one_part(rows: _Rows, units: int) -> tuple[Array, Array]:
@@ -276,12 +288,14 @@ def _one_part(rows: _Rows, units: int) -> tuple[Array, Array]:
     c -= c.mean()
     residual = _sum(w * o * (rows.y - mean - (c - o @ c[:, None] / number)), rows.unit, units)
 
+    number_of = _sum(w * o, rows.unit, units)
+
     def each(first: int, last: int) -> Array:
-        found = np.zeros((last - first, size, size))
-        cut = np.searchsorted(rows.unit, np.arange(first, last + 1))
-        for i in range(last - first):
-            r = slice(cut[i], cut[i + 1])
-            found[i] = np.diag((w[r] * o[r]).sum(0)) - half[r].T @ half[r]
+        found = np.empty((last - first, size, size))
+        cut = np.searchsorted(rows.unit, np.arange(first, last + 1)).tolist()
+        for i, (begin, end) in enumerate(pairwise(cut)):
+            np.matmul(-half[begin:end].T, half[begin:end], out=found[i])
+        found[:, np.arange(size), np.arange(size)] += number_of[first:last]
         return found
 
     d = _without(whole + ones, inverse, residual, each)
@@ -299,17 +313,25 @@ def _one_part(rows: _Rows, units: int) -> tuple[Array, Array]:
 def _by_language(rows: _Rows, units: int, k: int, m: int) -> Fit:
     """One level per row and language is absorbed: every language alone."""
     present = np.any(rows.seen, axis=0)
-    v, inverse = np.zeros((units, k * m)), np.zeros((k * m, k * m))
     null: list[Array] = []
+    fits: list[tuple[Index, Callable[[], tuple[Array, Array]]]] = []
     for language in range(k):
         at = np.arange(language * m, (language + 1) * m)
         at = at[present[at]]
         if len(at):
-            v[:, at], inner, inverse[np.ix_(at, at)] = _levels(rows.part(at), units)
+            inner, one = _levels(rows.part(at), units)
             wide = np.zeros((k * m, inner.shape[1] + 1))
             wide[at] = np.hstack([np.ones((len(at), 1)), inner])
             null.append(wide)
-    return v[:, present], _basis(np.hstack(null))[present], inverse[np.ix_(present, present)]
+            fits.append((at, one))
+
+    def fit() -> tuple[Array, Array]:
+        v, inverse = np.zeros((units, k * m)), np.zeros((k * m, k * m))
+        for at, one in fits:
+            v[:, at], inverse[np.ix_(at, at)] = one()
+        return v[:, present], inverse[np.ix_(present, present)]
+
+    return _basis(np.hstack(null))[present], fit
 
 
 def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
@@ -325,7 +347,9 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
     for q in np.unique(number):
         pattern = np.flatnonzero(number == q)
         at = np.nonzero(rows.seen[pattern])[1].reshape(-1, q)
-        maker = np.eye(q) - _projection(at // m, at % m, k, m)
+        maker = np.empty((len(pattern), q, q))
+        for x in _chunks(len(pattern), 20 * q * q):
+            maker[x] = np.eye(q) - _projection(at[x] // m, at[x] % m, k, m)
         r = np.flatnonzero(number[rows.pattern] == q)
         own = np.searchsorted(pattern, rows.pattern[r])
         cells = place[at]
@@ -341,30 +365,44 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
     most = float((rows.weight @ rows.seen[rows.pattern]).max())  # rows of one cell: the size of what is not null
     top = value > TINY * most
     null = vector[:, ~top]
-    inverse = (vector[:, top] / value[top]) @ vector[:, top].T
-    c = inverse @ (rows.weight[:, None] * score).sum(0)
-    for r, cells, maker, own in alike:
-        fitted = np.matmul(maker, c[cells][:, :, None])[:, :, 0]
-        for x in _chunks(len(r), size):
-            score[r[x, None], cells[own[x]]] -= fitted[own[x]]
-    residual = _sum(rows.weight[:, None] * score, rows.unit, units)
+    entries = np.bincount(rows.unit, number[rows.pattern] ** 2, minlength=units)
 
     def each(first: int, last: int) -> Array:
-        found = np.zeros((last - first) * size * size)
-        for r, cells, maker, own in alike:
-            begin, end = np.searchsorted(rows.unit[r], (first, last))
-            for x in _chunks(end - begin, size * size):
-                i = np.arange(begin, end)[x]
-                at = cells[own[i]]
-                unit = (rows.unit[r[i]] - first)[:, None, None] * size * size
-                flat = (unit + at[:, :, None] * size + at[:, None, :]).ravel()
-                weight = (rows.weight[r[i], None, None] * maker[own[i]]).ravel()
-                found += np.bincount(flat, weight, minlength=len(found))
-        return found.reshape(last - first, size, size)
+        found = np.empty((last - first, size, size))
+        for part in _runs(entries[first:last]):
+            flat, weight = [], []
+            for r, cells, maker, own in alike:
+                begin, end = np.searchsorted(rows.unit[r], (first + part.start, first + part.stop))
+                at = cells[own[begin:end]]
+                place_of = (rows.unit[r[begin:end]] - first - part.start)[:, None] * size + at
+                flat.append((place_of[:, :, None] * size + at[:, None, :]).ravel())
+                weight.append((rows.weight[r[begin:end], None, None] * maker[own[begin:end]]).ravel())
+            long = (part.stop - part.start) * size * size
+            sums = np.bincount(np.concatenate(flat), np.concatenate(weight), minlength=long)
+            found[part] = sums.reshape(-1, size, size)
+        return found
 
-    d = _without(whole + null @ null.T * most, inverse, residual, each)
-    v = c + (units - 1) * d
-    return v - v.mean(0) + c, null, inverse
+    def fit() -> tuple[Array, Array]:
+        inverse = (vector[:, top] / value[top]) @ vector[:, top].T
+        c = inverse @ (rows.weight[:, None] * score).sum(0)
+        for r, cells, maker, own in alike:
+            fitted = np.matmul(maker, c[cells][:, :, None])[:, :, 0]
+            for x in _chunks(len(r), size):
+                score[r[x, None], cells[own[x]]] -= fitted[own[x]]
+        residual = _sum(rows.weight[:, None] * score, rows.unit, units)
+        v = c + (units - 1) * _without(whole + null @ null.T * most, inverse, residual, each)
+        return v - v.mean(0) + c, inverse
+
+    return null, fit
+
+
+def _runs(sizes: Index, most: float = 4e6) -> Iterator[slice]:
+    """Neighbours whose sizes add up to so much; what is larger stands alone."""
+    first = 0
+    while first < len(sizes):
+        last = first + max(1, int(np.searchsorted(np.cumsum(sizes[first:]), most)))
+        yield slice(first, min(last, len(sizes)))
+        first = last
 
 
 def _chunks(length: int, size: int) -> Iterator[slice]:
@@ -381,7 +419,7 @@ def _without(whole: Array, inverse: Array, residual: Array, each: Callable[[int,
     if units < 2 or units * float(size) ** 3 > BUDGET:
         return influence
     d = np.zeros_like(influence)
-    step = max(1, int(2e7 / size**2))
+    step = max(1, int(2e6 / size**2))
     for first in range(0, units, step):
         last = min(first + step, units)
         left = whole - each(first, last)
@@ -416,15 +454,16 @@ def _parts(seen: Mask) -> Index:
 
 def _projection(row: Index, column: Index, k: int, m: int) -> Array:
     """Projections (..., q, q) on row and column terms of cells at these rows and columns (..., q)."""
+    if k < m:  # the larger side has terms by itself, so that only the smaller one is left to be solved
+        row, column, k, m = column, row, m, k
     z = np.concatenate([row[..., None] == np.arange(k), column[..., None] == np.arange(m)], axis=-1).astype(float)
-    if row.shape[-1] < k + m:
-        value, vector = np.linalg.eigh(z @ z.swapaxes(-1, -2))
-        kept = vector * (value > 1e-9 * value[..., -1:])[..., None, :]
-        return kept @ vector.swapaxes(-1, -2)
-    value, vector = np.linalg.eigh(z.swapaxes(-1, -2) @ z)
-    top = value > 1e-9 * value[..., -1:]
-    kept = z @ (vector * np.where(top, 1 / np.where(top, value, 1.0), 0.0)[..., None, :])
-    return kept @ (z @ vector).swapaxes(-1, -2)
+    rows, columns = z[..., :k], z[..., k:]
+    means = rows / np.maximum(rows.sum(-2, keepdims=True), 1.0)
+    left = columns - rows @ (means.swapaxes(-1, -2) @ columns)
+    value, vector = np.linalg.eigh(left.swapaxes(-1, -2) @ left)
+    top = value > 1e-9 * row.shape[-1]
+    kept = left @ (vector * np.where(top, 1 / np.sqrt(np.where(top, value, 1.0)), 0.0)[..., None, :])
+    return rows @ means.swapaxes(-1, -2) + kept @ kept.swapaxes(-1, -2)
 
 
 def additive_projection(present: Mask) -> Array:
