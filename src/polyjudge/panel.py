@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 AXES = ("system", "language", "judge")
+MOST = 1e100
+"""Beyond it squares of scores are no numbers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,8 +81,8 @@ class Panel:
             raise PanelError(f"The scores have the shape {self.scores.shape}, and the names {shape}.")
         if not np.isfinite(self.scores).any():
             raise PanelError("There is no score in this panel. Name the column of scores: score='...' (--score).")
-        if np.isinf(self.scores).any():
-            raise PanelError("Some scores are infinite. Make them numbers, or leave them empty.")
+        if np.nanmax(np.abs(self.scores)) > MOST:
+            raise PanelError("Some scores are infinite, or as good as that. Make them numbers, or leave them empty.")
 
     # --- making one ---
 

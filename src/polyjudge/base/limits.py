@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from polyjudge.base.errors import TooLarge, UsageError
@@ -62,6 +64,25 @@ def require(size: float, what: str) -> None:
             f"{what} would take {shown(size)} of memory, and {shown(budget())} may be used. Read fewer languages, "
             f"judges or systems (--languages, --judges, --systems), or allow more ({VARIABLE}=16GB)."
         )
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Let this process take no more than the budget on top of what it has: an engine does not count every text."""
+    status = Path("/proc/self/status")
+    if not status.exists():  # only Linux tells, and keeps to the limit
+        yield
+        return
+    import resource
+
+    has = int(status.read_text(encoding="ascii", errors="replace").split("VmData:")[1].split()[0]) << 10
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    least = min(x for x in (has + budget(), soft, hard) if x != resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_DATA, (least, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def shown(size: float) -> str:

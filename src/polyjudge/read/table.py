@@ -544,6 +544,7 @@ def _open_database(path: Path, inner: str | None, where: str) -> Table:
     con = connect([path, path.with_name(path.name + ".wal")])
     with engine_errors(where):
         con.execute(f"ATTACH {quote(path)} AS scores_db (TYPE duckdb, READ_ONLY)")
+        con.execute("SET max_temp_directory_size = '8GiB'")  # a view may be made to fill the disk
         lock(con)
         rows = con.execute(
             "SELECT schema_name, table_name, false FROM duckdb_tables() WHERE database_name = 'scores_db' UNION ALL "
@@ -551,9 +552,13 @@ def _open_database(path: Path, inner: str | None, where: str) -> Table:
         ).fetchall()
     found = {(r[1] if r[0] == "main" else f"{r[0]}.{r[1]}"): r for r in rows}
     schema, chosen, is_view = found[_pick(list(found), inner, where)]
-    table = Table(con, f"scores_db.{ident(schema)}.{ident(chosen)}", {}, where, (path,), spool=is_view)
-    with time_limit(con.interrupt if is_view else None, where):
-        _flatten(table)
+    relation = f"scores_db.{ident(schema)}.{ident(chosen)}"
+    if is_view:
+        with time_limit(con.interrupt, where), limits.held(), engine_errors(where):
+            con.execute(f"CREATE TEMP TABLE view_rows AS SELECT * FROM {relation}")
+        relation = "view_rows"
+    table = Table(con, relation, {}, where, (path,))
+    _flatten(table)
     return table
 
 
