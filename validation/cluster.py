@@ -65,7 +65,7 @@ def read_with_loss(session: Any, source: Path, mark: Path) -> pj.Panel:
 
     begun = str(mark)
 
-    @udf("double")
+    @udf("double")  # type: ignore[untyped-decorator]
     def slowly(x: float) -> float:
         open(begun, "a").close()
         time.sleep(0.003)

@@ -61,6 +61,10 @@ READ = ("panel", "old", "new")
 """Names of arguments that are scores to be read."""
 
 
+class OutputClosed(Exception):
+    """The reader of standard output has gone."""
+
+
 def main() -> None:
     """Run the command line."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads would wait for each other
@@ -117,7 +121,7 @@ def explain(error: BaseException) -> int:
             tell("interrupted.")
             return INTERRUPTED
         chain = chain.__cause__ or chain.__context__
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, OutputClosed | BrokenPipeError):
         _forget(sys.stdout)
         return 2  # the reader went away; 0 and 1 would claim a result
     if isinstance(error, PolyjudgeError):
@@ -304,7 +308,10 @@ def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any]
         values = {n: _plain(x) for n, x in given.items()}
         shared = {n: values.pop(n) if n in common else values.get(n, x[1]) for n, x in COMMON.items()}
         columns = {n: v for n in reading if (v := values.pop(n)) is not None}
-        _finish(key, function, reads, values, columns, takes_columns, shared)
+        try:
+            _finish(key, function, reads, values, columns, takes_columns, shared)
+        except BrokenPipeError:
+            raise OutputClosed from None  # typer would end with 1, which claims a finding
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

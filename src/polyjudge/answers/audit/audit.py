@@ -200,7 +200,7 @@ def _checked(panel: Any, matters: float | None, level: float) -> Panel:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     if matters is not None and not (np.isfinite(matters) and matters >= 0):
         raise UsageError(f"What matters is a number of points from 0 on, not {matters:g}.")
-    return panel  # type: ignore[no-any-return]
+    return panel
 
 
 def _makers(given: tuple[str, ...] | None) -> dict[str, str]:
