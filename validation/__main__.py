@@ -110,8 +110,7 @@ def main() -> None:
 
 PAGE = """# Validation: what is claimed, on planted truth
 
-Each row is a claim of [methods](methods.md). A panel is simulated whose truth is known, and the share of panels in
-which
+Each row is a claim of [methods](methods.md). A panel is simulated whose truth is known, and the share of panels where
 the event happened is held against a limit. A row holds when each of its sizes and kinds of noise lies within two Monte
 Carlo errors of the limit. {panels} panels for each; `make validate` makes this page.
 
