@@ -183,7 +183,7 @@ def _app(words: list[str]) -> typer.Typer:
     for key, command in COMMANDS.items():
         group, _, last = key.rpartition(" ")
         if asked[: 1 + bool(group)] == key.split():
-            made, text = _command(key, _function(key))
+            made, text = _command(key, _function(key), words)
         else:
             made, text = (lambda: None), command.help
         (groups[group] if group else app).command(last, help=text, short_help=command.help)(made)
@@ -273,8 +273,8 @@ HIDDEN = ("overwrite", "probes")
 METAVARS = {str: "TEXT", Path: "PATH", int: "N", float: "X", list[str]: "A,B,..."}
 
 
-def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any], str]:
-    """What typer runs for a function, and its help."""
+def _command(key: str, function: Callable[..., Any], words: list[str]) -> tuple[Callable[..., Any], str]:
+    """What typer runs for a function, and its help. The many options of reading are made where one may be meant."""
     text, about, examples = documented(function)
     hints = typing.get_type_hints(function)
     own = inspect.signature(function).parameters
@@ -285,7 +285,20 @@ def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any]
     for p in own.values():
         if p.kind is not p.VAR_KEYWORD:
             parameters.append(_parameter(p, Any if p.name in READ else hints[p.name], about.get(p.name, "")))
-    if reads or takes_columns:
+    common = [n for n in COMMON if not (n == "output_folder" and "output" in own) and n not in own]
+    shared_options = []
+    for n in common:
+        kind, default, flags, about_it = COMMON[n]
+        flags = (flags,) if isinstance(flags, str) else flags
+        option = typer.Option(default, *flags, help=about_it, hidden=n in HIDDEN, show_default=False)
+        if kind is not bool:
+            option.metavar = "PATH" if kind is not str else "TEXT"
+        shared_options.append(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind))
+    known = {"--help"}.union(*(p.default.param_decls or () for p in (*parameters, *shared_options)))
+    said = {w.partition("=")[0] for w in words if w.startswith("--")}
+    if reads and key != "check":
+        text += "\n\nHow the file is read can be said with the options that `polyjudge check --help` lists."
+    if takes_columns or (reads and not said <= known):
         from polyjudge.read import read_panel
 
         more, kinds = documented(read_panel)[1], typing.get_type_hints(read_panel)
@@ -293,16 +306,7 @@ def _command(key: str, function: Callable[..., Any]) -> tuple[Callable[..., Any]
             if p.kind is p.KEYWORD_ONLY and p.name not in own:
                 parameters.append(_parameter(p, kinds[p.name], more.get(p.name, ""), hidden=key != "check"))
                 reading.append(p.name)
-        if key != "check":
-            text += "\n\nHow the file is read can be said with the options that `polyjudge check --help` lists."
-    common = [n for n in COMMON if not (n == "output_folder" and "output" in own) and n not in own]
-    for n in common:
-        kind, default, flags, words = COMMON[n]
-        flags = (flags,) if isinstance(flags, str) else flags
-        option = typer.Option(default, *flags, help=words, hidden=n in HIDDEN, show_default=False)
-        if kind is not bool:
-            option.metavar = "PATH" if kind is not str else "TEXT"
-        parameters.append(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind))
+    parameters += shared_options
 
     def run(**given: Any) -> None:
         values = {n: _plain(x) for n, x in given.items()}
@@ -391,10 +395,10 @@ def _finish(
     result = function(**kept, **(columns if takes_columns else {}))
     if result is None:
         return
-    _show(result, shared)
-    if outputs["-o"] is not None:
-        _write(key, result, outputs["-o"], shared["overwrite"])
     report = result.report()
+    _show(result, report, shared)
+    if outputs["-o"] is not None:
+        _write(key, result, report, outputs["-o"], shared["overwrite"])
     if outputs["--junit"] is not None:
         from polyjudge.base.files import write_text
         from polyjudge.report.text import junit
@@ -405,7 +409,7 @@ def _finish(
         raise typer.Exit(1)
 
 
-def _show(result: Any, shared: dict[str, Any]) -> None:
+def _show(result: Any, report: Any, shared: dict[str, Any]) -> None:
     from polyjudge.report import terminal
     from polyjudge.report.text import to_json
 
@@ -416,17 +420,16 @@ def _show(result: Any, shared: dict[str, Any]) -> None:
         else:
             sys.stdout.buffer.write(text.encode())  # JSON is UTF-8 whatever the terminal is
     else:
-        terminal.show(result.report(), full=bool(shared.get("full")))
+        terminal.show(report, full=bool(shared.get("full")))
     sys.stdout.flush()
 
 
-def _write(key: str, result: Any, folder: Path, overwrite: bool) -> None:
+def _write(key: str, result: Any, report: Any, folder: Path, overwrite: bool) -> None:
     """report.html, summary.md, NAME.json, NAME.txt and every table as CSV."""
     from polyjudge.base.files import new_folder
     from polyjudge.report import terminal, text
     from polyjudge.report.page import page
 
-    report = result.report()
     files = {
         "report.html": page(report),
         "summary.md": text.markdown(report),

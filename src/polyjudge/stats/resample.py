@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,12 @@ def groups_of(units: int, seed: int = 0) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(units) % MOST_GROUPS
 
 
+@lru_cache(maxsize=1)
 def bootstrap(units: int, draws: int = 400, seed: int = 0) -> NDArray[np.float64]:
-    """How often each of so many units (or groups of units) is drawn, (draws, units)."""
-    drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), draws)
-    return drawn.astype(np.float64)
+    """How often each of so many units (or groups of units) is drawn, (draws, units); several answers ask the same."""
+    drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), draws).astype(np.float64)
+    drawn.setflags(write=False)
+    return drawn
 
 
 def draw_units(units: int, draws: int = 1000, seed: int = 0) -> Iterator[NDArray[np.int64]]:
