@@ -1,0 +1,101 @@
+"""The page of evidence: made by its script, its words true on a small run, its numbers those of the released scores."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import shared_file
+from validation import evidence as ev
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "evidence.md"
+
+
+def parts(text: str) -> dict[str, str]:
+    """Text of each section, by its title."""
+    return {x.split("\n")[0]: x for x in text.split("\n## ")}
+
+
+def test_the_page_is_what_the_template_says_and_short() -> None:
+    page, template = PAGE.read_text(encoding="utf-8"), ev.TEMPLATE.read_text(encoding="utf-8")
+    assert len(page.split()) <= 1500
+    said = re.split(r"\{[^}]+\}", template)
+    assert re.fullmatch(r"[^{}]*?".join(map(re.escape, said)), page), "made by hand, or before the template changed"
+    assert not re.search(r"\bnan\b", page)
+    pictures = re.findall(r"!\[.+?\]\((.+?)\)", page)
+    assert len(pictures) == 3
+    assert all((DOCS / x).read_text(encoding="utf-8").startswith("<svg") for x in pictures)
+
+
+def test_language_errors_and_scales_by_hand() -> None:
+    scores = np.array([[[[1.0, 5.0]], [[2.0, 2.0]]], [[[3.0, 7.0]], [[2.0, 2.0]]]]).transpose(0, 2, 1, 3)
+    people = np.array([[[1.0, 2.0]], [[1.0, 2.0]]])
+    # language 1: judges are 1 and 5 above people; language 2: 0 and 0
+    np.testing.assert_allclose(ev.errors(scores, people), [[0.5, 2.5], [-0.5, -2.5]])
+    f = np.random.default_rng(0).normal(50, 9, (40, 1, 2))
+    mqm = -np.exp((60 - f) / 10)
+    for spread, sd in (("panel", f.std()), ("judge", 15.0), ("ranks", 15.0)):
+        made = ev.laid(mqm, f, spread)
+        assert made.std() == pytest.approx(sd)
+        assert made.mean() == pytest.approx(f.mean())
+
+
+def test_drawn_labels_and_what_an_interval_holds() -> None:
+    there = np.ones((30, 2, 3), dtype=bool)
+    there[0] = False
+    some = ev.drawn(there, 7, np.random.default_rng(1))
+    assert some.sum((0, 1)).tolist() == [7, 7, 7]
+    assert not some[0].any()
+    import pandas as pd
+
+    found = pd.DataFrame({"x": ["a", "b", "c"], "low": [0.0, 2.0, np.nan], "high": [1.0, 3.0, 3.0]})
+    true = pd.DataFrame({"x": ["a", "b", "c"], "value": [1.0, 1.0, 1.0]})
+    assert ev._within(found, true, ["x"], "low", "high", "value") == [True, False]
+
+
+@pytest.fixture(scope="module")
+def small() -> dict[str, Any]:
+    for name in ("rtplx", "pariksha", "wmt23"):
+        shared_file(f"data/{name}/judge_scores.csv.gz")
+    shared_file("data/devai/human_labels.csv")
+    return ev.measure(4)
+
+
+@pytest.mark.real_data
+def test_the_words_hold_on_a_small_run(small: dict[str, Any]) -> None:
+    _, ok = ev.numbers(small, 4)
+    assert len(ok) > 8
+    assert not [name for name, true in ok.items() if not true]
+
+
+@pytest.mark.real_data
+def test_numbers_without_draws_are_those_of_the_page(small: dict[str, Any]) -> None:
+    values, _ = ev.numbers(small, 4)
+    page, template = (parts(x.read_text(encoding="utf-8")) for x in (PAGE, ev.TEMPLATE))
+    for title in template:
+        if title[0] in "16":
+            assert template[title].format(**values) == page[title]
+    for x in ("cv", "ci", "cw", "cj"):
+        one = values[x]
+        assert f"{one['removed']:.0%} [{one['low']:.0%}, {one['high']:.0%}]" in " ".join(
+            page[_title(page, "2.")].split()
+        )
+
+
+def _title(page: dict[str, str], start: str) -> str:
+    return next(x for x in page if x.startswith(start))
+
+
+@pytest.mark.real_data
+def test_agreement_is_that_of_an_audit(small: dict[str, Any]) -> None:
+    import polyjudge as pj
+
+    panel, _ = ev.sets()["RTP-LX IdentityAttack"]
+    said = pj.audit(panel).pairs
+    r = small["agree"].set_index(["set", "language"]).loc[("RTP-LX IdentityAttack", "all"), "judges"]
+    assert said["value"].dropna().iloc[0] == pytest.approx(r, abs=0.002)
