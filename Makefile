@@ -57,7 +57,7 @@ tools: .venv/test.stamp ## run the eval tools anew and keep what they write as f
 lowest: .venv/test.stamp ## the lower bounds of pyproject.toml
 	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
 	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct \
-	  ".[warehouse,excel,logs]" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1"
+	  ".[warehouse,excel,logs]" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1" "statsmodels>=0.14.1"
 	.venv-lowest/bin/polyjudge demo -o .venv-lowest/demo > /dev/null
 	POLYJUDGE_NO_SKIP= .venv-lowest/bin/python -m pytest -q -p no:cacheprovider \
 	  -m "not slow and not browser and not statistical and not spark and not postgres" tests/base tests/cbc tests/stats tests/read
