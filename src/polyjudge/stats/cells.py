@@ -347,15 +347,14 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
     for q in np.unique(number):
         pattern = np.flatnonzero(number == q)
         at = np.nonzero(rows.seen[pattern])[1].reshape(-1, q)
-        maker = np.empty((len(pattern), q, q))
-        for x in _chunks(len(pattern), 20 * q * q):
-            maker[x] = np.eye(q) - _projection(at[x] // m, at[x] % m, k, m)
         r = np.flatnonzero(number[rows.pattern] == q)
         own = np.searchsorted(pattern, rows.pattern[r])
-        cells = place[at]
-        times = np.bincount(own, rows.weight[r], minlength=len(pattern))
-        flat = (cells[:, :, None] * size + cells[:, None, :]).ravel()
-        total += np.bincount(flat, (times[:, None, None] * maker).ravel(), minlength=size * size)
+        cells, maker = place[at], np.empty((len(pattern), q, q))
+        times = np.bincount(own, rows.weight[r], minlength=len(pattern))[:, None, None]
+        for x in _chunks(len(pattern), 20 * q * q):
+            maker[x] = np.eye(q) - _projection(at[x] // m, at[x] % m, k, m)
+            flat = (cells[x, :, None] * size + cells[x, None, :]).ravel()
+            total += np.bincount(flat, (times[x] * maker[x]).ravel(), minlength=size * size)
         alike.append((r, cells, maker, own))
         for x in _chunks(len(r), q * q):
             y = rows.y[r[x, None], at[own[x]]]
@@ -396,7 +395,7 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
     return null, fit
 
 
-def _runs(sizes: Index, most: float = 4e6) -> Iterator[slice]:
+def _runs(sizes: Index, most: float = 4e5) -> Iterator[slice]:
     """Neighbours whose sizes add up to so much; what is larger stands alone."""
     first = 0
     while first < len(sizes):
