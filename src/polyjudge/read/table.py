@@ -35,7 +35,6 @@ KINDS = {
     "parquet": (".parquet", ".pq"), "excel": (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
     "database": (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3", ".db3"), "eval": (".eval",),
 }  # fmt: skip
-FORMATS_TEXT = KINDS["csv"]
 SECONDS = 60.0
 """A view of a database file is somebody's program: it may run so long."""
 
@@ -64,15 +63,11 @@ class Table:
     relation: str
     columns: dict[str, tuple[str, str]]
     where: str
-    files: tuple[Path, ...] = ()
     spool: bool = False
     notes: list[str] = field(default_factory=list)
-    line: int = 0
-    """Line of the first row in a text file; 0 where rows have none."""
     ibis: Any = None
     """The table of another engine; `relation` stands for it."""
     tool: str = ""
-    kind: str = ""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -229,10 +224,7 @@ def _standard_input() -> Path:
     data = sys.stdin.buffer.read()
     if not data.strip():
         raise PanelError("Nothing came in on standard input. Name a file, or send scores to it.")
-    kind = ".parquet" if data[:4] == b"PAR1" else ".json" if data.lstrip()[:1] in (b"{", b"[") else ".csv"
-    kind = ".json.gz" if data[:2] == b"\x1f\x8b" and gzip.decompress(data).lstrip()[:1] in (b"{", b"[") else kind
-    kind = ".csv.gz" if data[:2] == b"\x1f\x8b" and kind == ".csv" else kind
-    handle, path = tempfile.mkstemp(suffix=kind)
+    handle, path = tempfile.mkstemp(suffix=".gz" if data[:2] == b"\x1f\x8b" else "")
     with os.fdopen(handle, "wb") as file:
         file.write(data)
     atexit.register(lambda: Path(path).unlink(missing_ok=True))
@@ -253,11 +245,16 @@ def kind_of(path: Path) -> str:
     return "json" if first.lstrip()[:1] in (b"{", b"[") else "csv"
 
 
+def opened(path: Path) -> Any:
+    """A file, unpacked."""
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+
+
 def start(path: Path, size: int = PEEK) -> bytes:
     """The first bytes of a file, unpacked."""
     try:
-        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
-            return file.read(size)
+        with opened(path) as file:
+            return bytes(file.read(size))
     except (OSError, EOFError) as error:
         raise PanelError(f"{name(path, 200)} cannot be read: {getattr(error, 'strerror', '') or error}.") from None
 
@@ -299,8 +296,8 @@ def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
     kind = kinds.pop()
     found = tools.read(paths, where) if kind in ("json", "eval", "csv") else None
     if found is not None:
-        table = open_frame(found.frame, where)
-        table.tool, table.notes, table.files = found.tool, list(found.notes), tuple(paths)
+        table = open_frame(found[1], where)
+        table.tool, _, table.notes = found
     elif kind == "csv":
         table = _open_csv(paths, where)
     elif kind == "json":
@@ -313,10 +310,8 @@ def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
         from polyjudge.read.excel import read_excel
 
         table = open_frame(read_excel(paths[0], inner), where)
-        table.files = tuple(paths)
     else:
         table = _open_database(paths[0], inner, where)
-    table.kind = kind
     return table
 
 
@@ -394,10 +389,8 @@ def _open_csv(paths: list[Path], where: str) -> Table:
     lock(con)
     latin = [p for p, head in zip(paths, heads, strict=True) if head.encoding == "latin-1"]
     notes = [f"{name(latin[0], 200)} is not in UTF-8; it was read as Latin-1."] if latin else []
-    relation = _csv_relation(paths, heads)
-    table = Table(con, relation, {c: (ident(c), "VARCHAR") for c in columns}, where, tuple(paths), True, notes)
-    table.line = heads[0].skip + 2 if len(paths) == 1 else 0
-    return table
+    columns_sql = {c: (ident(c), "VARCHAR") for c in columns}
+    return Table(con, _csv_relation(paths, heads), columns_sql, where, True, notes)
 
 
 def _csv_relation(paths: list[Path], heads: list[Head]) -> str:
@@ -435,7 +428,7 @@ def _open_json(paths: list[Path], where: str) -> Table:
         f"read_json({listed}, sample_size = -1, union_by_name = true, hive_partitioning = false, "
         "convert_strings_to_integers = false, dateformat = 'x', timestampformat = 'x', maximum_object_size = 67108864)"
     )
-    table = Table(con, relation, {}, where, tuple(paths), True)
+    table = Table(con, relation, {}, where, spool=True)
     _flatten(table)
     return table
 
@@ -451,25 +444,30 @@ def _document(path: Path) -> list[dict[str, Any]] | None:
             return None  # plain records
     if not isinstance(first, dict) and not head.startswith("{"):
         return None
-    limits.require(path.stat().st_size * 8, name(path, 200))
-    with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
-        text = file.read().decode("utf-8-sig", "replace")
+    return [row for record in records(path) for row in _explode(record)]
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSON file: of a list, of lines, or one."""
+    shown = name(path, 200)
+    limits.require(path.stat().st_size * (60 if path.suffix == ".gz" else 8), shown)
+    with opened(path) as file:
+        data = file.read()
     try:
-        whole = json.loads(text)
-    except RecursionError:
-        raise PanelError(f"{name(path, 200)} is nested too deep to be scores.") from None
-    except ValueError:
+        text = data.decode("utf-8-sig")
         try:
-            whole = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError) as error:
-            raise PanelError(f"{name(path, 200)} is not valid JSON: {name(error, 100)}.") from None
-    records = whole if isinstance(whole, list) else [whole]
-    out: list[dict[str, Any]] = []
-    for record in records:
+            whole = json.loads(text)
+        except ValueError:
+            whole = [json.loads(line) for line in text.split("\n") if line.strip()]
+    except RecursionError:
+        raise PanelError(f"{shown} is nested too deep to be scores.") from None
+    except ValueError as error:
+        raise PanelError(f"{shown} is not valid JSON: {name(error, 100)}.") from None
+    found: list[Any] = whole if isinstance(whole, list) else [whole]
+    for record in found:
         if not isinstance(record, dict):
-            raise PanelError(f"{name(path, 200)} holds {name(repr(record), 40)} where a record should be.")
-        out += _explode(record)
-    return out
+            raise PanelError(f"{shown} holds {name(repr(record), 40)} where a record should be.")
+    return found
 
 
 def _inner(record: Mapping[str, Any]) -> str | None:
@@ -512,7 +510,7 @@ def _open_parquet(paths: list[Path], where: str) -> Table:
     relation = (
         f"read_parquet({listed}, union_by_name = {'true' if len(paths) > 1 else 'false'}, hive_partitioning = false)"
     )
-    table = Table(con, relation, {}, where, tuple(paths))
+    table = Table(con, relation, {}, where)
     _flatten(table)
     return table
 
@@ -557,7 +555,7 @@ def _open_database(path: Path, inner: str | None, where: str) -> Table:
         with time_limit(con.interrupt, where), limits.held(), engine_errors(where):
             con.execute(f"CREATE TEMP TABLE view_rows AS SELECT * FROM {relation}")
         relation = "view_rows"
-    table = Table(con, relation, {}, where, (path,))
+    table = Table(con, relation, {}, where)
     _flatten(table)
     return table
 
@@ -589,7 +587,7 @@ def _open_sqlite(path: Path, inner: str | None, where: str) -> Table:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise PanelError(f"{where} cannot be read: {name(error, 120)}. The file may be damaged.") from None
     lock(con)
-    return Table(con, "sqlite_rows", {c: (ident(c), "VARCHAR") for c in columns}, where, (path,))
+    return Table(con, "sqlite_rows", {c: (ident(c), "VARCHAR") for c in columns}, where)
 
 
 def _pick(tables: list[str], wanted: str | None, where: str) -> str:
@@ -607,9 +605,6 @@ def time_limit(interrupt: Any, where: str) -> Iterator[None]:
     """Interrupt an engine that works too long on a view."""
     import threading
 
-    if interrupt is None:
-        yield
-        return
     late = threading.Event()
 
     def late_stop() -> None:

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.text import name, redact
-from polyjudge.read.table import FORMATS_TEXT, Table, csv_head, ident, kind_of, open_frame, quote
+from polyjudge.read.table import KINDS, Table, csv_head, ident, kind_of, open_frame, quote
 
 SERVERS = (
     "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
@@ -202,7 +202,7 @@ def spark_files(address: str) -> Any:
         session.sparkContext.setLogLevel("ERROR")
     reader = session.read.option("recursiveFileLookup", True)  # else a folder called score=7 becomes a column
     plain = address.lower().removesuffix(".gz")
-    if plain.endswith(FORMATS_TEXT):
+    if plain.endswith(KINDS["csv"]):
         head = csv_head(Path(address)) if os.path.isfile(address) else None
         if head is not None and head.skip:
             raise UsageError(f"{name(address, 200)} has lines above its header, which Spark cannot skip. Remove them.")

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import ast
 import csv
-import gzip
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, PolyjudgeError
 from polyjudge.base.text import name
+from polyjudge.read.table import opened, records, start
 
 ROLES = {
     "task": ("task", "task_id", "question_id", "item_id", "item", "prompt_id", "example_id", "case_id", "id"),
@@ -26,42 +25,27 @@ ROLES = {
     "system": ("system", "system_id", "model", "model_name", "system_model", "candidate"),
     "judge": ("judge", "judge_model", "grader", "evaluator", "evaluator_model"),
 }  # fmt: skip
-LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Inspect's grades: correct, partial, incorrect, no answer."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """A long table of a tool, and what has to be said about it."""
-
-    tool: str
-    frame: Any
-    notes: tuple[str, ...] = ()
-
-
-def read(paths: list[Path], where: str) -> Found | None:
-    """The long table of a tool's files; None when they are none."""
+def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
+    """What tool wrote the files, their long table, and what has to be said about it; None when no tool did."""
     from polyjudge.read.tools import braintrust, deepeval, inspect, langfuse, langsmith, mlflow, otel, promptfoo
 
-    every = (inspect, promptfoo, deepeval, langfuse, mlflow, otel, langsmith, braintrust)
-    if paths[0].name.endswith(".eval"):
-        tool: Any = inspect
-    else:
+    tool: Any = inspect
+    if not paths[0].name.endswith(".eval"):
+        every = (inspect, promptfoo, deepeval, langfuse, mlflow, otel, langsmith, braintrust)
         first = _first(paths[0])
-        if first is None:
-            return None
-        tool = next((m for m in every if m.fits(first)), None)
+        tool = next((m for m in every if first is not None and m.fits(first)), None)
         if tool is None:
             return None
     try:
         if tool is inspect:
-            paths = inspect.newest(paths)
-            found = [row for path in paths for row in inspect.rows(path)]
+            found = [row for path in inspect.newest(paths) for row in inspect.rows(path)]
         else:
-            found = [row for path in paths for record in records(path) for row in tool.rows(record)]
-    except PolyjudgeError:
+            found = [row for path in paths for record in _unpaged(path) for row in tool.rows(record)]
+    except (PolyjudgeError, MemoryError):
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, OverflowError, OSError) as error:
+    except Exception as error:
         raise PanelError(
             f"{where} looks like {tool.TITLE}, but is not what is expected there ({name(repr(error), 100)})."
         ) from None
@@ -72,8 +56,6 @@ def read(paths: list[Path], where: str) -> Found | None:
 
 def _first(path: Path) -> dict[str, Any] | None:
     """The first record of a file; of a CSV file its header, where it may be a tool's."""
-    from polyjudge.read.table import start
-
     try:
         head = start(path).decode("utf-8-sig", "ignore").lstrip()
     except PanelError:
@@ -87,58 +69,36 @@ def _first(path: Path) -> dict[str, Any] | None:
         data = first.get("data") if isinstance(first, dict) else None
         first = data[0] if isinstance(data, list) and data else first
         return first if isinstance(first, dict) else None
-    if head.startswith("{") and path.stat().st_size > len(head) // 2:
-        whole = _load(path)
-        return whole if isinstance(whole, dict) else None
+    with suppress(PanelError):
+        return records(path)[0] if head.startswith("{") else None
     return None
 
 
-def _load(path: Path) -> Any:
-    limits.require(path.stat().st_size * (60 if path.suffix == ".gz" else 8), name(path, 200))
-    with (
-        gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file,
-        suppress(ValueError, RecursionError),
-    ):
-        return json.loads(file.read().decode("utf-8-sig"))
-    return None
-
-
-def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a list, of JSON lines, of CSV, or of the pages of an export."""
-    shown = name(path, 200)
+def _unpaged(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a file; of the pages of an export theirs."""
     if path.name.lower().endswith((".csv", ".csv.gz")):
         csv.field_size_limit(1 << 30)
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(encoding="utf-8", newline="") as file:
-            yield from csv.DictReader(file)
+        with opened(path) as file:
+            yield from csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline=""))
         return
-    whole = _load(path)
-    if whole is None:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(encoding="utf-8-sig") as file:
-            try:
-                whole = [json.loads(line) for line in file if line.strip()]
-            except (ValueError, RecursionError) as error:
-                raise PanelError(f"{shown} is not valid JSON: {name(error, 100)}.") from None
-    for record in whole if isinstance(whole, list) else [whole]:
-        if not isinstance(record, dict):
-            raise PanelError(f"{shown} holds {name(repr(record), 40)} where a record should be.")
-        page = record.get("data")
+    for record in records(path):
+        page, about = record.get("data"), record.get("meta")
         if isinstance(page, list) and all(isinstance(x, dict) for x in page):
-            about = record.get("meta") if isinstance(record.get("meta"), dict) else {}
-            if record.get("has_more") is True or record.get("next_cursor") or (about or {}).get("cursor"):
-                raise PanelError(f"{shown} is a page of an export, and not the last. Fetch the others too.")
+            cursor = isinstance(about, dict) and about.get("cursor")
+            if record.get("has_more") is True or record.get("next_cursor") or cursor:
+                raise PanelError(f"{name(path, 200)} is a page of an export, and not the last. Fetch the others too.")
             yield from page
         else:
             yield record
 
 
-def _tidy(title: str, found: list[dict[str, Any]]) -> Found:
+def _tidy(title: str, found: list[dict[str, Any]]) -> tuple[str, Any, list[str]]:
     """Rows as a frame: roles that say nothing are left out, tests that share a variable are one task."""
     import pandas as pd
 
     frame, notes = pd.DataFrame(found), []
-    failed = (
-        frame.pop("failed").fillna(False).astype(bool) if "failed" in frame else pd.Series(False, index=frame.index)
-    )
+    failed = pd.Series([bool(row.get("failed")) for row in found])
+    frame = frame.drop(columns="failed", errors="ignore")
     if failed.any():
         frame["score"] = frame["score"].where(~failed, None)
         many = int(failed.sum())
@@ -154,11 +114,8 @@ def _tidy(title: str, found: list[dict[str, Any]]) -> Found:
     if "metric" in frame:  # a metric of each judge's own is no criterion
         own = frame.groupby("judge")["metric"].nunique().max() == 1 == frame.groupby("metric")["judge"].nunique().max()
         frame = frame.drop(columns="metric") if own else frame
-    if (
-        "language" in frame
-        and frame["language"].nunique() > 1
-        and frame.groupby("task")["language"].nunique().max() == 1
-    ):
+    several = "language" in frame and frame["language"].nunique() > 1
+    if several and frame.groupby("task")["language"].nunique().max() == 1:
         keys = [k for k in ("language", "system", "judge", "metric", "replicate") if k in frame]
         for column in [c for c in frame.columns if "." in c]:
             joins = frame.groupby(column)["language"].nunique().min() > 1
@@ -166,7 +123,7 @@ def _tidy(title: str, found: list[dict[str, Any]]) -> Found:
                 frame["task"] = frame[column]
                 notes.append(f"Tests that share {name(column)} are read as one task in several languages.")
                 break
-    return Found(title, frame, tuple(notes))
+    return title, frame, notes
 
 
 def pick(role: str, *places: Any) -> Any:

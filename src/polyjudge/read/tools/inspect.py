@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.base import limits
-from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.base.errors import UsageError
 from polyjudge.base.text import name
 from polyjudge.read.table import flat
-from polyjudge.read.tools import LETTERS, number, pick
+from polyjudge.read.tools import number, pick
 
 TITLE = "an Inspect log"
 ZSTD = 93
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Inspect's grades: correct, partial, incorrect, no answer."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -46,26 +48,14 @@ def member(book: zipfile.ZipFile, inside: str) -> Any:
 
 def load(path: Path, header: bool = False) -> dict[str, Any]:
     """A log; `header`: without its samples."""
-    try:
-        if not zipfile.is_zipfile(path):
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-        with zipfile.ZipFile(path) as book:
-            inside = book.namelist()
-            first = "header.json" if "header.json" in inside else "_journal/start.json"
-            log = dict(member(book, first))
-            if not header:
-                log["samples"] = [
-                    member(book, n) for n in sorted(inside) if n.startswith("samples/") and n.endswith(".json")
-                ]
-            return log
-    except PolyjudgeError:
-        raise
-    except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, struct.error, OSError) as error:
-        raise PanelError(f"{name(path, 200)} is no Inspect log: {name(repr(error), 80)}.") from None
-    except Exception as error:
-        if type(error).__module__.startswith("zstandard"):
-            raise PanelError(f"{name(path, 200)} is damaged: {name(error, 80)}.") from None
-        raise
+    if not zipfile.is_zipfile(path):
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    with zipfile.ZipFile(path) as book:
+        inside = sorted(book.namelist())
+        log = dict(member(book, "header.json" if "header.json" in inside else "_journal/start.json"))
+        if not header:
+            log["samples"] = [member(book, n) for n in inside if n.startswith("samples/") and n.endswith(".json")]
+        return log
 
 
 def newest(paths: list[Path]) -> list[Path]:
@@ -109,10 +99,8 @@ def _graders(options: Mapping[str, Any]) -> list[str]:
     if isinstance(nested, list):
         return [x for s in nested if isinstance(s, dict) for x in _graders(s.get("params") or {})[:1]]
     models = options.get("model")
-    found = [
-        m.get("model") or m.get("name") if isinstance(m, dict) else m
-        for m in (models if isinstance(models, list) else [models])
-    ]
+    models = models if isinstance(models, list) else [models]
+    found = [m.get("model") or m.get("name") if isinstance(m, dict) else m for m in models]
     return [m for m in found if isinstance(m, str) and m]
 
 

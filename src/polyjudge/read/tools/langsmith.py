@@ -26,43 +26,27 @@ def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row for each feedback of a run; of statistics their mean."""
     inputs, outputs = (parsed(record.get(k) or {}) for k in ("inputs", "outputs"))
     about = (parsed(record.get("extra") or {}) or {}).get("metadata") or {}
+    example = record.get("reference_example_id") or record.get("trace_id")
+    session = record.get("session_name") or record.get("session_id")
     common = {
-        "task": pick("task", about, inputs)
-        or record.get("reference_example_id")
-        or record.get("trace_id")
-        or record["id"],
+        "task": pick("task", about, inputs) or example or record["id"],
         "language": pick("language", about, inputs),
-        "system": pick("system", about)
-        or about.get("ls_model_name")
-        or record.get("session_name")
-        or record.get("session_id"),
+        "system": pick("system", about) or about.get("ls_model_name") or session,
         **flat(about, "metadata."),
         **flat(inputs if isinstance(inputs, dict) else {}, "inputs."),
         **flat(outputs if isinstance(outputs, dict) else {}, "outputs."),
+        "failed": bool(record.get("error")),
     }
     given = parsed(record.get("feedback") or [])
-    if isinstance(given, list) and given:
-        for one in given:
-            source = one.get("feedback_source") or {}
-            score = one.get("score")
-            kind = source.get("type")
-            yield _row(
-                common, record, one.get("key"), one.get("value") if score is None else score, kind, one.get("comment")
-            )
-        return
-    for key, stats in (parsed(record.get("feedback_stats") or {}) or {}).items():
+    given = given if isinstance(given, list) else []
+    for one in given:
+        kind, value = (one.get("feedback_source") or {}).get("type"), one.get("score")
+        yield _row(common, one.get("key"), one.get("value") if value is None else value, kind, one.get("comment"))
+    for key, stats in (parsed(record.get("feedback_stats") or {}) or {}).items() if not given else ():
         kinds = {str(parsed(s).get("type") if str(s).startswith("{") else s) for s in stats.get("sources") or []}
-        yield _row(common, record, key, stats.get("avg"), kinds.pop() if len(kinds) == 1 else None, None)
+        yield _row(common, key, stats.get("avg"), kinds.pop() if len(kinds) == 1 else None, None)
 
 
-def _row(
-    common: Mapping[str, Any], record: Mapping[str, Any], key: Any, value: Any, kind: Any, comment: Any
-) -> dict[str, Any]:
-    human = kind in PEOPLE
-    return {
-        **common,
-        "judge": "human" if human else key,
-        "score": number(value),
-        "failed": bool(record.get("error")) and not value,
-        "reason": comment,
-    }
+def _row(common: Mapping[str, Any], key: Any, value: Any, kind: Any, comment: Any) -> dict[str, Any]:
+    judge, failed = "human" if kind in PEOPLE else key, common["failed"] and not value
+    return {**common, "judge": judge, "score": number(value), "failed": failed, "reason": comment}
