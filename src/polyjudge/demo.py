@@ -12,7 +12,7 @@ from polyjudge.answers.audit.audit import Audit, audit
 from polyjudge.base.files import check_new, write_text
 from polyjudge.base.numbers import points
 from polyjudge.base.text import shell, tell
-from polyjudge.report.model import Finding, Report, Result, Section, Table
+from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 from polyjudge.simulate import sample, sample_frame, sample_panel
 
 
@@ -42,6 +42,7 @@ class Demo(Result):
             report,
             command="demo",
             title="polyjudge demo",
+            next=(Step("polyjudge demo --write scores.csv", "write these scores to a file"), *report.next),
             findings=self.findings,
             sections=(*report.sections, section),
         )

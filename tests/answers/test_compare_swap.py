@@ -136,7 +136,7 @@ def test_swap_by_pass_rates() -> None:
 
 def test_what_fails_rarely_may_not_have_shown() -> None:
     found = swap(study(), judges="old=new", matters=3)
-    assert "fewer than 1 of 27 tasks" in texts(found)  # 1 - 0.05^(1/80)
+    assert "fewer than 1 in 27 tasks" in texts(found)  # 1 - 0.05^(1/80)
     assert swap(study(), judges="old=new", matters=3, guard=True).answer != "refused"
     wide = swap(study(), judges="old=new", matters=3, guard=True).changes
     assert (wide["high"] - wide["low"]).min() > (found.changes["high"] - found.changes["low"]).min()
@@ -157,7 +157,7 @@ def test_swap_with_holes_and_names() -> None:
 @pytest.mark.parametrize(
     ("judges", "more", "error", "words"),
     [
-        ("old=old", {}, UsageError, "own place"),
+        ("old=old", {}, UsageError, "replace itself"),
         ("old", {}, UsageError, "OLD=NEW"),
         ("old=nobody", {}, PanelError, "nobody"),
         ("old=new", {"matters": 0}, UsageError, "above 0"),

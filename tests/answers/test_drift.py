@@ -286,7 +286,7 @@ def test_scores_that_went_missing_are_said() -> None:
     assert "c leaves 60% of en answers without a score, before 0%." in texts(found)
     new[:, 0, 1, 2] = np.nan
     found = drift(panel(old), panel(new))
-    assert "c has no scores of en answers any more." in texts(found)
+    assert "c no longer has scores of en answers." in texts(found)
     assert np.isnan(found.cells["change"]).sum() == 1
 
 

@@ -239,7 +239,7 @@ def test_panels_of_other_shapes(k: int, m: int, s: int, kind: str) -> None:
     if s == 1:
         assert result.systems.empty
     if k == 1:
-        assert "There is one language" in text
+        assert "With one language" in text
     if m == 1:
         assert "There is one judge" in text
 

@@ -139,7 +139,7 @@ def test_length() -> None:
     board = made.board.set_index("system")
     assert board.loc["s1", "rank"] == 1
     assert board.loc["s2", "rank_at_equal_length"] == 1
-    assert "At equal length s2 would come before s1." in made.findings[0].text
+    assert "At equal length s2 would rank above s1." in made.findings[0].text
     assert room.length(replace(panel, length=np.zeros((100, 3, 1))), level=0.95) is None
     assert room.length(Panel.from_array(y), level=0.95) is None
 

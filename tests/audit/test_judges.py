@@ -98,7 +98,7 @@ def test_reversals_are_those_of_the_paper() -> None:
     assert (found["p"] >= found["p_published"] - 1e-12).all()
     assert (found["gap_a"] * found["gap_b"] < 0).all()
     said = room.reversal_finding(found, panel, 0.95)[0].text
-    assert f"{int((found['p'] <= 0.05).sum())} of 15 pairs of judges change places between languages" in said
+    assert f"{int((found['p'] <= 0.05).sum())} of 15 pairs of judges reverse between languages" in said
 
 
 def test_who_gives_more_is_told_in_the_right_language() -> None:

@@ -299,7 +299,7 @@ def test_calm_panels_say_what_is_ruled_out() -> None:
 def test_too_few_tasks_are_said_with_what_they_cannot_rule_out() -> None:
     """It was: fewer than ten tasks: "Nearly all tasks got one score", of scores from 15 to 76."""
     o = off(panel(n=8, sd=20))
-    assert said(o).startswith("Nothing stands out, but there are too few tasks to rule out less than ")
+    assert said(o).startswith("Nothing clear, but with so few tasks a judge may still be off by up to ")
     assert o.sentences[0].severity == "notice"
     few = off(panel(n=5))
     assert few.kind == "too few"
@@ -332,7 +332,7 @@ def test_an_empty_cell_is_named_in_one_line_and_the_others_stay() -> None:
     p.scores[:, :, 0, 0] = np.nan
     o = off(p)
     assert marked(o) == {("Thai", "B")}
-    assert "Cannot be compared, for want of tasks that others scored too: A in English." in said(o)
+    assert "Cannot be compared, for lack of tasks that other judges scored too: A in English." in said(o)
     assert o.frame["off"].isna().sum() == 1
 
 
@@ -350,7 +350,7 @@ def test_one_language_is_silent_and_one_judge_says_what_is_needed() -> None:
     assert off(panel(k=1)).sentences == ()
     o = off(panel(m=1))
     assert (o.kind, len(o.frame)) == ("none", 0)
-    assert said(o).startswith("One judge:")
+    assert said(o).startswith("With one judge,")
 
 
 def test_the_noun_is_that_of_the_panel() -> None:

@@ -94,14 +94,14 @@ def check(source: Any, **columns: Any) -> Check:
     answers = _answers(panel)
     said = [_levels(panel, levels), *_missing(panel, cover)]
     if failed:
-        text = f"{count(failed, 'row')} that failed by their own account are read as missing."
+        text = f"{count(failed, 'row')} marked as failed {'is' if failed == 1 else 'are'} read as missing."
         said.append(Finding("notice", "failed", text, "Missing"))
     if unused:
         said.append(Finding("info", "unused", f"Not read: {names(unused, 8)}.", "Columns"))
     said += [Finding("notice", "note", text, "Note") for text in panel.notes]
     lacking = answers[~answers["able"].astype(bool)]
     can = names(answers.loc[answers["able"].astype(bool), "question"], 12)
-    text = f"{can[0].upper()}{can[1:]}." if can != "none" else "Nothing but what the table holds."
+    text = f"{can[0].upper()}{can[1:]}." if can != "none" else "Nothing yet: see below what is lacking."
     said.append(Finding("info", "able", text, "Answers"))
     if len(lacking):
         parts = [f"{names(rows['question'], 12)} ({why})" for why, rows in lacking.groupby("why", sort=False)]

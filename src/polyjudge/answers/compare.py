@@ -102,7 +102,7 @@ class Compare(Result):
             (p.facts, *p.notes),
             self.findings,
             board,
-            (Step(f"polyjudge calibrate {shell(p.source or 'scores.csv')} -o calibrated.csv", "subtract it"),),
+            (Step(f"polyjudge calibrate {shell(p.source or 'scores.csv')} -o calibrated.csv", "calibrate the scores"),),
             (
                 Section("methods", "Methods", how, (table,), (chart,)),
                 Section("differences", "Method against method", tables=(pairs,), open=False),

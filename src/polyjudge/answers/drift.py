@@ -298,7 +298,14 @@ def _measured(
             text = f"All {many:,} scores are the same as before."
             said.append(Finding("info", "same", text, "Changed"))
         elif len(rest):
-            said.append(_rest(new, limit, bool(clear.any())))
+            still = ~clear & known
+            if (
+                clear.any()
+                and not (np.abs(np.where(np.isfinite(d), d, 0.0)) > 1e-9 * new.width).any((0, 1)).ravel()[still].any()
+            ):
+                said.append(Finding("info", "rest", "All other scores are the same as before.", "Changed"))
+            else:
+                said.append(_rest(new, limit, bool(clear.any())))
         said += _coarse(new, smallest, matters) if some else []
     return Drift(
         frame,
@@ -434,7 +441,9 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
     if rest:
         said.append(_rest(new, limit, bool(sure.any()), "gap to the other judges"))
     if not known.any():
-        said.append(Finding("warning", "too-few", "No tasks compare these judges, so nothing can be told.", "Changed"))
+        said.append(
+            Finding("warning", "too-few", "These judges share no tasks, so what has changed cannot be told.", "Changed")
+        )
     said += _coarse(new, smallest, matters)
     frame = _frame(new, first.before, first.after, first.change, first.low, first.high, sure)
     return Drift(frame, empty, False, tasks, smallest, limit, matters, runs, level, tuple(said + notes), new)
@@ -590,9 +599,9 @@ def _gap_words(p: Panel, i: int, g: _Gap, matters: float) -> Finding:
 def _system_words(system: str, frame: pd.DataFrame, p: Panel) -> Finding:
     row = frame[frame["system"] == system].iloc[0]
     size = _size(p, row["change"], row["low"], row["high"])
-    text = f"{name(system)} itself changed: all judges score it alike, {size} than before against the other systems."
+    text = f"{name(system)} itself changed: all judges score it {size} than before, relative to the other systems."
     if len(p.judges) == 1:
-        text = f"{name(system)} is scored {size} than before, against the other systems."
+        text = f"{name(system)} is scored {size} than before, relative to the other systems."
     return Finding("notice", "changed-system", text, "Systems", {"system": system})
 
 
@@ -632,7 +641,7 @@ def _missing(old: Panel, new: Panel, rows: Any, unknown: Mask) -> list[Finding]:
         where = {"language": new.languages[x], "judge": new.judges[b]}
         said.append(Finding("warning", "missing", text, "Missing", where))
     for x, b in np.argwhere((was > 0) & (now == 0)):
-        text = f"{name(new.judges[b])} has no scores of {_answers(new, new.languages[x])} any more."
+        text = f"{name(new.judges[b])} no longer has scores of {_answers(new, new.languages[x])}."
         said.append(Finding("warning", "missing", text, "Missing", {"judge": new.judges[b]}))
     thin = unknown & (was > 0) & (now > 0)
     if thin.any() and not thin.all():

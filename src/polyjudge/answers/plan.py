@@ -35,7 +35,10 @@ SIZES = (20, 50, 100, 200, 500, 1000, 2000)
 MOST = 100_000_000
 DRAWS, NUMBERS = 100, 3e7
 """Resamples of the pilot by which a plan is checked, and the numbers they may take."""
-LABELS = "Start with 20 labelled answers per {noun}; 50 removed most of the error in every collection that was tried."
+LABELS = (
+    "Start with 20 labelled answers per {noun}; on nine data sets, 50 removed 68 to 95% of the panel's squared error "
+    "between languages."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -299,7 +302,10 @@ def _without(
     said = (
         Finding("info", "plan-bound", text, "Tasks"),
         Finding(
-            "info", "pilot", "Score a pilot of 30 tasks and plan from it: real noise is seldom so regular.", "Pilot"
+            "info",
+            "pilot",
+            "Better: score a pilot of 30 tasks and plan from it. Real noise is rarely this regular.",
+            "Pilot",
         ),
     )
     sizes = [

@@ -68,7 +68,7 @@ class Probe(Result):
             shown,
             {"language": "name", "judge": "name", "sensitivity": "percent low high",
              "loss": "+points loss_low loss_high", "at_end": "percent", "sees": "text"},
-            {"language": p.noun, "sensitivity": "clean above damaged", "loss": f"{p.unit_name} lost a step",
+            {"language": p.noun, "sensitivity": "clean above damaged", "loss": f"{p.unit_name} lost per step",
              "at_end": "clean at an end of the scale", "sees": "notices"},
         )  # fmt: skip
         mark = np.where(shown["sees"] == "no", "named", "")
@@ -81,8 +81,8 @@ class Probe(Result):
         if len(self.moves):
             own = self.moves.assign(**{x: f * self.moves[x] for x in ("change", "low", "high")})
             head = {"kind": "text", "language": "name", "judge": "name", "change": "+points low high", "moved": "yes"}
-            moves = Table("moves", "What must not move a score", own, head, {"language": p.noun})
-            sections.append(Section("moves", "What must not move a score", tables=(moves,)))
+            moves = Table("moves", "What should not change a score", own, head, {"language": p.noun})
+            sections.append(Section("moves", "What should not change a score", tables=(moves,)))
         blind = self.cells[self.cells["sees"] == "no"]
         flags = " ".join(f"--drop {shell(f'{x},{j}')}" for x, j in zip(blind["language"], blind["judge"], strict=True))
         after = (Step(f"polyjudge audit scores.csv {flags}", "audit without what is blind"),) if flags else ()
@@ -128,8 +128,8 @@ def _versions(panel: Panel) -> tuple[int, dict[int, int], dict[str, list[int]]]:
     steps = {i: int(m[1]) for i, m in found.items() if m[1]}
     if len(clean) != 1 or not steps:
         raise PanelError(
-            f"The systems of these scores are no versions of answers: {names(panel.systems)}. They are called clean, "
-            "damage-1, damage-2, ..., placebo-..., plea-... and padding; name their column: --system."
+            f"The systems of these scores are not versions of an answer: {names(panel.systems)}. They are called "
+            "clean, damage-1, damage-2, ..., placebo-..., plea-... and padding; name their column: --system."
         )
     others: dict[str, list[int]] = {}
     for i, m in found.items():

@@ -72,7 +72,7 @@ class Swap(Result):
         about = {"level": self.level, "matters": self.matters}
         return Report(
             "swap",
-            "A judge in place of another",
+            "One judge instead of another",
             (p.facts, *p.notes),
             self.findings,
             None,
@@ -173,7 +173,7 @@ def _two(panel: Panel, judges: str) -> tuple[int, int]:
         pair = "=".join(parts[:i]).strip(), "=".join(parts[i:]).strip()
         if pair[0] in panel.judges and pair[1] in panel.judges:
             if pair[0] == pair[1]:
-                raise UsageError("A judge cannot take its own place. Name two judges: --judges OLD=NEW.")
+                raise UsageError("A judge cannot replace itself. Name two judges: --judges OLD=NEW.")
             return panel.judges.index(pair[0]), panel.judges.index(pair[1])
     if len(parts) < 2:
         raise UsageError(f"Name both judges: --judges OLD=NEW, not {name(judges)!r}.")
@@ -263,7 +263,7 @@ def _blind(panel: Panel, spot: float, unseen: Array, rates: Any, guard: bool, al
     unit = "percentage points" if rates[at] else panel.unit_name
     kind = "pass rate" if rates[at] else "mean"
     text = (
-        f"A failure on fewer than 1 of {max(1, round(1 / spot)):,} tasks might not have shown; it could move a {kind} "
+        f"A failure on fewer than 1 in {max(1, round(1 / spot)):,} tasks may have gone unseen; it could move a {kind} "
         f"by up to {points(unseen[at])} {unit}"
         + (": the intervals allow for it." if guard else " (--guard allows for it).")
     )

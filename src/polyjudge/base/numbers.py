@@ -51,8 +51,19 @@ def points(value: Any, half: Any = None, sign: bool = False) -> str:
     return number(value, max(0, 2 - power) if value else 0, sign) if power >= -6 else f"{value:.3g}"
 
 
-def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False) -> str:
-    """A number with its interval, and its unit if it is given. An end is shown as 0 only where 0 is not excluded.
+def ci_digits(low: Any, high: Any) -> int:
+    """Decimals of an interval: one more where that keeps an end from being shown as 0 though 0 is excluded.
+
+    >>> ci_digits(10.5, 11.0), ci_digits(0.04, 6), ci_digits(0.00001, 0.02545)
+    (1, 2, 3)
+    """
+    d = digits_of((high - low) / 2)
+    zero = low * high > 0 and 0.0 in (round(low, d), round(high, d))
+    return d + 1 if zero and 0.0 not in (round(low, d + 1), round(high, d + 1)) else d
+
+
+def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False, digits: int | None = None) -> str:
+    """A number with its interval, and its unit if it is given; `digits` where a column has the same for all.
 
     >>> ci(10.77, 10.52, 11.02, "points"), ci(-28.3, -32.8, -23.8), ci(1.0, None, None)
     ('10.8 points [10.5, 11.0]', '-28.3 [-32.8, -23.8]', '1.00 (no interval)')
@@ -62,9 +73,7 @@ def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False) -> s
     unit = f" {unit}" if unit else ""
     if missing(low) or missing(high):
         return f"{points(value, sign=sign)}{unit} (no interval)"
-    d = digits_of((high - low) / 2)
-    while low * high > 0 and d < 6 and 0.0 in (round(low, d), round(high, d)):
-        d += 1
+    d = ci_digits(low, high) if digits is None else digits
     return f"{number(value, d, sign)}{unit} [{number(low, d, sign)}, {number(high, d, sign)}]"
 
 

@@ -127,7 +127,7 @@ def tell(text: object) -> None:
 
 MAKERS = {
     "Anthropic": ("claude", "sonnet", "opus", "haiku"),
-    "OpenAI": ("gpt", "chatgpt", "davinci", "dav", "turbo", "o1", "o3", "o4", "openai"),
+    "OpenAI": ("chatgpt", "davinci", "dav", "turbo", "o1", "o3", "o4", "openai"),
     "Google": ("gemini", "gemma", "palm", "bard", "google"),
     "Meta": ("llama", "meta"),
     "Mistral": ("mistral", "mixtral", "ministral", "codestral"),
@@ -147,8 +147,8 @@ MAKERS = {
 def families(labels: Iterable[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
     """The family of each name: as given, else by the maker its words point to, else the name itself.
 
-    >>> families(["GPT-4o", "claude-3-opus", "Online-W", "Chat"], {"Online-W": "OpenAI"})
-    {'GPT-4o': 'OpenAI', 'claude-3-opus': 'Anthropic', 'Online-W': 'OpenAI', 'Chat': 'OpenAI'}
+    >>> families(["GPT-4o", "claude-3-opus", "Online-W", "GPT-Pilot"], {"Online-W": "DeepL"})
+    {'GPT-4o': 'OpenAI', 'claude-3-opus': 'Anthropic', 'Online-W': 'DeepL', 'GPT-Pilot': 'GPT-Pilot'}
     """
     return {x: (given or {}).get(x) or _maker(x) for x in labels}
 
@@ -157,5 +157,7 @@ def _maker(label: str) -> str:
     words = re.findall(r"[a-z]+", label.lower()) + re.findall(r"o[134]\b", label.lower())
     if words == ["chat"]:
         return "OpenAI"
+    if re.search(r"(?<![a-z])gpt(?![-_ ]?[a-z])|(?<![a-z])gpt[-_ ]?(oss|turbo)", label.lower()):  # not GPT-Pilot
+        words.append("openai")
     found = {maker for maker, marks in MAKERS.items() if any(word in marks for word in words)}
     return found.pop() if len(found) == 1 else label

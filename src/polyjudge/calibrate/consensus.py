@@ -555,7 +555,7 @@ def _most(cells: pd.DataFrame, panel: Panel) -> list[Finding]:
     lost = cells[cells["beta"].isna()]
     if len(lost):
         pairs = names([f"{j} in {x}" for x, j in zip(lost["language"], lost["judge"], strict=True)])
-        text = f"No other scores tell what to subtract from {pairs}: such scores stay as they are."
+        text = f"There are no scores to compare with, so nothing is subtracted from {pairs}."
         out.append(Finding("warning", "unknown", text, "Gain"))
     size = cells["beta"].abs().round(9)
     if size.max() > 1e-9 * panel.width:
@@ -565,7 +565,15 @@ def _most(cells: pd.DataFrame, panel: Panel) -> list[Finding]:
         low, high = sorted((sign * top["low"], sign * top["high"]))
         shown = ci(sign * top["beta"], low, high, panel.unit_name)
         where = {"language": top["language"], "judge": top["judge"]}
-        text = f"{name(top['judge'])}'s scores in {name(top['language'])} are {more} most: by {shown}."
+        text = f"{name(top['judge'])}'s scores in {name(top['language'])} are {more} most, by {shown}"
+        rest = cells[(cells["language"] == top["language"]) & (cells["judge"] != top["judge"])]["beta"].mean()
+        if rest * top["beta"] < 0:
+            turn, half = "raised" if top["beta"] > 0 else "lowered", panel.factor * (top["high"] - top["low"]) / 2
+            mean = points(panel.factor * abs(rest), half)
+            text += (
+                f"; the other judges' scores there are {turn} by {mean}{' on average' if len(panel.judges) > 2 else ''}"
+            )
+        text += "."
         out.append(Finding("info", "largest", text, "Gain", where))
     return out
 

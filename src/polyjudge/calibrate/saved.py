@@ -197,7 +197,7 @@ def apply(
     text = f"{name(str(output), 200)} holds the scores, calibrated in the column {name(column)}."
     found = [Finding("info", "written", text, "Written")]
     if unchanged:
-        text = f"{count(unchanged, 'score')} of languages or judges that the calibrator does not know stayed the same."
+        text = f"{count(unchanged, 'score')} left as before: the calibrator does not know the language or the judge."
         found.insert(0, Finding("notice", "unseen", text, "Unseen"))
     return Applied(rows, unchanged, tuple(found))
 

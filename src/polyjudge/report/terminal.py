@@ -30,6 +30,8 @@ ROWS = 20
 """Rows of a table with `full`; the page, CSV and JSON have more."""
 LONG = 48
 """Columns of a text beyond which the answers of a table stand one below the other."""
+FILES = ("calibrate", "apply", "label make", "label read", "collect")
+"""Commands whose -o is their own output, not a page."""
 STYLES = {"bold": "1", "dim": "2", "command": "36", "serious": "1;31", "warning": "1;33", "notice": "1", "info": "1"}
 
 
@@ -75,7 +77,9 @@ def _screen(report: Report, full: bool, python: bool, width: int, colour: bool) 
 def _tail(report: Report, full: bool, python: bool) -> list[str]:
     if python:
         return ["All details: .report().tables and .to_dict(). As a page: .to_html('page.html')"]
-    return [] if full or not (report.sections or report.findings) else ["All details: --full. As a page: -o DIR"]
+    if full or not (report.sections or report.findings):
+        return []
+    return ["All details: --full." + ("" if report.command in FILES else " As a page: -o DIR")]
 
 
 def _topic(topic: str, found: Sequence[Finding], width: int, python: bool, paint: Any) -> list[str]:
@@ -196,13 +200,16 @@ def _matrix(chart: Chart, width: int, paint: Any) -> list[str]:
 
 
 def _grid(body: Sequence[Sequence[str]], top: Sequence[str], kinds: Sequence[str], width: int, paint: Any) -> list[str]:
-    """Cells in columns. Numbers are never broken: columns that do not fit the width go on below, after the first."""
+    """Cells in columns. Numbers are never broken: columns that do not fit the width go on below, after the names."""
     body = [[cut(x, LONG) for x in row] for row in body]
     count = len(body[0]) if body else len(top)
     every = [*([top] if top else []), *body]
     wide = [max([columns(row[i]) for row in every] + [1]) for i in range(count)]
+    lead = next((i for i, kind in enumerate(kinds) if kind.split()[0] not in ("name", "rank")), count)
+    while lead > 1 and sum(wide[:lead]) + 2 * lead > width / 2:
+        lead -= 1
     out: list[str] = []
-    for taken in _packed(wide, width):
+    for taken in _packed(wide, width, max(lead, 1)):
         if out:
             out.append("")
         for j, row in enumerate(every):
@@ -211,12 +218,12 @@ def _grid(body: Sequence[Sequence[str]], top: Sequence[str], kinds: Sequence[str
     return out
 
 
-def _packed(wide: Sequence[int], width: int) -> list[list[int]]:
-    """Columns that stand beside each other, the first in each group."""
-    groups: list[list[int]] = [[0]]
-    for i in range(1, len(wide)):
-        if len(groups[-1]) > 1 and sum(wide[j] + 2 for j in groups[-1]) + wide[i] > width:
-            groups.append([0])
+def _packed(wide: Sequence[int], width: int, lead: int) -> list[list[int]]:
+    """Columns that are beside each other, the first ones (names) in each group."""
+    groups: list[list[int]] = [list(range(lead))]
+    for i in range(lead, len(wide)):
+        if len(groups[-1]) > lead and sum(wide[j] + 2 for j in groups[-1]) + wide[i] > width:
+            groups.append(list(range(lead)))
         groups[-1].append(i)
     return groups if wide else []
 

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 SCHEMA = 3
 """Version of the JSON. It rises when a field changes its meaning or goes."""
-TOPICS = ("Winner", "Judges", "Off", "People")
+TOPICS = ("People", "Winner", "Judges", "Off")
 """Their order on the first screen; others follow."""
 
 # --- cells of tables ---
 
 
 def cell(kind: str, row: Mapping[str, Any], column: str, digits: int | None = None) -> str:
-    """One value of a row as it is shown: `kind` as in `Table.columns`; `digits` of plain points in this column.
+    """One value of a row as it is shown: `kind` as in `Table.columns`; `digits` that this column has.
 
     >>> cell("+points low high", {"x": -10.77, "low": -11.02, "high": -10.52}, "x")
     '-10.8 [-11.0, -10.5]'
@@ -56,7 +56,7 @@ def cell(kind: str, row: Mapping[str, Any], column: str, digits: int | None = No
     if ends and not (numbers.missing(bottom) or numbers.missing(top)):
         if kind == "percent":
             return numbers.percent_ci(value, bottom, top)
-        return numbers.ci(value, bottom, top, sign=kind.startswith("+"))
+        return numbers.ci(value, bottom, top, sign=kind.startswith("+"), digits=digits)
     if kind == "percent":
         return numbers.percent(value)
     if kind == "p":
@@ -66,7 +66,7 @@ def cell(kind: str, row: Mapping[str, Any], column: str, digits: int | None = No
     if kind == "number":
         return numbers.number(value)
     shown = numbers.points(value, sign=kind.startswith("+"))
-    return shown if digits is None else numbers.number(value, digits, kind.startswith("+"))
+    return shown if digits is None or ends else numbers.number(value, digits, kind.startswith("+"))
 
 
 def _absent(value: Any) -> bool:
@@ -79,13 +79,23 @@ def cells(table: Table, most: int | None = None) -> list[list[str]]:
     """The rows of a table as text, at most so many."""
     frame = table.frame if most is None else table.frame.head(most)
     columns = {c: kind for c, kind in table.columns.items() if c in frame.columns}
-    digits = {c: _digits(table.frame[c]) for c, kind in columns.items() if kind.lstrip("+").startswith("points")}
+    digits = {c: _digits(table.frame, c, kind) for c, kind in columns.items()}
     return [[cell(kind, row, c, digits.get(c)) for c, kind in columns.items()] for row in records(frame)]
 
 
-def _digits(column: Iterable[Any]) -> int:
-    """Decimals of a column of points: three significant digits of its largest number."""
-    most = max([abs(float(x)) for x in column if not numbers.missing(x)], default=0.0)
+def _digits(frame: pd.DataFrame, column: str, kind: str) -> int | None:
+    """Decimals that a column has in all rows: of points three significant digits of the largest, of intervals what the
+    narrowest supports; none where the widest supports much less."""
+    kind, *ends = kind.lstrip("+").split()
+    if kind in ("points", "number") and len(ends) == 2:
+        pairs = zip(frame[ends[0]], frame[ends[1]], strict=True)
+        found = {numbers.ci_digits(a, b) for a, b in pairs if not (numbers.missing(a) or numbers.missing(b) or a == b)}
+        if kind == "number":  # a correlation or a slope
+            return min(2, max(found, default=2))
+        return max(found) if found and max(found) - min(found) <= 1 else None
+    if kind != "points":
+        return None
+    most = max([abs(float(x)) for x in frame[column] if not numbers.missing(x)], default=0.0)
     return min(6, max(0, 2 - math.floor(math.log10(most)))) if most > 0 else 0
 
 

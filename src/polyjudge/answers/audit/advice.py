@@ -42,11 +42,11 @@ def steps(
     where = f" per {panel.noun}" if len(panel.languages) > 1 else ""
     items = () if panel.texts is not None else ("--items", "ITEMS")
     label = Step(command(panel, "label make", *items, "-n", str(PER_LANGUAGE)), f"label {PER_LANGUAGE} answers{where}")
-    if keys & {"judges.blind", "judges.hardly", "judges.split", "judges.constant"}:
-        return out if people else [label, *out]
     calibrate = command(panel, "calibrate", "-o", "calibrated.csv")
-    if kind == "many":
-        out.insert(0, Step(calibrate, f"remove what {panel.noun} does to the judges"))
+    remove = [Step(calibrate, f"remove the effect of {panel.noun} on the judges")] if kind == "many" else []
+    if keys & {"judges.blind", "judges.hardly", "judges.split", "judges.constant"}:
+        return [*([] if people else [label]), *remove, *out]
+    out = remove + out
     if not people:
         out.append(label)
     if kind in ("judge gaps", "language gaps", "two by two", "split", "scale"):

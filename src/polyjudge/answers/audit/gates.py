@@ -255,7 +255,7 @@ def length(panel: Panel, *, level: float) -> Length | None:
     found: tuple[Finding, ...] = ()
     first, now = (panel.systems[int(v.argmin())] for v in ranks)
     if first != now:
-        text = f"At equal length {name(now)} would come before {name(first)}. Longer answers may also be better ones."
+        text = f"At equal length {name(now)} would rank above {name(first)}. Longer answers may also be better ones."
         found = (Finding("notice", "length", text, "", {"system": now}),)
     return Length(frame, board, found)
 

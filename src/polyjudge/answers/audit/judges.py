@@ -104,7 +104,7 @@ def _split(panel: Panel, a: Agreement) -> Finding:
         who = [panel.judges[b] for b in a.alone]
         said.append(f"{names(who, 6)} {'agrees' if len(who) == 1 else 'agree'} with nobody.")
     text = " ".join([*said, "Scores alone cannot tell who is right."])
-    return Finding("serious", "judges.split", text, "Judges", head="The judges fall apart")
+    return Finding("serious", "judges.split", text, "Judges", head="The judges split")
 
 
 def one_maker(judges: Sequence[str], given: Mapping[str, str] | None) -> str:
@@ -207,7 +207,7 @@ def _gaps(k: int, m: int) -> Array:
 
 
 def reversal_finding(frame: pd.DataFrame, panel: Panel, level: float) -> list[Finding]:
-    """How many pairs of judges surely change places."""
+    """How many pairs of judges clearly reverse."""
     sure = frame[frame["p"] <= 1 - level]
     if not len(sure):
         return []
@@ -215,9 +215,9 @@ def reversal_finding(frame: pd.DataFrame, panel: Panel, level: float) -> list[Fi
     high, low = (x.judge_i, x.judge_j) if x.gap_a > 0 else (x.judge_j, x.judge_i)
     total = m * (m - 1) // 2
     one = "s" if len(sure) == 1 else ""
-    who = "The two judges change" if total == 1 else f"{len(sure)} of {total} pairs of judges change{one}"
+    who = "The two judges reverse" if total == 1 else f"{len(sure)} of {total} pairs of judges reverse{one}"
     text = (
-        f"{who} places between {panel.nouns}: {name(high)} gives more than {name(low)} in {name(x.language_a)}, and "
+        f"{who} between {panel.nouns}: {name(high)} gives more than {name(low)} in {name(x.language_a)}, and "
         f"less in {name(x.language_b)}."
     )
     return [Finding("notice", "judges.reversals", text)]

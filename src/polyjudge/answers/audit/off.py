@@ -85,7 +85,9 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     note = clusters(panel)
     more = () if note is None else (note,)
     if k < 2 or m < 2:
-        text = f"One judge: whether it is off in a {panel.noun} shows only beside a second judge on the same tasks."
+        text = (
+            f"With one judge, an effect of {panel.noun} on it cannot be seen: score the same tasks with a second judge."
+        )
         alone = (Finding("info", "off.none", text, "Off"),) if k > 1 else ()
         return Off(_empty(), "none", (*alone, *more), matters=least)
     values = panel.values()
@@ -360,7 +362,7 @@ def _head(work: _Work, kind: Kind, first: Interval, named: Sequence[Cell], blind
     said = {
         "calm": "Too few tasks to tell" if blind else "Nothing is off",
         "two by two": "The gap between the judges differs",
-        "split": "One part differs from the rest",
+        "split": "One group differs from the rest",
         "many": f"{panel.noun.capitalize()} changes the judges",
         "scale": "Judges use the scale differently",
     }
@@ -371,10 +373,10 @@ def _calm(work: _Work, first: Interval) -> str:
     panel, limit = work.panel, work.limit(first, ())
     unit = panel.unit_name
     if not math.isfinite(limit):
-        return f"No judge can be compared between {panel.nouns}: no tasks join them."
+        return f"No judge can be compared between {panel.nouns}: no tasks connect them."
     if limit > 0.1 * panel.width:
         what = "clusters" if panel.clustered else "tasks"
-        return f"Nothing stands out, but there are too few {what} to rule out less than {work.up(limit)} {unit}."
+        return f"Nothing clear, but with so few {what} a judge may still be off by up to {work.up(limit)} {unit}."
     return f"No judge is off by more than {work.up(limit)} {unit} in any {panel.noun}."
 
 
@@ -453,7 +455,7 @@ def _untold(work: _Work, first: Interval) -> list[Finding]:
     if not gone or len(gone) == first.estimate.size:
         return []
     said = names([f"{panel.judges[b]} in {_place(panel, x)}" for x, b in gone])
-    text = f"Cannot be compared, for want of tasks that others scored too: {said}."
+    text = f"Cannot be compared, for lack of tasks that other judges scored too: {said}."
     return [Finding("notice", "off.untold", text, "Off")]
 
 
@@ -466,8 +468,8 @@ def _ceiling(work: _Work, clear: NDArray[np.bool_]) -> list[Finding]:
     if 0.1 <= rate <= 0.9:
         return []
     text = (
-        f"{percent(rate)} of the answers pass: so near to {'all' if rate > 0.5 else 'none'}, judges that are "
-        f"stricter or more lenient everywhere differ by fewer percentage points in some {panel.nouns} than in others."
+        f"{percent(rate)} of the answers pass. So close to {'all' if rate > 0.5 else 'none'}, two judges that are "
+        f"equally strict everywhere can still differ by more percentage points in one {panel.noun} than in another."
     )
     return [Finding("info", "off.ceiling", text)]
 

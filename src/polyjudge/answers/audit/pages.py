@@ -53,7 +53,7 @@ def build(a: Audit) -> Report:
     drawers, spreads = _drawers(a)
     return Report(
         command="audit",
-        title=f"Audit of {name(panel.source)}" if panel.source else "Audit",
+        title=f"Audit of {name(_file(panel.source))}" if panel.source else "Audit",
         facts=(panel.facts, *panel.notes),
         findings=a.findings,
         board=_criteria_table(a) if a.parts_ else _board(a),
@@ -125,7 +125,7 @@ def _systems(a: Audit) -> list[Section]:
                    "language_b": "name", "gap_b": "+points low_b high_b"}  # fmt: skip
         titles = {"first": "system", "second": "against", "language_a": "ahead in", "gap_a": "by",
                   "language_b": "behind in", "gap_b": "by"}  # fmt: skip
-        title = f"Pairs of systems that swap places between {panel.nouns}"
+        title = f"Pairs of systems that reverse between {panel.nouns}"
         tables.append(_table(a, "swaps", title, a.swaps, columns, titles))
     if panel.complete and min(len(panel.judges), len(panel.languages)) > 1:
         text.append("Calibrating does not change this order: it moves all systems alike.")
@@ -133,10 +133,15 @@ def _systems(a: Audit) -> list[Section]:
         text.append(s.own.why_not)
     elif np.isfinite(s.own.low):
         said = amount(panel, s.own.difference, s.own.low, s.own.high)
-        text.append(f"Judges score systems of their own maker ({names(s.own.makers)}) {said} higher than the other "
-                    f"judges' scores of them predict; so much comes up in {100 * s.own.p:.0f}% of relabellings of the "
-                    "makers.")  # fmt: skip
+        text.append(f"How much higher judges score systems of their own maker ({names(s.own.makers)}) than the other "
+                    f"judges' scores of them predict: {said}. Relabelling the makers at random gives as much in "
+                    f"{100 * s.own.p:.0f}% of cases.")  # fmt: skip
     return [Section("systems", "Systems", tuple(text), tuple(tables), tuple(charts))]
+
+
+def _file(source: str) -> str:
+    """The name of a file without its folders."""
+    return source.replace("\\", "/").rstrip("/").rpartition("/")[2] or source
 
 
 def _intervals(a: Audit, key: str, title: str, frame: pd.DataFrame) -> Chart:
@@ -164,7 +169,7 @@ def _off(a: Audit) -> list[Section]:
     text = [f"How much higher or lower a judge scores in a {panel.noun}, relative to the other judges, than in the "
             f"other {panel.nouns}, in {panel.unit_name}. Calibrating removes all of it."]  # fmt: skip
     if min(len(panel.languages), len(panel.judges)) == 2:
-        text.append("With two, every difference stands there twice, once with each sign.")
+        text.append("With only two, every difference appears twice, once with each sign.")
     marks = np.where(frame["named"].astype(bool), "named", np.where(frame["clear"].astype(bool), "clear", ""))
     value = f * frame["off"].to_numpy(float)
     worst = float(np.nanmax(np.abs(value), initial=0.0))
@@ -249,10 +254,12 @@ def _reversals(a: Audit) -> list[Section]:
     titles = {"judge_i": "judge", "judge_j": "against", "language_a": f"{a.panel.noun} A", "gap_a": "ahead by",
               "language_b": f"{a.panel.noun} B", "gap_b": "ahead by", "p_published": "p as in the paper"}  # fmt: skip
     text = [x.text for x in a.findings if x.key == "judges.reversals"] or [
-        "No pair of judges surely changes places; pairs whose means do are listed."
+        f"No pair of judges clearly reverses between {a.panel.nouns}; pairs whose means do are listed."
     ]
     note = "p allows for having picked the two from the data; the paper's does not. Both over all pairs."
-    table = _table(a, "reversals", "Pairs of judges that change places", a.reversals, columns, titles, note)
+    table = _table(
+        a, "reversals", f"Pairs of judges that reverse between {a.panel.nouns}", a.reversals, columns, titles, note
+    )
     return [Section("reversals", "Reversals", tuple(text), (table,), (), open=len(a.reversals) <= 10)]
 
 
@@ -286,7 +293,7 @@ def _position(a: Audit) -> list[Section]:
     text = placed.note or "Only pairs that were shown in both orders count."
     columns = {"language": "name", "judge": "name", "first_wins": "percent low high",
                "consistency": "percent consistency_low consistency_high", "pairs": "count"}  # fmt: skip
-    titles = {"first_wins": "first place wins", "consistency": "same winner in both orders"}
+    titles = {"first_wins": "answer shown first wins", "consistency": "same winner in both orders"}
     tables = (_table(a, "position", "Position", a.position, columns, titles),) if len(a.position) else ()
     return [Section("position", "Order of the answers", (text,), tables)]
 
@@ -326,14 +333,15 @@ def _details(a: Audit) -> list[Section]:
     """What this panel cannot be asked, and how intervals are made; short, so it is open."""
     panel, text = a.panel, [f.text for f in a.findings if f.key == "missing"]
     if len(panel.languages) < 2:
-        text.append(f"There is one {panel.noun}: what {panel.noun} does to the judges cannot be asked.")
+        text.append(f"With one {panel.noun}, nothing can be said about the effect of {panel.noun} on the judges.")
     if len(panel.judges) < 2:
-        text.append("There is one judge: agreement, and what is off, cannot be asked.")
+        text.append("With one judge, nothing can be said about agreement or what is off.")
     if not panel.has_systems:
-        text.append("There are no systems: who wins cannot be asked.")
+        text.append("Without a column of systems, there is no winner to name.")
     text.append(
         f"Intervals are at {100 * a.level:g}% over {'clusters' if panel.clustered else 'tasks'}; those of one table "
-        f"hold together. Differences below {panel.factor * a.matters:g} {panel.unit_name} are taken not to matter."
+        f"hold together. Differences below {panel.factor * a.matters:g} {panel.unit_name} are treated as too small to "
+        "matter."
     )
     return [Section("details", "Details", tuple(text))]
 

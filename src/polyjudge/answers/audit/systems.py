@@ -448,7 +448,7 @@ def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
         )
         if len(s.swaps) > 1:
             total = len(panel.systems) * (len(panel.systems) - 1) // 2
-            one = f"{len(s.swaps)} of {total} pairs of systems swap places between {panel.nouns}. {one}"
+            one = f"{len(s.swaps)} of {total} pairs of systems reverse between {panel.nouns}. {one}"
         where = {"system": str(x["first"]), "language": str(x.language_b)}
         kind: tuple[Severity, str] = ("warning", "Winner") if top.any() else ("notice", "")
         out.append(Finding(kind[0], "systems.swap", one, kind[1], where))
@@ -479,7 +479,8 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     gap, low, high = b.gap[top, x], b.low[top, x], b.high[top, x]
     level = gap <= b.tiny
     if not np.isfinite(low):
-        lead = f"is ahead of {second} by {points(panel.factor * gap)} {panel.unit_name} in the mean"
+        by = points(panel.factor * gap, panel.factor * panel.matters)
+        lead = f"is ahead of {second} by {by} {panel.unit_name} on average"
         said = f"{w} and {second} are level" if level else f"{w} {lead}"
         text = f"{said}. Too few {tasks} compare them for an interval: at least {LEAST} are needed.{tail}"
         return Finding("notice", "winner.few", text, "Winner", where, head="Too few tasks to tell")

@@ -137,7 +137,7 @@ def draw_labels(
         items=pd.DataFrame([_about(panel, x) for x in every]),
         files=pd.DataFrame(files, columns=["page", "language", "annotator", "items"]),
         folder=str(output),
-        findings=_findings(panel, drawn, n, question, known, rubric),
+        findings=_findings(panel, drawn, n, question, known, rubric, _together(panel, shown)),
         panel_=panel,
     )
 
@@ -271,8 +271,23 @@ def _texts(panel: Panel, items: Any, drawn: NDArray[np.bool_]) -> tuple[Texts, b
 # --- what is said ---
 
 
+def _together(panel: Panel, shown: dict[str, list[Look]]) -> str:
+    """How the answers are dealt out, where every language has the same."""
+    counts = set()
+    for x in range(len(panel.languages)):
+        of = [{look.answer for look in looks} for looks in shown.values() if looks[0].answer[2] == x]
+        counts.add((len(of), len(set.intersection(*of)) if of else 0))
+    people, both = counts.pop()
+    if counts or people < 2:
+        return ""
+    where = f"Each {panel.noun} has" if len(panel.languages) > 1 else "There are"
+    return (
+        f" {where} {people} annotators: {'both' if people == 2 else 'all'} label {both} of the answers, one the rest."
+    )
+
+
 def _findings(
-    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubric: str
+    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubric: str, together: str
 ) -> tuple[Finding, ...]:
     def say(key: str, text: str, severity: Any = "notice") -> None:
         found.append(Finding(severity, f"label.{key}", text, "Drawn"))
@@ -282,7 +297,7 @@ def _findings(
     per = f" per {panel.noun}" if len(each) > 1 else ""
     some = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
     kind = {"pass": "pass or fail", "levels": "a level", "slider": "a number from 0 to 100"}[question["kind"]]
-    say("drawn", f"{some} answers{per}, drawn at random. Annotators give {kind}.", "info")
+    say("drawn", f"{some} answers{per}, drawn at random. Annotators give {kind}.{together}", "info")
     if each.min() < n:
         few = [x or "the scores" for x, c in zip(panel.languages, each, strict=True) if c < n]
         say("few", f"There are fewer than {n} answers left in {names(few)}.")

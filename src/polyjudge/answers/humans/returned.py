@@ -122,7 +122,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     where = name(str(path), 200)
     if not path.is_file():
-        raise UsageError(f"{where} is not there: name the folder that `polyjudge label make` wrote.")
+        raise UsageError(f"{where} does not exist: name the folder that `polyjudge label make` wrote.")
     try:
         data: dict[str, Any] = read_json(path)
         whole = (data["format"], data["version"], data["checksum"]) == (FORMAT, VERSION, checksum(data))
@@ -251,12 +251,11 @@ def _frames(
 def _findings(
     asked: int, labels: pd.DataFrame, skipped: pd.DataFrame, files: list[Any], changed: int, folder: Path
 ) -> tuple[Finding, ...]:
-    text = f"{len(labels):,} of {count(asked, 'label')} came back, from {count(sum(1 for f in files if f[1]), 'file')}."
+    where = f", in {count(sum(1 for f in files if f[1]), 'file')}" if files else ""
+    text = f"{len(labels):,} of {count(asked, 'label')} came back{where}."
     found = [Finding("info", "labels.back", text, "Labels")]
     if not files:
-        text = (
-            f"No file has come back to {name(str(folder), 200)} yet. Put what annotators saved there, under any name."
-        )
+        text = f"Put the files that annotators saved into the folder {name(str(folder), 200)}, under any name."
         found.append(Finding("warning", "labels.none", text, "Labels"))
     for file, _, problem in files:
         if problem:

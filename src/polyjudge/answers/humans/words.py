@@ -65,7 +65,7 @@ def _annotators(h: Humans) -> list[Finding]:
     if not missing(alpha):
         value = f"alpha = {number(alpha)}{_bracket(low, high)}"
         if high < AGREE:
-            text = f"{people} hardly agree with each other ({value}): what follows is no better."
+            text = f"{people} hardly agree with each other ({value}): comparing judges with them tells little."
             found.append(_say("annotators", text, "warning"))
         elif low > AGREE:
             found.append(_say("annotators", f"{people} agree with each other ({value})."))
@@ -107,7 +107,7 @@ def _agreement(h: Humans) -> Finding:
     elif high < 0:
         text += f"; on average they are {ci(-d, -high, -low, unit)} lower"
     elif not missing(low):
-        text += f"; on average they differ by {ci(d, low, high, unit, sign=True)}"
+        text += f"; on average the difference is {ci(d, low, high, unit, sign=True)}"
     return _say("agreement", f"{text}.{_single(h)}")
 
 
@@ -204,7 +204,7 @@ def _alone(h: Humans) -> list[Finding]:
     stand = t[t["part"].str.startswith("instead of") & (t["decides"] == h.sides_.lead)]
     if len(stand):
         won = float(stand["agreement"].iloc[0])
-        text = f"{who.capitalize()} {'may' if won >= 0.5 else 'may not'} stand in for one annotator: it wins against "
+        text = f"{who.capitalize()} {'may' if won >= 0.5 else 'may not'} replace one annotator: it wins against "
         found.append(_say("stand-in", f"{text}{percent(won, 0)} of them (alternative annotator test).", topic=""))
     return found
 
@@ -238,9 +238,11 @@ def _apart(h: Humans) -> list[Finding]:
         parts = " and ".join(count(n, kind) for kind, n in kinds if n)
         worst = ", worst first" if len(d) > 1 and not h.panel_.two_valued else ""
         more = f" and {len(d) - 4:,} more" if len(d) > 4 else ""
-        return [_say("apart", f"{parts}{worst}: {', '.join(shown)}{more}.")]
-    text = f"Farthest apart: {shown[0]} ({_who(h)} {d['score'].iloc[0]:.4g}, people {d['people'].iloc[0]:.4g})"
-    return [_say("apart", f"{text}{', then ' if shown[1:] else ''}{', '.join(shown[1:])}.")]
+        bare = ("tasks " if len(d) > 1 else "task ") if shown[0][0].isdigit() else ""  # a number alone reads as a count
+        return [_say("apart", f"{parts}{worst}: {bare}{', '.join(shown)}{more}.")]
+    both = f"with {d['score'].iloc[0]:.4g} by {_who(h)} and {d['people'].iloc[0]:.4g} by people"
+    text = f"Farthest apart: {shown[0]}, {both}"
+    return [_say("apart", f"{text}{'; then ' if shown[1:] else ''}{', '.join(shown[1:])}.")]
 
 
 def _where(h: Humans, row: Any) -> str:
@@ -325,11 +327,16 @@ def report(h: Humans) -> Report:
     people = sum(bool(x) for x in found.annotators)
     by = f" by {count(people, 'annotator')}" if people else ""
     whole = int(np.isfinite(panel.scores).any(3).sum())
-    facts = (panel.facts, f"{count(len(found.label), 'label')}{by} on {found.answers:,} of {count(whole, 'answer')}.")
+    on = (
+        f"all {count(whole, 'answer')}"
+        if found.answers == whole > 1
+        else f"{found.answers:,} of {count(whole, 'answer')}"
+    )
+    facts = (panel.facts, f"{count(len(found.label), 'label')}{by} on {on}.")
     sections = (
         Section("agreement", "Do the judges agree with people?", tables=(_judges(h),), charts=_charts(h)),
         Section("rates", "What would people say of all answers?", tables=_rates(h)),
-        Section("apart", "Where they part", tables=_disagreements(h)),
+        Section("apart", "Where judges and people disagree", tables=_disagreements(h)),
         Section("people", "Do people agree with each other?", tables=_people(h)),
         Section("panel", "What labels do for the panel", tables=tuple(_panel(h))),
     )
@@ -449,8 +456,8 @@ def _panel(h: Humans) -> list[Table]:
     if stand.any():
         kinds = {"decides": "name", "agreement": "percent", "high": "percent"}
         heads = {"decides": "judge", "agreement": "annotators it wins against", "high": "as near to the others"}
-        note = "May stand in from 50% on (epsilon 0.15, Benjamini-Yekutieli at 5%)."
-        title = "May a judge stand in for one annotator?"
+        note = "May replace one from 50% on (epsilon 0.15, Benjamini-Yekutieli at 5%)."
+        title = "Can a judge replace one annotator?"
         tables.append(Table("stand_in", title, h.alone[stand], kinds, heads, note))
     if h.calibrator_ is not None and h.removes is not None and h.removes[1] > 0:
         kinds = {**_axes(h, "task", "system", "language"), "panel": "points", "corrected": "points"}
