@@ -19,7 +19,7 @@ from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.read import columns as col
 from polyjudge.read import scale
-from polyjudge.read.table import label_sql, quote
+from polyjudge.read.table import quote
 
 Array = NDArray[np.float64]
 UNITS = 10_000
@@ -61,11 +61,9 @@ def big_panel(work: Any) -> Panel:
     labels, place = _labels(work, [r for r in stats if int(r[4])])
     _check(work, rows, stats, place)
     shape = tuple(len(labels[a]) for a in AXES)
-    made = _units(work, rows, labels, place, "score")
-    panel = _panel(
-        work, labels, shape, made, rows, place, scores=[float(x) for r in stats if r[5] is not None for x in r[5:7]]
+    return _panel(
+        work, labels, shape, rows, place, scores=[float(x) for r in stats if r[5] is not None for x in r[5:7]]
     )
-    return panel
 
 
 def _rows(work: Any) -> str:
@@ -74,12 +72,11 @@ def _rows(work: Any) -> str:
     parts = {}
     for axis in ("task", "cluster", *AXES):
         kind = work.types.get(roles.of.get(axis, ""), "VARCHAR")
-        if axis in roles.of:
-            parts[axis] = (
-                label_sql(axis, "VARCHAR") if kind in ("VARCHAR", "BIGINT", "INTEGER") else _cleaned(axis, kind)
-            )
-        elif axis == "task":
-            parts[axis] = "task"
+        if kind.startswith(("DOUBLE", "FLOAT", "DECIMAL")):  # a number that became text
+            parts[axis] = f"regexp_replace(trim({axis}), '\\.0+$', '')"
+        elif axis in roles.of:
+            parts[axis] = f"nullif(trim({axis}), '')"
+    parts.setdefault("task", "task")
     parts.setdefault("cluster", parts["task"])
     wide = list(roles.wide.values())
     for axis in AXES:
@@ -89,14 +86,6 @@ def _rows(work: Any) -> str:
         parts.setdefault(axis, quote("judge" if axis == "judge" else ""))
     listed = ", ".join(f"{parts[a]} AS {a}" for a in ("task", "cluster", *AXES))
     return f"(SELECT {listed}, score FROM {work.typed}) AS long_rows"
-
-
-def _cleaned(axis: str, kind: str) -> str:
-    """A number that became text loses the decimal point of a whole one."""
-    text = f"trim({axis})"
-    if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
-        return f"regexp_replace({text}, '\\.0+$', '')"
-    return f"nullif({text}, '')"
 
 
 def _labels(work: Any, stats: Sequence[tuple[Any, ...]]) -> tuple[dict[str, list[str]], dict[str, dict[str, int]]]:
@@ -158,18 +147,22 @@ def _check(work: Any, rows: str, stats: Sequence[tuple[Any, ...]], place: dict[s
 
 
 def _units(
-    work: Any, rows: str, labels: dict[str, list[str]], place: dict[str, dict[str, int]], value: str
+    work: Any, rows: str, labels: dict[str, list[str]], place: dict[str, dict[str, int]], values: dict[str, float]
 ) -> tuple[Array, NDArray[np.int64], Array]:
-    """Scores (rows, cells), unit and weight of each row."""
+    """Means (values, rows, cells), unit and weight of each row.
+
+    values : SQL of a number that is there where a score is -> its largest size
+    """
     table, backend = work.table, work.table.backend
     cells = int(np.prod([len(labels[a]) for a in AXES]))
     code = "0"
     for axis in AXES:
         cases = " ".join(f"WHEN {quote(x)} THEN {i}" for x, i in place[axis].items())
         code = f"({code}) * {len(labels[axis])} + (CASE {axis} {cases} END)"
-    most = float(table.rows(f"SELECT max(abs({value})) FROM {rows}")[0][0] or 1.0)
-    factor = 2.0 ** (40 - int(np.ceil(np.log2(max(most, 1e-300)))))
-    coded = f"(SELECT task, cluster, {code} AS cell, {value} AS score FROM {rows} WHERE {value} IS NOT NULL) AS coded"
+    factor = [2.0 ** (40 - int(np.ceil(np.log2(max(most or 1.0, 1e-300))))) for most in values.values()]
+    each = [f"CAST(round({v} * {f!r}) AS BIGINT)" for v, f in zip(values, factor, strict=True)]
+    listed = ", ".join(f"{x} AS x{i}" for i, x in enumerate(each))
+    coded = f"(SELECT task, cluster, {code} AS cell, {listed} FROM {rows} WHERE score IS NOT NULL) AS coded"
     unit = f"{digits_sql('cluster', 1, backend)} % {UNITS}"
     tasks = table.keep(
         "tasks",
@@ -178,22 +171,22 @@ def _units(
     )
     whole = table.arrays(f"SELECT u, count(*) AS w, CAST(sum(h) AS DOUBLE) AS mark FROM {tasks} GROUP BY u ORDER BY u")
     units, weight, mark = (np.asarray(whole[c], dtype=float) for c in ("u", "w", "mark"))
-    total = f"CAST(sum(CAST(round(score * {factor!r}) AS BIGINT)) AS DOUBLE)"
+    totals = ", ".join(f"CAST(sum(x{i}) AS DOUBLE) AS total{i}" for i in range(len(values)))
     joined = (
-        f"(SELECT tasks.u, tasks.h, coded.cell, coded.task, coded.score FROM {coded} JOIN {tasks} ON coded.task = "
+        f"(SELECT tasks.u, tasks.h, coded.* FROM {coded} JOIN {tasks} ON coded.task = "
         "tasks.task WHERE coded.cell IS NOT NULL) AS joined"
     )
     found = table.arrays(
-        f"SELECT u, cell, {total} AS total, count(*) AS n, CAST(sum(h) AS DOUBLE) AS mark FROM {joined} "
-        "GROUP BY u, cell"
+        f"SELECT u, cell, {totals}, count(*) AS n, CAST(sum(h) AS DOUBLE) AS mark FROM {joined} GROUP BY u, cell"
     )
     at = np.searchsorted(units, np.asarray(found["u"], dtype=float))
     cell, n = np.asarray(found["cell"], dtype=np.int64), np.asarray(found["n"], dtype=float)
     same = (n == weight[at]) & (np.asarray(found["mark"], dtype=float) == mark[at])
     whole_units = np.bincount(at, same, minlength=len(units)) == len(np.unique(cell))
     limits.require(8.0 * len(units) * cells * 3, f"{table.where} in hashed units")
-    y = np.full((len(units), cells), np.nan)
-    y[at, cell] = np.asarray(found["total"], dtype=float) / factor / n
+    y = np.full((len(values), len(units), cells), np.nan)
+    for i, f in enumerate(factor):
+        y[i, at, cell] = np.asarray(found[f"total{i}"], dtype=float) / f / n
     if whole_units.all():
         return y, units.astype(np.int64), weight
     holes = units[~whole_units].astype(np.int64).tolist()
@@ -201,22 +194,22 @@ def _units(
         f"(SELECT * FROM {joined} WHERE u IN ({', '.join(map(str, holes))})) AS joined" if len(holes) < 2000 else joined
     )
     z, place_of, more = _patterns(work, part, factor, cells)
-    y = np.concatenate([y[whole_units], z])
+    y = np.concatenate([y[:, whole_units], z], axis=1)
     at_unit = np.concatenate([units[whole_units].astype(np.int64), place_of])
     weight = np.concatenate([weight[whole_units], more])
     order = np.lexsort(
-        (*np.isfinite(y).T[::-1], at_unit)
+        (*np.isfinite(y[0]).T[::-1], at_unit)
     )  # a unit's patterns by what they have seen: no engine's order
-    return y[order], at_unit[order], weight[order]
+    return y[:, order], at_unit[order], weight[order]
 
 
-def _patterns(work: Any, joined: str, factor: float, cells: int) -> tuple[Array, NDArray[np.int64], Array]:
+def _patterns(work: Any, joined: str, factor: list[float], cells: int) -> tuple[Array, NDArray[np.int64], Array]:
     """The same where cells are missing: tasks of a unit that were seen in the same cells are one row."""
     table = work.table
+    sums = ", ".join(f"sum(x{i}) AS total{i}" for i in range(len(factor)))
     each = table.keep(
         "each_cell",
-        f"SELECT u, task, cell, sum(CAST(round(score * {factor!r}) AS BIGINT)) AS total, count(*) AS n "
-        f"FROM {joined} GROUP BY u, task, cell",
+        f"SELECT u, task, cell, {sums}, count(*) AS n FROM {joined} GROUP BY u, task, cell",
     )
     again = table.rows(f"SELECT max(n) FROM {each}")[0][0]
     if int(again) > 1 and "replicate" not in work.roles.of and work.asked.replicate not in ("row", "rows"):
@@ -231,17 +224,22 @@ def _patterns(work: Any, joined: str, factor: float, cells: int) -> tuple[Array,
         f"SELECT task, CAST(sum(a) AS DOUBLE) AS p, CAST(sum(b) AS DOUBLE) AS q FROM {each} JOIN (VALUES {keys}) AS "
         "draws(code, a, b) ON each_cell.cell = draws.code GROUP BY task",
     )
+    means = ", ".join(
+        f"CAST(sum(CAST(round(total{i} * 1.0 / n) AS BIGINT)) AS DOUBLE) AS total{i}" for i in range(len(factor))
+    )
     found = table.arrays(
-        f"SELECT u, p, q, cell, CAST(sum(CAST(round(total * 1.0 / n) AS BIGINT)) AS DOUBLE) AS total, count(*) AS n "
-        f"FROM (SELECT each_cell.u, each_cell.cell, each_cell.total, each_cell.n, marks.p, marks.q FROM {each} "
+        f"SELECT u, p, q, cell, {means}, count(*) AS n "
+        f"FROM (SELECT each_cell.*, marks.p, marks.q FROM {each} "
         f"JOIN {marks} ON each_cell.task = marks.task) AS marked GROUP BY u, p, q, cell"
     )
     key = np.stack([np.asarray(found[c], dtype=float) for c in ("u", "p", "q")], axis=1)
     unique, at = np.unique(key, axis=0, return_inverse=True)
     limits.require(8.0 * len(unique) * cells * 3, f"{table.where} in hashed units")
-    y, weight = np.full((len(unique), cells), np.nan), np.zeros(len(unique))
+    y, weight = np.full((len(factor), len(unique), cells), np.nan), np.zeros(len(unique))
     n = np.asarray(found["n"], dtype=float)
-    y[at.ravel(), np.asarray(found["cell"], dtype=np.int64)] = np.asarray(found["total"], dtype=float) / factor / n
+    for i, f in enumerate(factor):
+        total = np.asarray(found[f"total{i}"], dtype=float)
+        y[i, at.ravel(), np.asarray(found["cell"], dtype=np.int64)] = total / f / n
     weight[at.ravel()] = n
     return y, unique[:, 0].astype(np.int64), weight
 
@@ -250,13 +248,19 @@ def _panel(
     work: Any,
     labels: dict[str, list[str]],
     shape: tuple[int, ...],
-    made: tuple[Array, NDArray[np.int64], Array],
     rows: str,
     place: dict[str, dict[str, int]],
     scores: list[float],
 ) -> Panel:
-    y, unit, weight = made
     low, high = work.asked.range or (min(scores), max(scores))
+    tiny = 1e-9 * max(high - low, 1e-300)
+
+    def passes(test: str) -> str:
+        return f"(CASE WHEN score IS NULL THEN NULL WHEN score {test} THEN 1.0 ELSE 0.0 END)"
+
+    lowest = passes(f"<= {low + tiny!r}")  # an audit asks for it: in the same pass
+    values = {"score": max(map(abs, scores)), lowest: 1.0}
+    (y, bottom), unit, weight = _units(work, rows, labels, place, values)
     two = (low, high) in ((0.0, 1.0), (0.0, 100.0)) and not work.table.rows(
         f"SELECT score FROM {rows} WHERE score <> {low!r} AND score <> {high!r} LIMIT 1"
     )
@@ -268,13 +272,12 @@ def _panel(
         unit=unit, weight=weight, notes=tuple(work.notes), noun=noun,
         clustered="cluster" in work.roles.of,
     )  # fmt: skip
-    tiny = 1e-9 * panel.width
 
     def indicator(threshold: float, how: str) -> Panel:
-        test = {">": f"score > {threshold + tiny!r}", ">=": f"score >= {threshold - tiny!r}"}
-        passes = test.get(how, f"score <= {threshold + tiny!r}")
-        value = f"(CASE WHEN score IS NULL THEN NULL WHEN {passes} THEN 1.0 ELSE 0.0 END)"
-        z = _units(work, rows, labels, place, value)[0].reshape(-1, *shape)
+        test = {">": f"> {threshold + tiny!r}", ">=": f">= {threshold - tiny!r}"}.get(how, f"<= {threshold + tiny!r}")
+        value = passes(test)
+        z = bottom if value == lowest else _units(work, rows, labels, place, {value: 1.0})[0][0]
+        z = z.reshape(-1, *shape)
         if how == "floor":
             z = np.where(np.isnan(z) & np.isfinite(z).any((1, 3), keepdims=True), 1.0, z)
         return replace(panel, scores=z, scale=(0.0, 1.0), two_valued=True, indicator=None)

@@ -7,7 +7,7 @@ no system is none. What could be two things is refused, with the flag that decid
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -82,9 +82,9 @@ ERRORS = (
 NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|no|nr|num|number|len|length|tokens?|chars?|words?|count|n|cost|price|usd|latency|time|times|"
     r"timestamp|seconds?|ms|duration|date|day|month|year|hour|seed|split|fold|difficulty|level|weight|temperature|"
-    r"version|position|pos|order|rank|page|turn|turns|round|step|threshold|max|min|std|sd|var|ci|se|age|size|offset|"
+    r"version|position|pos|order|rank|page|turn|turns|round|step|threshold|std|sd|var|ci|se|age|size|offset|"
     r"start|end|line|row|column|is|has|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
-    r"^(n|num|max|min|is|has)_"
+    r"^(n|num|max|min|is|has)_|^(score_)?(max|min)$"
 )
 """Names of columns that are no judge, unless the user says so."""
 HUMANS = re.compile(
@@ -140,13 +140,11 @@ class Asked:
     def words(self) -> tuple[str, ...]:
         """The options that were given, as words of the command line."""
         out: list[str] = []
-        for option in ("task", "system", "language", "judge", "score", "human", "criterion", "cluster", "replicate",
-                       "by", "engine"):  # fmt: skip
-            if getattr(self, option):
-                out += [f"--{option}", str(getattr(self, option))]
-        for option in ("languages", "judges", "systems", "criteria", "drop"):
-            if getattr(self, option):
-                out += [f"--{option}", ",".join(getattr(self, option))]
+        for option, value in vars(self).items():
+            if isinstance(value, str) and value:
+                out += [f"--{option}", value]
+            elif value and option != "range":
+                out += [f"--{option}", ",".join(value)]
         return tuple(out + ([] if self.range is None else ["--range", f"{self.range[0]:g}:{self.range[1]:g}"]))
 
 
@@ -271,22 +269,14 @@ def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
     if "score" in roles.of or (asked.criteria and all(c in free for c in asked.criteria)):
         return
     strong, weak = usual("score", free), usual("weak score", free)
-    if len(strong) > 1:
-        raise PanelError(
-            f"{where} has two columns that could be the score: {names(strong)}. Say which: "
-            + " or ".join(f"--score {shell(c)}" for c in strong[:4])
-            + "."
-        )
     humans = [c for c in usual("human", free) if c not in strong]
     hits = strong or [c for c in weak if c not in humans]
     if not strong and len(hits) > 1 and norm(hits[-1]) == "label" and not humans:
         hits = hits[:-1]
-    if not strong and len(hits) > 1:
-        raise PanelError(
-            f"{where} has several columns that could be the score: {names(hits)}. Say which: "
-            + " or ".join(f"--score {shell(c)}" for c in hits[:4])
-            + "."
-        )
+    if len(hits) > 1:
+        flags = " or ".join(f"--score {shell(c)}" for c in hits[:4])
+        several = "two" if len(hits) == 2 else "several"
+        raise PanelError(f"{where} has {several} columns that could be the score: {names(hits)}. Say which: {flags}.")
     if hits:
         roles.of["score"] = hits[0]
         label = next((c for c in free if norm(c) == "label" and c != hits[0]), None)
@@ -300,8 +290,8 @@ def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
 @cache
 def _languages() -> tuple[frozenset[str], frozenset[str]]:
     listed = Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split()
-    codes = {word for word in listed if ":" not in word} | {word.split(":")[1] for word in listed if ":" in word}
-    return frozenset(codes), frozenset(word.split(":")[0] for word in listed if ":" in word)
+    words = [word.split(":") for word in listed]
+    return frozenset(w[-1] for w in words), frozenset(w[0] for w in words if len(w) > 1)
 
 
 def is_language(text: str) -> bool:
@@ -402,8 +392,3 @@ def natural(label: str) -> tuple[object, ...]:
     """
     parts = re.split(r"(\d{1,18})", label.casefold())
     return (*((i % 2, int(p) if i % 2 else p) for i, p in enumerate(parts)), label)
-
-
-def labels_of(wide: Mapping[str, Mapping[str, str]], axis: str) -> list[str]:
-    """Labels of an axis that the names of columns hold."""
-    return sorted({cell[axis] for cell in wide.values() if axis in cell}, key=natural)

@@ -35,16 +35,8 @@ AXES = ("task", "system", "language", "judge", "criterion", "replicate")
 KEYS = ("task", "system", "language", "judge", "criterion", "replicate", "cluster", "annotator")
 MAXIMA = ("max_score", "max_points", "out_of", "max_rating", "score_max", "scale_max", "max_grade", "max_value")
 DOCUMENTS = (
-    "doc",
-    "document",
-    "doc_id",
-    "document_id",
-    "passage",
-    "passage_id",
-    "conversation_id",
-    "thread_id",
-    "article",
-)
+    "doc", "document", "doc_id", "document_id", "passage", "passage_id", "conversation_id", "thread_id", "article",
+)  # fmt: skip
 DEFAULT = {"judge": "judge"}
 """The name of the only one, where no column names it; else it is empty."""
 
@@ -58,6 +50,12 @@ class Entries:
     score: Array
     length: Array | None = None
     """Characters of the response, in each row."""
+
+    def __post_init__(self) -> None:
+        for axis in ("system", "language", "judge", "criterion"):  # what no column names is one
+            if axis not in self.codes:
+                self.labels[axis] = [DEFAULT.get(axis, "")]
+                self.codes[axis] = np.zeros(len(self.score), dtype=np.int64)
 
     def keep(self, rows: NDArray[np.bool_]) -> None:
         """Only these rows."""
@@ -174,26 +172,26 @@ def _several(given: Any) -> tuple[str, ...]:
     return tuple(x for x in ((f"{p:g}" if isinstance(p, float) else str(p)).strip() for p in parts) if x)
 
 
-def asked_of(options: Mapping[str, Any]) -> Asked:
-    """What options say, checked."""
+def begin(source: Any, options: Mapping[str, Any]) -> Work:
+    """Open a source, and decide what its columns are."""
     lists = ("languages", "judges", "systems", "criteria", "drop")
     try:
-        said: dict[str, Any] = {k: _several(v) if k in lists else v for k, v in options.items() if k != "range"}
-        return Asked(**said, range=scale.parse_range(options.get("range")))
+        said: dict[str, Any] = {k: _several(v) if k in lists else v for k, v in options.items()}
+        asked = Asked(**said | {"range": scale.parse_range(options.get("range"))})
     except TypeError as error:
         raise UsageError(f"read_panel has no such option: {name(error, 80)}.") from None
-
-
-def explain(source: Any, *, labels: Any = None, items: Any = None, **options: Any) -> Reading:
-    """Read a source, and say how it was read."""
-    several = {
-        axis: _several(options.pop(axis, None)) for axis in ("languages", "judges", "systems", "criteria", "drop")
-    }
-    asked = Asked(**options | several | {"range": scale.parse_range(options.get("range"))})
     table = open_table(source, asked.engine)
     work = Work(table, col.find_roles(list(table.columns), asked, table.where, bool(table.tool)), asked)
     work.notes += [*table.notes, *work.roles.notes]
     settle(work)
+    return work
+
+
+def explain(source: Any, *, labels: Any = None, items: Any = None, **options: Any) -> Reading:
+    """Read a source, and say how it was read."""
+    work = begin(source, options)
+    columns, roles = work.table.columns, work.roles
+    used, tool = roles.used(), work.table.tool
     _spool(work)
     if _many(work):
         from polyjudge.read.big import big_panel
@@ -202,29 +200,15 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     else:
         entries, people = _entries(work)
         panel, levels = _panel(work, entries, people), np.unique(entries.score)
-    panel = replace(
-        panel, source=_shown(source), read=asked.words(), texts=_texts(source, work), order=_order(work, panel)
-    )
+    shown = str(source) if isinstance(source, (str, Path)) else ""
+    panel = replace(panel, source=shown, read=work.asked.words(), texts=_texts(work), order=_order(work, panel))
     if labels is not None:
-        panel = replace(panel, human=labels_of(labels, panel))
+        panel = replace(panel, human=labels_of(labels))
     if items is not None:
         panel = replace(panel, texts=_items(items, panel))
-    used = work.roles.used()
-    return Reading(
-        panel,
-        {**work.roles.of, **({"judges": names(work.roles.wide, 6)} if work.roles.wide else {})}
-        | ({"human": names(work.roles.humans)} if work.roles.humans else {})
-        | ({"error": names(work.roles.errors)} if work.roles.errors else {}),
-        tuple(c for c in table.columns if c not in used),
-        levels,
-        work.failed,
-        work.rows,
-        table.tool,
-    )
-
-
-def _shown(source: Any) -> str:
-    return str(source) if isinstance(source, (str, Path)) else ""
+    several = {"judges": roles.wide, "human": roles.humans, "error": roles.errors}
+    said = roles.of | {role: names(listed, 6) for role, listed in several.items() if listed}
+    return Reading(panel, said, tuple(c for c in columns if c not in used), levels, work.failed, work.rows, tool)
 
 
 # --- which columns ---
@@ -304,6 +288,12 @@ def settle(work: Work) -> None:
         work.notes.append(
             f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge: their scores are of another kind."
         )
+    odd = [c for c in wide if c not in named and col.norm(c) not in col.SUMMARY]
+    odd = [c for c in odd if c in _alike({x: sample[x] for x in [*alike, c]})]
+    if odd:
+        work.notes.append(
+            f"{names(odd)} {'is' if len(odd) == 1 else 'are'} not read as a judge, by name: say --judges to read it as one."
+        )
     roles.unused = [c for c in roles.unused if c not in roles.wide]
 
 
@@ -341,7 +331,10 @@ def _alike(sample: Mapping[str, Sequence[Any]]) -> list[str]:
     """The columns whose values look like each other's: the most whose sizes differ by less than four times, and those
     that use some of the same levels."""
     seen = {c: _levels(v) for c, v in sample.items()}
-    sizes = sorted((max((abs(x) for x in levels), default=0.0), c) for c, levels in seen.items())
+    sizes = sorted(
+        (max((abs(x) for x in levels if x not in scale.HIGH + scale.LOW[2:]), default=0.0), c)
+        for c, levels in seen.items()
+    )
     best: list[str] = []
     top, end = 0.0, 0
     for at, (size, _) in enumerate(sizes):
@@ -393,21 +386,22 @@ def _spool(work: Work) -> None:
     typed = {axis: f"CAST({ident(chosen[axis])} AS VARCHAR)" for axis in KEYS if axis in chosen}
     if "task" not in chosen:
         typed["task"] = "'row ' || (rowid + 1)"
+    for i, column in enumerate(roles.humans):
+        kind = {column: work.types[column]}
+        typed[f"human {i}"] = scale.score_sql(table, work.raw, kind, work.asked.drop, [])[column]
     if roles.wide:
         _melt(work, typed)
         return
     made = score_columns(work)
     if not made:
-        typed |= {part: label_sql(chosen[part], work.types[chosen[part]]) for part in ("first", "second", "winner")}
+        typed |= {
+            part: label_sql(ident(chosen[part]), work.types[chosen[part]]) for part in ("first", "second", "winner")
+        }
         failed = _failed(work)
         made = {
             "winner": f"CASE WHEN {typed['winner']} IS NULL{' OR ' + failed if failed else ''} THEN NULL ELSE 1.0 END"
         }
-    for sql in made.values():
-        typed["score"] = sql
-    for i, column in enumerate(roles.humans):
-        kind = {column: work.types[column]}
-        typed[f"human {i}"] = scale.score_sql(table, work.raw, kind, work.asked.drop, [])[column]
+    typed["score"] = next(iter(made.values()))
     if response:
         typed["length"] = "polyjudge_length"
     listed = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
@@ -421,9 +415,6 @@ def _melt(work: Work, typed: dict[str, str]) -> None:
     kinds = {work.types[c] for c in roles.wide}
     kind = "DOUBLE" if all(scale.is_number(k) for k in kinds) else "VARCHAR"
     listed = [f"CAST({ident(c)} AS {kind})" for c in roles.wide]
-    for i, column in enumerate(roles.humans):
-        made = scale.score_sql(table, work.raw, {column: work.types[column]}, work.asked.drop, [])
-        typed[f"human {i}"] = made[column]
     parts = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items()) + f", ({failed or 'false'}) AS failed"
     if table.ibis is None:
         long = (
@@ -556,14 +547,10 @@ def _entries(work: Work) -> tuple[Entries, Any]:
         entries.length = np.ma.filled(np.ma.asarray(found["length"], dtype=float), np.nan)[where]
     if wide:
         for axis in {a for cell in roles.wide.values() for a in cell}:
-            labels[axis] = col.labels_of(roles.wide, axis)
+            labels[axis] = sorted({cell[axis] for cell in roles.wide.values()}, key=col.natural)
             at = {x: i for i, x in enumerate(labels[axis])}
             place = np.array([at[roles.wide[c][axis]] for c in wide])
             entries.codes[axis] = place[np.asarray(found["place"], dtype=np.int64)[where]]
-    for axis in ("system", "language", "judge", "criterion"):
-        if axis not in entries.codes:
-            labels[axis] = [DEFAULT.get(axis, "")]
-            entries.codes[axis] = np.zeros(len(where), dtype=np.int64)
     return entries, _people(work) if roles.humans else None
 
 
@@ -580,9 +567,6 @@ def _pair_entries(work: Work, axes: list[str]) -> Entries:
     for axis in [*axes, "system"]:
         labels[axis] = systems if axis == "system" else sorted(set(frame[axis]), key=col.natural)
         codes[axis] = pd.Index(labels[axis]).get_indexer(pd.Index(made[axis])).astype(np.int64)
-    for axis in ("language", "judge", "criterion"):
-        if axis not in codes:
-            labels[axis], codes[axis] = [DEFAULT.get(axis, "")], np.zeros(len(made), dtype=np.int64)
     return Entries(codes, labels, made["score"].to_numpy(dtype=float))
 
 
@@ -590,7 +574,7 @@ def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
     """Who was shown first in each verdict, of the tasks, languages and judges of the panel."""
     if work.order is None:
         return None
-    frame = work.order.copy()
+    frame: pd.DataFrame = work.order.copy()
     for axis in ("language", "judge"):
         if axis not in frame:
             frame[axis] = DEFAULT.get(axis, "")
@@ -663,13 +647,7 @@ def _panel(work: Work, entries: Entries, people: Any) -> Panel:
 def _ends(score: Array, asked: Asked, pairs: bool = False) -> tuple[tuple[float, float], bool]:
     """The lowest and highest score, declared or evident; whether scores are pass or fail."""
     low, high = float(score.min()), float(score.max())
-    two = (
-        bool(((score == low) | (score == high)).all())
-        and (low >= 0 and high <= 1)
-        and float(low).is_integer()
-        and float(high).is_integer()
-    )
-    two = two or bool((low, high) == (0.0, 100.0) and ((score == low) | (score == high)).all())
+    two = bool(np.isin(score, (0.0, 100.0) if (low, high) == (0.0, 100.0) else (0.0, 1.0)).all())
     if asked.range:
         return asked.range, two and (low, high) == asked.range
     return ((0.0, 1.0) if pairs else evident(low, high)), two
@@ -748,7 +726,7 @@ def _without_summaries(work: Work, entries: Entries) -> None:
         found = col.summaries(entries.labels[axis])
         wanted = getattr(work.asked, f"{axis}s", ()) if axis != "task" else ()
         found = [x for x in found if x not in wanted]
-        if not found or (len(entries.labels[axis]) < 3 and axis != "task"):
+        if not found:
             continue
         rows = np.isin(entries.codes[axis], [entries.labels[axis].index(x) for x in found])
         if rows.any() and not rows.all():
@@ -934,8 +912,9 @@ def _clusters(work: Work, entries: Entries) -> Codes | None:
         return None
     cluster = np.full(len(entries.labels["task"]), -1, dtype=np.int64)
     cluster[entries.codes["task"]] = entries.codes["cluster"]
-    if (cluster[entries.codes["task"]] != entries.codes["cluster"]).any():
-        at = int(np.flatnonzero(cluster[entries.codes["task"]] != entries.codes["cluster"])[0])
+    wrong = cluster[entries.codes["task"]] != entries.codes["cluster"]
+    if wrong.any():
+        at = int(np.argmax(wrong))
         raise PanelError(
             f"The task {name(entries.labels['task'][entries.codes['task'][at]])} is in two clusters "
             f"({name(work.roles.of['cluster'])}). A task belongs to one: mend the column, or name another (--cluster)."
@@ -946,34 +925,28 @@ def _clusters(work: Work, entries: Entries) -> Codes | None:
 # --- texts and labels ---
 
 
-def _texts(source: Any, work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
+def _texts(work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
     """Fetch prompts, responses and reasons of tasks, by reading the source again."""
     roles, table = work.roles, work.table
-    if not roles.texts or "task" not in roles.of:
+    texts = {t: c for t, c in roles.texts.items() if c in table.columns}  # of a warehouse they are not fetched
+    if not texts or "task" not in roles.of:
         return None
+    parts = {a: label_sql(*table.columns[roles.of[a]]) for a in KEYS[:4] if a in roles.of}
+    more = {role: column for role, column in roles.of.items() if role == "score"} | texts
+    parts |= {t: f"CAST({table.columns[c][0]} AS VARCHAR)" for t, c in more.items()}
+    listed = ", ".join(f"{sql} AS {ident(t)}" for t, sql in parts.items())
 
     def fetch(tasks: Sequence[str]) -> pd.DataFrame:
         import pandas as pd
 
-        found = dict(roles.of)
-        keys = [a for a in ("task", "system", "language", "judge") if a in found]
-        parts = [f"{_labelled(table, found[a])} AS {ident(a)}" for a in keys]
-        parts += [f"CAST({table.columns[found['score']][0]} AS VARCHAR) AS score"] if "score" in found else []
-        parts += [f"CAST({table.columns[c][0]} AS VARCHAR) AS {ident(t)}" for t, c in roles.texts.items()]
         wanted = ", ".join(map(quote, tasks)) or "NULL"
-        sql = f"SELECT * FROM (SELECT {', '.join(parts)} FROM {table.relation}) WHERE task IN ({wanted})"
-        titles = [*keys, *(["score"] if "score" in found else []), *roles.texts]
-        frame = pd.DataFrame(table.rows(sql), columns=titles)
+        rows = table.rows(f"SELECT * FROM (SELECT {listed} FROM {table.relation}) WHERE task IN ({wanted})")
+        frame = pd.DataFrame(rows, columns=list(parts))
         if "score" in frame:
             frame["score"] = pd.to_numeric(frame["score"], errors="coerce")
         return frame
 
     return fetch
-
-
-def _labelled(table: Table, column: str) -> str:
-    sql, kind = table.columns[column]
-    return label_sql(column, kind).replace(ident(column), sql)
 
 
 def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
@@ -1002,13 +975,12 @@ def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
     return fetch
 
 
-def labels_of(labels: Any, panel: Panel | None = None) -> pd.DataFrame:
+def labels_of(labels: Any) -> pd.DataFrame:
     """Human labels of a file or frame: task, system, language, annotator, label."""
     import pandas as pd
 
     frame = read_table(labels)
-    asked = Asked()
-    roles = col.find_roles(list(frame.columns), asked, "the file of labels")
+    roles = col.find_roles(list(frame.columns), Asked(), "the file of labels")
     hits = [*roles.humans, *([roles.of["score"]] if "score" in roles.of else [])]
     if not hits:
         raise PanelError(
@@ -1029,10 +1001,5 @@ def read_table(source: Any) -> pd.DataFrame:
     import pandas as pd
 
     table = open_table(source)
-    parts = [
-        f"{sql if kind != 'VARCHAR' else f'nullif(trim({sql}), {quote(chr(0))})'} AS {ident(c)}"
-        for c, (sql, kind) in table.columns.items()
-    ]
-    del parts
     rows = table.rows(f"SELECT {', '.join(s for s, _ in table.columns.values())} FROM {table.relation}")
     return pd.DataFrame(rows, columns=list(table.columns))

@@ -112,7 +112,7 @@ def score_sql(
             )
             if left and not dropped:
                 raise PanelError(
-                    f"The column {name(column)} of {table.where} holds {name(left[0][0], 40)}, which is no number."
+                    f"The column {name(column)} of {table.where} holds {name(left[0][0], 40)}, which is not a number."
                 )
     return out
 
@@ -166,7 +166,7 @@ def _words(
         return number_sql("replace(\0, ',', '.')", portable)
     first = rest[0]
     raise PanelError(
-        f"In {shown}, {where} holds {name(repr(low[first]), 40)} ({count(odd[low[first]], 'row')}), which is no "
+        f"In {shown}, {where} holds {name(repr(low[first]), 40)} ({count(odd[low[first]], 'row')}), which is not a "
         f"number. Make it a number; if it means that there is no score: --drop {shell(low[first][:40])}. Or name "
         "another column: --score COLUMN."
     )

@@ -6,6 +6,7 @@ Tables of Ibis (PostgreSQL, Spark, warehouses) are asked the same SQL, translate
 
 from __future__ import annotations
 
+import atexit
 import csv
 import glob
 import gzip
@@ -16,6 +17,7 @@ import re
 import sqlite3
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -126,9 +128,9 @@ def engine_errors(where: str) -> Iterator[None]:
         raise PanelError(f"{where}{at} cannot be read: {name(said, 160)}.") from None
 
 
-def label_sql(column: str, kind: str) -> str:
+def label_sql(value: str, kind: str) -> str:
     """SQL of a label as text: an empty one is none, a whole number has no decimal point."""
-    value, text = ident(column), f"CAST({ident(column)} AS VARCHAR)"
+    text = f"CAST({value} AS VARCHAR)"
     if kind in ("DOUBLE", "FLOAT"):
         whole = f"CAST(CAST({value} AS HUGEINT) AS VARCHAR)"
         test = f"{value} = floor({value}) AND abs({value}) < 9e15"
@@ -211,16 +213,14 @@ def open_table(source: Any, engine: str | None = None) -> Table:
 
 def _there(path: Path) -> Path:
     if not path.exists():
-        raise PanelError(f"{name(path, 200)} is not there. Check the path.")
+        raise PanelError(f"{name(path, 200)} does not exist. Check the path.")
     if not path.is_file() and not path.is_dir():
-        raise PanelError(f"{name(path, 200)} is no ordinary file. Name a file.")
+        raise PanelError(f"{name(path, 200)} is not an ordinary file. Name a file.")
     return path.absolute()
 
 
 def _standard_input() -> Path:
     """What comes in, as a temporary file."""
-    import atexit
-
     data = sys.stdin.buffer.read()
     if not data.strip():
         raise PanelError("Nothing came in on standard input. Name a file, or send scores to it.")
@@ -255,7 +255,7 @@ def start(path: Path, size: int = PEEK) -> bytes:
     try:
         with opened(path) as file:
             return bytes(file.read(size))
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise PanelError(f"{name(path, 200)} cannot be read: {getattr(error, 'strerror', '') or error}.") from None
 
 
@@ -285,6 +285,25 @@ def _open_path(text: str) -> Table:
 
 
 def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
+    try:
+        return _open_kind([_literal(p) for p in paths], inner, where)
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise PanelError(f"{where} cannot be read: {name(error, 120)}. The file may be damaged.") from None
+
+
+def _literal(path: Path) -> Path:
+    """A file by a name that the engine does not take for a pattern."""
+    if not glob.has_magic(str(path)):
+        return path
+    folder = tempfile.TemporaryDirectory(prefix="polyjudge-")
+    atexit.register(folder.cleanup)
+    link = Path(folder.name).resolve() / re.sub(r"[*?\[\]]", "_", path.name)
+    link.symlink_to(path.absolute())
+    return link
+
+
+def _open_kind(paths: list[Path], inner: str | None, where: str) -> Table:
+    """Files as a table, by their kind."""
     from polyjudge.read import tools
 
     for path in paths:
@@ -335,7 +354,7 @@ def csv_head(path: Path) -> Head:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
     elif b"\0" in data[:4096]:
-        raise PanelError(f"{shown} looks like UTF-16 without its mark, or is no text. Save it as CSV in UTF-8.")
+        raise PanelError(f"{shown} looks like UTF-16 without its mark, or is not text. Save it as CSV in UTF-8.")
     else:
         try:
             data.decode("utf-8")
@@ -646,7 +665,7 @@ def open_frame(source: Any, where: str = "the table") -> Table:
         try:
             frame = pd.DataFrame(frame)
         except ValueError as error:
-            raise UsageError(f"These records are no table: {name(error, 120)}.") from None
+            raise UsageError(f"These records are not a table: {name(error, 120)}.") from None
     if hasattr(frame, "read_all"):
         frame = frame.read_all()
     is_arrow = hasattr(frame, "schema") and hasattr(frame, "column_names")

@@ -66,7 +66,9 @@ def write_scores(
     else:
         found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
         if found.ibis is None:
-            raise UsageError(f"{name(path, 200)} is no file that can be written. Name a .csv, .parquet or .jsonl file.")
+            raise UsageError(
+                f"{name(path, 200)} is not a kind of file that can be written. Name a .csv, .parquet or .jsonl file."
+            )
         found.con.create(path, sql, overwrite)
     return counts
 
@@ -81,11 +83,8 @@ def _plan(
     criterion: str,
 ) -> tuple[table.Table, str, tuple[int, int]]:
     """The source, the query that makes the new rows, and the numbers of rows and of scores that stay as they were."""
-    asked = panels.asked_of(options)
-    found = table.open_table(source, asked.engine)
-    work = panels.Work(found, col.find_roles(list(found.columns), asked, found.where, bool(found.tool)), asked)
-    panels.settle(work)
-    roles, columns = work.roles, found.columns
+    work = panels.begin(source, options)
+    found, roles, columns = work.table, work.roles, work.table.columns
     if "winner" in roles.of:
         raise UsageError("Verdicts on pairs are not calibrated: there is no score in a row.")
     dotted = [c for c in roles.used() if c in columns and columns[c][0] != ident(c)]
