@@ -20,7 +20,6 @@ PACKAGES = {
     "chromium": "chromium fonts-noto-core fonts-noto-cjk",
     "java": "default-jre-headless",
     "postgres": "postgresql",
-    "r": "r-base-core r-cran-lme4 r-cran-ordinal",
 }
 """Debian packages of each component."""
 
@@ -30,7 +29,7 @@ def find(component: str) -> str | None:
     """Path of a component (of the folder of its programs for postgres), or None."""
     if component in os.environ.get(HIDE, "").split(","):
         return None
-    return {"chromium": _chromium, "java": _java, "postgres": _postgres, "r": _r}[component]()
+    return {"chromium": _chromium, "java": _java, "postgres": _postgres}[component]()
 
 
 def _chromium() -> str | None:
@@ -60,13 +59,6 @@ def _postgres() -> str | None:
     if here and hasattr(os, "geteuid") and os.geteuid() == 0:
         return here if shutil.which("runuser") and _run("id", "postgres") is not None else None
     return here
-
-
-def _r() -> str | None:
-    path = shutil.which("Rscript")
-    return (
-        path if path and _run(path, "-e", "suppressMessages({library(lme4); library(ordinal)})") is not None else None
-    )
 
 
 def _run(*command: str) -> str | None:

@@ -96,7 +96,7 @@ def test_weights_come_from_a_file(sample: Panel, tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(json.dumps(dict.fromkeys(sample.judges, 2.0)))
     same = audit(sample, weights=tmp_path / "w.json").systems
     assert same["behind_leader"].tolist() == pytest.approx(even.systems["behind_leader"].tolist())
-    for text, said in (("judge,weight\nAster,1\n", "has no weight for"), (rows.replace(",1", ",x"), "is no number")):
+    for text, said in (("judge,weight\nAster,1\n", "has no weight for"), (rows.replace(",1", ",x"), "is not a number")):
         (tmp_path / "w.csv").write_text(text)
         with pytest.raises(UsageError, match=said):
             audit(sample, weights=tmp_path / "w.csv")

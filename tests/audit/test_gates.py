@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import ROOT, shared_file
+from common import ROOT, shared_file
 from polyjudge.answers.audit import gates as room
 from polyjudge.panel import Panel
 

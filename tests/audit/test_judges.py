@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import ROOT, shared_file
+from common import ROOT, shared_file
 from polyjudge.answers.audit import judges as room
 from polyjudge.answers.audit.systems import systems
 from polyjudge.panel import Panel

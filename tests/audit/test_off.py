@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from conftest import shared_file
+from common import shared_file
 from polyjudge import cbc
 from polyjudge.answers.audit.off import COLUMNS, Off, clusters, off
 from polyjudge.base.errors import UsageError

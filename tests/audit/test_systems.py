@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conftest import shared_file
+from common import shared_file
 from polyjudge.answers.audit.systems import Board, Systems, every, own_maker, settle, spelled, systems
 from polyjudge.panel import Panel
 from polyjudge.simulate import simulate_panel

@@ -317,7 +317,7 @@ def edited(change: Any) -> Any:
     [
         (lambda p: p.write_text(p.read_text()[:200]), "not JSON"),
         (lambda p: p.write_text("task,score\n1,2\n"), "polyjudge calibrate SCORES"),
-        (lambda p: p.write_bytes(b"\xff\x00\xfe"), "no calibrator"),
+        (lambda p: p.write_bytes(b"\xff\x00\xfe"), "not a calibrator"),
         (lambda p: p.write_text("[" * 100_000), "not JSON"),
         (lambda p: p.write_text("[]"), "'format'"),
         (lambda p: p.write_text(p.read_text().replace('"version": 2', '"version": 1')), "of format 1"),

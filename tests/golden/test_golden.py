@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import shared_file
+from common import shared_file
 from polyjudge import cbc
 from polyjudge.answers.audit.gates import gates
 from polyjudge.calibrate import baselines

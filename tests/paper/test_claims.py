@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import shared_file
+from common import shared_file
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError, PolyjudgeError
 from polyjudge.paper import devai, ledger, protocols
@@ -37,7 +37,7 @@ def test_every_devai_claim_prints(found: Reproduction) -> None:
     assert len(rows) == 339
     assert not found.incomplete
     counts = rows.groupby("verdict").size()
-    assert counts.to_dict() == {"prints": 307, "taken over": 22, "needs data": 10}
+    assert counts.to_dict() == {"reproduced": 307, "taken over": 22, "needs data": 10}
     lacking = rows[rows["verdict"] == "needs data"]
     assert set(lacking["key"].str.split(" > ").str[0]) == {"cost", "requirement_types"}
     values = rows.set_index("key")["computed"]
@@ -114,9 +114,9 @@ def test_what_is_said(found: Reproduction) -> None:
     assert "All 228 numbers" in texts["claims"]
     assert "Over 165 pieces of work the panel's mean has a correlation of 0.03 [-0.19, 0.21]" in texts["people"]
     assert len(found.report().tables[0].frame) == 339
-    told = found.claims["kind"].isin(["reproduced", "artefact"]) & (found.claims["verdict"] == "prints")
+    told = found.claims["kind"].isin(["reproduced", "artefact"]) & (found.claims["verdict"] == "reproduced")
     other = reproduce("mrewardbench", anchor=shared_file("mrewardbench/human_anchor_sample.csv")).claims
-    told_there = other["kind"].isin(["reproduced", "artefact"]) & (other["verdict"] == "prints")
+    told_there = other["kind"].isin(["reproduced", "artefact"]) & (other["verdict"] == "reproduced")
     page = (Path(__file__).parents[2] / "docs" / "paper.md").read_text()
     assert f"Of {len(told) + len(other)} published values {told.sum() + told_there.sum()} are computed" in page
 
@@ -136,13 +136,13 @@ def test_a_number_prints_within_half_a_unit_of_its_last_digit() -> None:
 def test_settling_claims() -> None:
     table = claims("devai").iloc[:3]
     rows = settle(table, {table["key"][0]: 55, table["key"][1]: "Hindi"})
-    assert rows["verdict"].tolist() == ["prints", "differs", "needs data"]
-    assert ledger._verdicts(rows)[0].text == "1 do not print as published: language 1 (Section 5.1)."
+    assert rows["verdict"].tolist() == ["reproduced", "differs", "needs data"]
+    assert ledger._verdicts(rows)[0].text == "1 differs from the published number: language 1 (Section 5.1)."
     # scatter counts with own draws alone
     random = claims("devai")
     random = random[random["key"] == "held_out > methods > cbc > 0"]
     assert settle(random, {"held_out > methods > cbc > 0": 0.905})["verdict"].tolist() == ["differs"]
-    assert settle(random, {"held_out > methods > cbc > 0": 0.905}, seed=3)["verdict"].tolist() == ["prints"]
+    assert settle(random, {"held_out > methods > cbc > 0": 0.905}, seed=3)["verdict"].tolist() == ["reproduced"]
 
 
 def test_every_claim_is_whole() -> None:
@@ -180,7 +180,7 @@ def test_wrong_arguments_are_refused(which: Any, given: tuple[str, ...], word: s
     [
         (lambda t: t.rename(columns={"backbone": "judge"}), "no column backbone"),
         (lambda t: t.iloc[:-1], "7,919"),
-        (lambda t: pd.concat([t, t.iloc[:1]]), "stand twice"),
+        (lambda t: pd.concat([t, t.iloc[:1]]), "appear twice"),
         (lambda t: t.assign(score=t["score"].where(t.index != 5, 1e9)), "outside 0 to 100"),
         (lambda t: t.assign(language=t["language"].replace("Hindi", "Urdu")), "Urdu"),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import shared_file
+from common import shared_file
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
 from polyjudge.paper import mrewardbench as m
@@ -55,8 +55,8 @@ def test_every_claim_that_can_be_computed_prints(seed: int) -> None:
     found = reproduce("mrewardbench", anchor=shared_file("mrewardbench/human_anchor_sample.csv"), seed=seed)
     rows = found.claims
     assert len(rows) == 177
-    assert rows.groupby("verdict").size().to_dict() == {"needs data": 84, "prints": 89, "taken over": 4}
-    assert (rows["verdict"][rows["kind"] == "artefact"] == "prints").all()
+    assert rows.groupby("verdict").size().to_dict() == {"needs data": 84, "reproduced": 89, "taken over": 4}
+    assert (rows["verdict"][rows["kind"] == "artefact"] == "reproduced").all()
     assert not found.incomplete
 
 
@@ -93,7 +93,7 @@ def test_a_whole_panel(panel_file: Path, margins: m.Margins) -> None:
     rows = found.claims.assign(part=found.claims["key"].str.split(" > ").str[0])
     verdicts = rows.groupby(["part", "verdict"]).size()
     for part in ("raw_mean_margin", "beta_hat", "panel", "calibrated_order"):
-        assert set(verdicts[part].index) == {"prints"}, part
+        assert set(verdicts[part].index) == {"reproduced"}, part
     assert not (rows["verdict"] == "needs data").any()
     assert "differs" in verdicts["held_out"].index
     assert found.incomplete
@@ -139,7 +139,7 @@ def test_label_free_gain_of_the_published_means() -> None:
     ("spoil", "word"),
     [
         (lambda t: t.rename(columns={"margin": "m"}), "no column margin"),
-        (lambda t: pd.concat([t, t.iloc[:1]]), "stand twice"),
+        (lambda t: pd.concat([t, t.iloc[:1]]), "appear twice"),
         (lambda t: t.assign(margin=t["margin"].where(t.index != 7, 5.0)), "outside -4 to 4"),
         (lambda t: t.assign(subset="all"), "subsets"),
         (lambda t: t.assign(language="xx"), "xx"),

@@ -278,7 +278,7 @@ def test_what_labels_lack_is_named(change: dict[str, Any], words: str) -> None:
 
 
 def test_no_labels_at_all() -> None:
-    with pytest.raises(UsageError, match="no labels by people"):
+    with pytest.raises(UsageError, match="no human labels"):
         humans(scores()[0])
 
 

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import need
+from common import need
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel import Panel
 from polyjudge.read import big, panels, read_panel, read_table

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import shared_file
+from common import shared_file
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.read import as_panel, read_panel
 from read.test_odd_files import GAPS, JUDGES, TASKS, B, W, csv_of, more

@@ -77,7 +77,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "old.csv").write_text("mine")
     for source, output, kind, words in (
         (path, path, UsageError, "replace the input"),
-        (path, tmp_path / "x.xlsx", UsageError, "no file that can be written"),
+        (path, tmp_path / "x.xlsx", UsageError, "not a kind of file that can be written"),
         (path, tmp_path / "old.csv", UsageError, "exists already"),
         (B.assign(calibrated=1), tmp_path / "x.csv", UsageError, "calibrated already"),
         (B.replace("de", "fr"), tmp_path / "x.csv", CalibratorError, "does not know fr with ann"),

@@ -157,3 +157,19 @@ def test_answers_with_texts_stand_one_below_the_other():
     assert lines[5:7] == ["  t2  score 25.0", "    response  short"]
     assert max(map(columns, lines)) <= 60
     assert screen(Report("audit", "A", board=table), full=True, width=60).count("word") == 60
+
+
+def test_a_wide_table_repeats_all_its_names_and_a_column_has_one_number_of_decimals():
+    frame = pd.DataFrame({"language": ["de", "th"], "judge": ["A", "B"], "off": [12.8, -7.8], "low": [6.6, -11.6]})
+    more = [f"number {i}" for i in range(12)]
+    frame = frame.assign(high=[19.0, -4.0], **{x: [1.5, 2.5] for x in more})
+    kinds = {"language": "name", "judge": "name", "off": "+points low high", **dict.fromkeys(more, "points")}
+    table = Table("off", "What is off", frame, kinds)
+    text = screen(replace(report(), sections=(Section("off", "Off", tables=(table,)),)), full=True)
+    assert sum(line.split()[:2] == ["de", "A"] for line in text.splitlines()) == 2
+    assert "+12.8 [+6.6, +19.0]" in text
+    assert "-7.8 [-11.6, -4.0]" in text
+
+
+def test_a_page_is_offered_only_where_the_output_is_one():
+    assert screen(replace(report(), command="calibrate")).splitlines()[-1] == "All details: --full."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from conftest import shared_file
+from common import shared_file
 from polyjudge.stats.resample import MOST_GROUPS, bootstrap, groups_of
 from polyjudge.stats.variance import TERMS, components, fits
 
