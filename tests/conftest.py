@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +20,8 @@ if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 * 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 import pytest
-from components import PACKAGES, find
 
-ROOT = Path(__file__).resolve().parents[1]
-SHARED = Path(os.environ.get("POLYJUDGE_SHARED") or ROOT.parent / "shared")
-NO_SHARED = "needs the released scores"
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def shared_file(name: str) -> Path:
-    """A file of the released data (POLYJUDGE_SHARED, or ../shared). Tests that need it skip where it is absent."""
-    for path in (SHARED / name, SHARED / "data" / name):
-        if path.exists():
-            return path
-    pytest.skip(f"{NO_SHARED}: {SHARED / name} is not there")
-
-
-def need(component: str) -> str:
-    """Where a component of the machine is. Tests that need it skip where it is absent, and name its package."""
-    path = find(component)
-    if path is None:
-        pytest.skip(f"needs {component} (Debian: {PACKAGES[component]})")
-    return path
+from common import NO_SHARED, Run, need, shared_file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip for want of a component before any fixture works for nothing."""
-    for mark, component in {"browser": "chromium", "r": "r", "postgres": "postgres", "spark": "java"}.items():
+    for mark, component in {"browser": "chromium", "postgres": "postgres", "spark": "java"}.items():
         if item.get_closest_marker(mark):
             need(component)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conftest import Run
+from common import Run
 from polyjudge.cli import COMMANDS, documented
 from polyjudge.cli import _function as function_of
 

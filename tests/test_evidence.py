@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import shared_file
+from common import shared_file
 from validation import evidence as ev
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

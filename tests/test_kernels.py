@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import SHARED
+from common import SHARED
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = """
