@@ -39,24 +39,31 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command("Start", "polyjudge.demo:demo", "Audit a panel whose truth is known, or write it to a file."),
     "check": Command("Start", "polyjudge.answers.check:check", "Show how a file of scores is read."),
-    "audit": Command("Start", "polyjudge.answers.audit.audit:audit", "Who wins, do the judges agree, what is off."),
+    "audit": Command(
+        "Start", "polyjudge.answers.audit.audit:audit", "See who wins, whether the judges agree, what is off."
+    ),
     "calibrate": Command(
-        "Calibrate", "polyjudge.calibrate.consensus:calibrate", "Take off what language does to judges."
+        "Calibrate", "polyjudge.calibrate.consensus:calibrate", "Remove the effect of language on each judge."
     ),
     "apply": Command("Calibrate", "polyjudge.calibrate.saved:apply", "Apply a saved calibrator to other scores."),
     "compare": Command("Calibrate", "polyjudge.answers.compare:compare", "Compare calibrators on tasks held out."),
     "humans": Command("People", "polyjudge.answers.humans.compare:humans", "Compare judges with people's labels."),
     "label make": Command("People", "polyjudge.answers.humans.draw:make", "Draw answers for people to label."),
     "label read": Command("People", "polyjudge.answers.humans.returned:read", "Join the labels that came back."),
-    "probe": Command("People", "polyjudge.answers.probe:probe", "Do the judges notice damaged answers?"),
-    "drift": Command("Watch", "polyjudge.answers.drift:drift", "What changed since the last run."),
-    "swap": Command("Watch", "polyjudge.answers.swap:swap", "May one judge take the place of another?"),
-    "plan": Command("Collect", "polyjudge.answers.plan:plan", "How many tasks a question needs."),
+    "probe": Command("People", "polyjudge.answers.probe:probe", "Test whether judges notice damaged answers."),
+    "drift": Command("Watch", "polyjudge.answers.drift:drift", "See what changed since an earlier run."),
+    "swap": Command("Watch", "polyjudge.answers.swap:swap", "Test whether one judge can replace another."),
+    "plan": Command("Collect", "polyjudge.answers.plan:plan", "Work out how many tasks a question needs."),
     "collect": Command("Collect", "polyjudge.collect.run:collect", "Have judges score items (with Inspect)."),
-    "paper reproduce": Command("Paper", "polyjudge.paper.ledger:reproduce", "Print the paper's claims beside ours."),
-    "paper report": Command("Paper", "polyjudge.paper.tables:report", "The paper's tables for your own panel."),
+    "paper reproduce": Command(
+        "Paper", "polyjudge.paper.ledger:reproduce", "Recompute the paper's numbers, beside the published ones."
+    ),
+    "paper report": Command("Paper", "polyjudge.paper.tables:report", "Make the paper's tables for your own panel."),
 }
-GROUPS = {"label": ("People", "Have people label some answers."), "paper": ("Paper", "The paper this implements.")}
+GROUPS = {
+    "label": ("People", "Have people label some answers."),
+    "paper": ("Paper", "Reproduce the paper, or make its tables for your panel."),
+}
 READ = ("panel", "old", "new")
 """Names of arguments that are scores to be read."""
 
@@ -160,7 +167,7 @@ def _version(value: bool) -> None:
 
 def _root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
-    debug: bool = typer.Option(False, "--debug", help="Show where an error came from. May stand anywhere."),
+    debug: bool = typer.Option(False, "--debug", help="Show where an error came from. Can be given anywhere."),
 ) -> None:
     pass
 

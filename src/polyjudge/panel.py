@@ -82,7 +82,7 @@ class Panel:
         if not np.isfinite(self.scores).any():
             raise PanelError("There is no score in this panel. Name the column of scores: score='...' (--score).")
         if np.nanmax(np.abs(self.scores)) > MOST:
-            raise PanelError("Some scores are infinite, or as good as that. Make them numbers, or leave them empty.")
+            raise PanelError("Some scores are infinite or far too large. Make them numbers, or leave them empty.")
 
     # --- making one ---
 

@@ -95,7 +95,7 @@ def test_outputs_are_never_inputs(tmp_path: Path) -> None:
     for place in (scores, tmp_path, tmp_path / "." / "scores.csv", tmp_path / "hard"):
         with pytest.raises(UsageError, match="replace the input"):
             check_apart({"-o": place}, [scores])
-    with pytest.raises(UsageError, match="same place"):
+    with pytest.raises(UsageError, match="same path"):
         check_apart({"-o": tmp_path / "a", "--save": tmp_path / "a"}, [scores])
     check_apart({"-o": tmp_path / "a", "--save": None}, [scores, "postgres://x/y"])
 
@@ -130,7 +130,7 @@ def test_text_with_marks(tmp_path: Path) -> None:
     for coding in ("utf-8-sig", "utf-16"):
         path.write_text("é", encoding=coding)
         assert read_text(path) == "é"
-    with pytest.raises(PanelError, match="not there"):
+    with pytest.raises(PanelError, match="does not exist"):
         read_text(tmp_path / "gone")
 
 

@@ -322,7 +322,7 @@ def edited(change: Any) -> Any:
         (lambda p: p.write_text("[]"), "'format'"),
         (lambda p: p.write_text(p.read_text().replace('"version": 2', '"version": 1')), "of format 1"),
         (lambda p: p.write_text(p.read_text().replace('"units": 30', '"units": 31')), "checksum"),
-        (lambda p: p.unlink(), "not there"),
+        (lambda p: p.unlink(), "does not exist"),
         (edited(lambda d: d.pop("beta")), "'beta' is missing"),
         (edited(lambda d: d["beta"][0].append(1)), "damaged"),
         (edited(lambda d: d.update(beta="much")), "damaged"),

@@ -111,7 +111,7 @@ def test_a_changed_file_turns_the_claims(
 def test_what_is_said(found: Reproduction) -> None:
     """METHODS 16, 10: the panel's mean hardly goes with people's labels, nor the judges with each other."""
     texts = {f.key: f.text for f in found.findings}
-    assert "All 228 numbers" in texts["claims"]
+    assert "All 228 published numbers" in texts["claims"]
     assert "Over 165 pieces of work the panel's mean has a correlation of 0.03 [-0.19, 0.21]" in texts["people"]
     assert len(found.report().tables[0].frame) == 339
     told = found.claims["kind"].isin(["reproduced", "artefact"]) & (found.claims["verdict"] == "reproduced")

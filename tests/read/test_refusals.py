@@ -158,7 +158,7 @@ def test_devai_with_rows_missing_is_read() -> None:
 
 def test_files_and_places(tmp_path: Path) -> None:
     for path, words in (
-        (tmp_path / "none.csv", "not there"),
+        (tmp_path / "none.csv", "does not exist"),
         (tmp_path, "no file of scores"),
         ("https://example.org/s.csv", "not fetched"),
         ("ftp://example.org/s.csv", "not fetched"),

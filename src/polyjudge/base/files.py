@@ -110,9 +110,9 @@ def _mark(folder: Path, maker: str) -> None:
 def check_folder(path: Path, maker: str, overwrite: bool = False) -> None:
     """An error unless a folder of results may be written there."""
     if not path.name or path.name in (".", ".."):
-        raise UsageError(f"{name(path)} is no name for a folder of results. Name a new one, such as audit/.")
+        raise UsageError(f"{name(path)} cannot be a folder of results. Name a new one, such as audit/.")
     if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise UsageError(f"{name(path, 200)} is not a folder, and is not replaced. Name another place.")
+        raise UsageError(f"{name(path, 200)} is not a folder, and is not replaced. Name another folder.")
     if not path.exists() or not any(path.iterdir()):
         return
     held = _marker(path)
@@ -155,7 +155,7 @@ def check_new(path: str | Path, overwrite: bool = False) -> None:
 def _check_file(path: Path) -> None:
     """An error unless `path` is new or an ordinary file: devices, pipes and folders are never replaced."""
     if not path.name:
-        raise UsageError(f"{name(path)} is no name for a file.")
+        raise UsageError(f"{name(path)} cannot be the name of a file.")
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "a device or a pipe"
         raise UsageError(f"{name(path, 200)} is {what}, not a file, and is not replaced. Name a file.")
@@ -173,7 +173,7 @@ def check_apart(outputs: Mapping[str, str | Path | None], inputs: Iterable[str |
             if place == source or place in source.parents or _same(place, source):
                 raise UsageError(f"{option} {name(path, 200)} would replace the input {name(text, 200)}. Name another.")
         if place in made:
-            raise UsageError(f"{made[place]} and {option} name the same place, {name(path, 200)}.")
+            raise UsageError(f"{made[place]} and {option} name the same path, {name(path, 200)}.")
         made[place] = option
 
 
@@ -213,7 +213,9 @@ def read_text(path: str | Path, most: int = MOST) -> str:
     path = Path(path)
     try:
         if not path.is_file():
-            what = "is a folder" if path.is_dir() else "is not there" if not path.exists() else "is no ordinary file"
+            what = (
+                "is a folder" if path.is_dir() else "does not exist" if not path.exists() else "is not an ordinary file"
+            )
             raise PanelError(f"{name(path, 200)} {what}. Name a file.")
         if path.stat().st_size > most:
             raise PanelError(f"{name(path, 200)} is larger than {most >> 20} MB, too large to be read whole.")

@@ -39,7 +39,7 @@ KEPT = 20_000
 
 
 class ConsensusCalibrator:
-    """Takes off every score what its language does to its judge: `fit` a panel, then `transform` scores.
+    """Removes from every score the effect of its language on its judge: `fit` a panel, then `transform` scores.
 
     method : "cbc"; "cbc-weighted" weights judges by their steadiness over languages (the order within a language stays)
     shrink : keep only the share of the interaction that is not noise (empirical Bayes), for few tasks
@@ -445,7 +445,7 @@ def calibrate(
     overwrite: bool = False,
     **columns: Any,
 ) -> Calibrated:
-    """Take off what language does to each judge, without labels (consensus-based calibration).
+    """Remove the effect of language on each judge, without labels (consensus-based calibration).
 
     Afterwards every judge's gap to the others is the same in all languages. The mean of all judges stays what it was,
     and so does every order inside one judge and language.

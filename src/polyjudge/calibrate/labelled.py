@@ -90,7 +90,7 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     given = [_named(x, panel) for x in (panel.human, labels) if x is not None and len(x)]
     if not given:
         raise UsageError(
-            "There are no labels by people. Add a column of them to the scores (human), or name a file of labels "
+            "There are no human labels. Add a column of them to the scores (human), or name a file of labels "
             "(labels=, columns task, label and, where there are several, system, language, annotator)."
         )
     if (panel.weight != 1).any():

@@ -53,7 +53,7 @@ def load_calibrator(path: str | Path) -> ConsensusCalibrator | LabelCalibrator:
         if "JSON" not in str(error) and "text" not in str(error):
             raise CalibratorError(str(error)) from None
         raise CalibratorError(
-            f"{where} is no calibrator: it is not JSON. If it holds scores, fit one first: "
+            f"{where} is not a calibrator: it is not JSON. If it holds scores, fit one first: "
             "polyjudge calibrate SCORES --save cal.json"
         ) from None
     kind = _checked(data, where)
@@ -81,7 +81,7 @@ def load_consensus(path: str | Path) -> ConsensusCalibrator:
 def _checked(data: Any, where: str) -> str:
     """The kind of a calibrator of this version."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise CalibratorError(f"{where} is no calibrator of polyjudge: its 'format' is not {FORMAT!r}.")
+        raise CalibratorError(f"{where} is not a calibrator of polyjudge: its 'format' is not {FORMAT!r}.")
     if data.get("version") != VERSION:
         raise CalibratorError(
             f"{where} is a calibrator of format {name(data.get('version'))}; this polyjudge reads {VERSION}. "

@@ -97,7 +97,7 @@ def array_of(table: pd.DataFrame, keys: tuple[str, ...], axes: Any, value: str, 
             strange = table[key][places < 0].iloc[0]
             raise PanelError(f"{name(path, 200)}: {key} {name(strange)} is not in the paper's panel.")
     if table.duplicated(list(keys)).any():
-        raise PanelError(f"{name(path, 200)} has rows that stand twice: it is not the released file.")
+        raise PanelError(f"{name(path, 200)} has rows that appear twice: it is not the released file.")
     out[tuple(at)] = pd.to_numeric(table[value], errors="coerce")
     return out
 

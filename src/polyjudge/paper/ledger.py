@@ -3,7 +3,7 @@
 claims.csv has a row for each: where it stands (`place`), what it is (`name`), as it is `printed`, its `key` in what
 `devai.values` and `mrewardbench.values` return, the sd of its value over independent draws (`scatter`), a `note`, and
 its `kind`: "reproduced" (computed, and can come out otherwise), "identity" (arithmetic, no evidence), "artefact"
-(prints, but is not what it is taken for), "reported" (not computable from the data), "setting", "label" (taken over).
+(reproduced, but not what it is taken for), "reported" (not computable from the data), "setting", "label" (taken over).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ TITLES = {"devai": "the DevAI panel", "mrewardbench": "the M-RewardBench panel"}
 
 @dataclass(frozen=True, repr=False)
 class Reproduction(Result):
-    """claims : place, name, printed, computed, verdict ("prints", "differs", "needs data", "taken over"), kind, note,
-        key
+    """claims : place, name, printed, computed, verdict ("reproduced", "differs", "needs data", "taken over"), kind,
+        note, key
     anchor : M-RewardBench: decisions of the human anchor by language, as published and with a tie tolerance
     """
 
@@ -64,7 +64,7 @@ class Reproduction(Result):
         board = Table("claims", "Published and computed", rows.reset_index(drop=True), columns, most=1000)
         other = rows[rows["kind"] == "artefact"]
         notes = tuple(f"{a}, {b}: {c}" for a, b, c in zip(other["place"], other["name"], other["note"], strict=True))
-        sections = [Section("notes", "What does not mean what it is taken to mean", notes)]
+        sections = [Section("notes", "Reproduced, but artefacts", notes)]
         if self.anchor is not None:
             kinds = {x: "name" if x == "language" else "count" for x in self.anchor.columns}
             text = (
@@ -185,7 +185,7 @@ def settle(table: pd.DataFrame, computed: dict[str, Any], seed: int = 0) -> pd.D
             verdicts.append("needs data")
         else:
             scatter = float(str(row.scatter) or 0) if seed else 0.0
-            verdicts.append("prints" if prints(str(row.printed), value, scatter) else "differs")
+            verdicts.append("reproduced" if prints(str(row.printed), value, scatter) else "differs")
     columns = ["place", "name", "printed", "computed", "verdict", "kind", "note", "key"]
     return table.assign(computed=np.array(values, dtype=object), verdict=verdicts)[columns]
 
@@ -213,19 +213,21 @@ def shown(value: Any) -> str:
 
 
 def _verdicts(judged: pd.DataFrame) -> list[Finding]:
-    told = judged[judged["kind"].isin(["reproduced", "artefact"]) & judged["verdict"].isin(["prints", "differs"])]
-    good = told[told["verdict"] == "prints"]
+    told = judged[judged["kind"].isin(["reproduced", "artefact"]) & judged["verdict"].isin(["reproduced", "differs"])]
+    good = told[told["verdict"] == "reproduced"]
     artefacts = int((good["kind"] == "artefact").sum())
     some = "All" if len(good) == len(told) else f"{len(good):,} of"
-    text = f"{some} {len(told):,} numbers that could come out otherwise print as published"
-    text += f"; {artefacts} of them do not mean what they are taken to mean." if artefacts else "."
+    text = f"{some} {len(told):,} published numbers that depend on the data are reproduced"
+    are = "is an artefact" if artefacts == 1 else "are artefacts"
+    text += f"; {artefacts} of them {are} (--full says why)." if artefacts else "."
     lacking = int((judged["verdict"] == "needs data").sum())
     text += f" {count(lacking, 'number')} cannot be computed from these files." if lacking else ""
     out = [Finding("info", "claims", text, "Claims")]
     differs = judged[judged["verdict"] == "differs"]
     if len(differs):
         which = names([f"{x} ({place})" for x, place in zip(differs["name"], differs["place"], strict=True)], 5)
-        out.insert(0, Finding("serious", "differs", f"{len(differs):,} do not print as published: {which}.", "Differs"))
+        differ = f"{len(differs):,} {'differs' if len(differs) == 1 else 'differ'} from the published number: {which}."
+        out.insert(0, Finding("serious", "differs", differ, "Differs"))
     return out
 
 

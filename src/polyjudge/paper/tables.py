@@ -29,7 +29,7 @@ from polyjudge.stats.variance import components, fits
 Array = protocols.Array
 TITLES = {
     "interaction": "Figure 1: interaction of language and judge, beta^",
-    "reversals": "Table 1: pairs of judges that change places",
+    "reversals": "Table 1: pairs of judges that reverse between languages",
     "fit": "Section 5.2: share of the variance that Eq. 2 and Eq. 1 explain",
     "variance": "Where the variance of a score comes from",
     "calibration": "Table 2: rank consistency on left-out tasks",
@@ -324,9 +324,9 @@ def _metadata(w: _Work, path: Path) -> pd.DataFrame:
 def _findings(w: _Work, frames: dict[str, pd.DataFrame], radius: float) -> list[Finding]:
     panel, r = w.panel, frames["reversals"]
     turned, sure = int((r["delta"] > 0).sum()), int((r["p_selected"] <= 0.05).sum())
-    verb = "changes" if turned == 1 else "change"
-    text = f"{turned} of {count(len(r), 'pair')} of judges {verb} places between two {panel.nouns} in the means; "
-    text += f"a test that allows for the choice of the two is sure of {sure}."
+    verb = "reverses" if turned == 1 else "reverse"
+    text = f"{turned} of {count(len(r), 'pair')} of judges {verb} between two {panel.nouns} in the means; "
+    text += f"a test that allows for having chosen the two confirms {sure}."
     if panel.complete:
         p = cbc.global_null(w.values, 1000, w.seed, w.tiny)[0]
         text += f" So many are {'unlikely' if p <= 0.05 else 'likely enough'} without interaction ({p_value(p)})."

@@ -108,7 +108,7 @@ def audit(
     without: tuple[str, ...] | None = None,
     seed: int = 0,
 ) -> Audit:
-    """Who wins, do the judges agree, what is off.
+    """See who wins, whether the judges agree, what is off.
 
     The first screen says which system wins and whether that is sure, whether the judges agree with each other, which
     judge is off in which language, and what to do next. The page (-o DIR) has everything.
@@ -264,7 +264,7 @@ def _weights(panel: Panel, path: Path | None) -> Array | None:
     try:
         w = np.array([float(pairs[x]) for x in panel.judges])  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise UsageError(f"{path}: a weight is no number.") from None
+        raise UsageError(f"{path}: a weight is not a number.") from None
     if not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
         raise UsageError(f"{path}: weights are numbers from 0 on, and not all 0.")
     return np.asarray(w / w.sum())

@@ -281,9 +281,8 @@ def _together(panel: Panel, shown: dict[str, list[Look]]) -> str:
     if counts or people < 2:
         return ""
     where = f"Each {panel.noun} has" if len(panel.languages) > 1 else "There are"
-    return (
-        f" {where} {people} annotators: {'both' if people == 2 else 'all'} label {both} of the answers, one the rest."
-    )
+    every = f"; {'both' if people == 2 else 'all'} label the same {both}, and the rest are shared out" if both else ""
+    return f" {where} {people} annotators{every}."
 
 
 def _findings(
