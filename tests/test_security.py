@@ -260,7 +260,8 @@ def test_a_command_that_fails_leaves_nothing(bench: hostile.Bench) -> None:
     (bench.folder / "mine.txt").write_text("mine")
     before = harmless.stamp(bench.folder)
     for words in (
-        ("calibrate", "s.csv", "-o", "mine.txt"), ("calibrate", "s.csv", "--save", "s.csv"), ("audit", "s.csv", "-o", "."),
+        ("calibrate", "s.csv", "-o", "mine.txt"), ("calibrate", "s.csv", "--save", "s.csv"),
+        ("audit", "s.csv", "-o", "."),
         ("audit", "s.csv", "--junit", "mine.txt/x"), ("demo", "--write", "mine.txt"), ("demo", "--write", "/proc/x"),
         ("apply", "s.csv", "s.csv", "-o", "new.csv"), ("audit", "s.csv", "-o", "mine.txt"),
     ):  # fmt: skip
