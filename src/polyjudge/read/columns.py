@@ -318,11 +318,8 @@ def spread(columns: Sequence[str], axis: str, with_language: bool) -> dict[str, 
                 if any(len(p) != 2 or not all(p) for p in cuts.values()):
                     continue
                 judges, tongues = {p[1 - side] for p in cuts.values()}, {p[side] for p in cuts.values()}
-                if (
-                    len(tongues) > 1
-                    and all(map(is_language, tongues))
-                    and len(columns) >= len(judges) * len(tongues) / 2
-                ):
+                enough = len(tongues) > 1 and len(columns) >= len(judges) * len(tongues) / 2
+                if enough and all(map(is_language, tongues)):
                     short = strip_words(sorted(judges))
                     return {n: {"language": p[side], axis: short[p[1 - side]]} for n, p in cuts.items()}
     return {column: {axis: core[column]} for column in columns}

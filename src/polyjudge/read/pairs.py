@@ -57,10 +57,8 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
         )
     frame = frame[frame["first"] != frame["second"]]
     low = frame["winner"].fillna("").str.strip().str.lower()
-    by_name = np.where(
-        frame["winner"] == frame["first"], 1.0, np.where(frame["winner"] == frame["second"], 0.0, np.nan)
-    )
-    by_place = np.where(low.isin(FIRST), 1.0, np.where(low.isin(SECOND), 0.0, np.where(low.isin(TIE), 0.5, np.nan)))
+    by_name = np.select([frame["winner"] == frame[c] for c in ("first", "second")], [1.0, 0.0], np.nan)
+    by_place = np.select([low.isin(words) for words in (FIRST, SECOND, TIE)], [1.0, 0.0, 0.5], np.nan)
     unclear = np.isfinite(by_name) & np.isfinite(by_place) & (by_name != by_place)
     names_used = set(frame["first"]) | set(frame["second"])
     astray = np.isfinite(by_place) & (by_place != 0.5) & np.isnan(by_name) & frame["winner"].isin(names_used)

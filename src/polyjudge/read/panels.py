@@ -292,7 +292,8 @@ def settle(work: Work) -> None:
     odd = [c for c in odd if c in _alike({x: sample[x] for x in [*alike, c]})]
     if odd:
         work.notes.append(
-            f"{names(odd)} {'is' if len(odd) == 1 else 'are'} not read as a judge, by name: say --judges to read it as one."
+            f"{names(odd)} {'is' if len(odd) == 1 else 'are'} not read as a judge, by name: say --judges to read it as "
+            "one."
         )
     roles.unused = [c for c in roles.unused if c not in roles.wide]
 
@@ -503,10 +504,7 @@ def _factor(work: Work, axis: str) -> tuple[list[str], Codes]:
     table = work.table
     found = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {axis} FROM {work.typed} WHERE {axis} IS NOT NULL")]
     table.run(f"DROP TYPE IF EXISTS {axis}_codes")
-    if found:
-        table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [found])
-    else:
-        table.run(f"CREATE TEMP TYPE {axis}_codes AS ENUM ('')")
+    table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [found or [""]])
     kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
     cleaned = [clean(x, kind) for x in found]
     labels = sorted({x for x in cleaned if x}, key=col.natural if len(found) < 20_000 else lambda x: (len(x), x))

@@ -184,10 +184,11 @@ def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
     return con
 
 
-def lock(con: Any) -> None:
+def lock(con: Any) -> Any:
     """From here on nothing but what is named is reached, and no setting changes."""
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
+    return con
 
 
 def open_table(source: Any, engine: str | None = None) -> Table:
@@ -404,12 +405,10 @@ def _open_csv(paths: list[Path], where: str) -> Table:
                 f"{name(path, 200)} and {name(paths[0], 200)} have different columns (such as {name(odd)}). Give the "
                 "files the same columns."
             )
-    con = connect(paths)
-    lock(con)
     latin = [p for p, head in zip(paths, heads, strict=True) if head.encoding == "latin-1"]
     notes = [f"{name(latin[0], 200)} is not in UTF-8; it was read as Latin-1."] if latin else []
     columns_sql = {c: (ident(c), "VARCHAR") for c in columns}
-    return Table(con, _csv_relation(paths, heads), columns_sql, where, True, notes)
+    return Table(lock(connect(paths)), _csv_relation(paths, heads), columns_sql, where, True, notes)
 
 
 def _csv_relation(paths: list[Path], heads: list[Head]) -> str:
@@ -432,24 +431,20 @@ def _csv_relation(paths: list[Path], heads: list[Head]) -> str:
 def _open_json(paths: list[Path], where: str) -> Table:
     """JSON lines and lists by the engine; a document around one list of records by Python."""
     for path in paths:
-        head = start(path)
-        if b"\0" in head[:4096]:
+        head = start(path, 4096)
+        if b"\0" in head:
             raise PanelError(f"{name(path, 200)} looks like UTF-16. Save it in UTF-8.")
     documents = [_document(p) for p in paths]
     if all(d is not None for d in documents):
         import pandas as pd
 
         return open_frame(pd.DataFrame([row for d in documents for row in d or ()]), where)
-    con = connect(paths)
-    lock(con)
     listed = "[" + ", ".join(map(quote, paths)) + "]"
     relation = (
         f"read_json({listed}, sample_size = -1, union_by_name = true, hive_partitioning = false, "
         "convert_strings_to_integers = false, dateformat = 'x', timestampformat = 'x', maximum_object_size = 67108864)"
     )
-    table = Table(con, relation, {}, where, spool=True)
-    _flatten(table)
-    return table
+    return _described(lock(connect(paths)), relation, where, spool=True)
 
 
 def _document(path: Path) -> list[dict[str, Any]] | None:
@@ -523,25 +518,21 @@ def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 5) -> dict[str
 
 
 def _open_parquet(paths: list[Path], where: str) -> Table:
-    con = connect(paths)
-    lock(con)
-    listed = "[" + ", ".join(map(quote, paths)) + "]"
-    relation = (
-        f"read_parquet({listed}, union_by_name = {'true' if len(paths) > 1 else 'false'}, hive_partitioning = false)"
-    )
-    table = Table(con, relation, {}, where)
-    _flatten(table)
-    return table
+    listed, several = "[" + ", ".join(map(quote, paths)) + "]", str(len(paths) > 1).lower()
+    relation = f"read_parquet({listed}, union_by_name = {several}, hive_partitioning = false)"
+    return _described(lock(connect(paths)), relation, where)
 
 
-def _flatten(table: Table) -> None:
-    """Find the columns; fields of records get dotted names."""
-    with engine_errors(table.where):
-        found = table.con.sql(f"SELECT * FROM {table.relation} LIMIT 0")
+def _described(con: Any, relation: str, where: str, spool: bool = False) -> Table:
+    """A table whose columns the engine knows; fields of records get dotted names."""
+    table = Table(con, relation, {}, where, spool)
+    with engine_errors(where):
+        found = con.sql(f"SELECT * FROM {relation} LIMIT 0")
     for column, kind in zip(found.columns, found.types, strict=True):
         _add(table, column, ident(column), kind)
     if not table.columns:
-        raise PanelError(f"{table.where} has no columns.")
+        raise PanelError(f"{where} has no columns.")
+    return table
 
 
 def _add(table: Table, column: str, sql: str, kind: Any, depth: int = 4) -> None:
@@ -574,9 +565,7 @@ def _open_database(path: Path, inner: str | None, where: str) -> Table:
         with time_limit(con.interrupt, where), limits.held(), engine_errors(where):
             con.execute(f"CREATE TEMP TABLE view_rows AS SELECT * FROM {relation}")
         relation = "view_rows"
-    table = Table(con, relation, {}, where)
-    _flatten(table)
-    return table
+    return _described(con, relation, where)
 
 
 def _open_sqlite(path: Path, inner: str | None, where: str) -> Table:
@@ -605,8 +594,7 @@ def _open_sqlite(path: Path, inner: str | None, where: str) -> Table:
                     con.unregister("chunk")
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise PanelError(f"{where} cannot be read: {name(error, 120)}. The file may be damaged.") from None
-    lock(con)
-    return Table(con, "sqlite_rows", {c: (ident(c), "VARCHAR") for c in columns}, where)
+    return Table(lock(con), "sqlite_rows", {c: (ident(c), "VARCHAR") for c in columns}, where)
 
 
 def _pick(tables: list[str], wanted: str | None, where: str) -> str:
@@ -657,8 +645,8 @@ def open_frame(source: Any, where: str = "the table") -> Table:
         )
     if type(source).__module__.startswith("datasets"):
         frame = source.with_format("arrow")[:]
-    elif hasattr(source, "collect") and hasattr(source, "lazy"):
-        frame = source.collect() if type(source).__name__ == "LazyFrame" else source
+    elif type(source).__name__ == "LazyFrame":
+        frame = source.collect()
     if hasattr(frame, "to_arrow") and not isinstance(frame, pd.DataFrame):
         frame = frame.to_arrow()
     if isinstance(frame, Mapping) or (isinstance(frame, list) and all(isinstance(r, Mapping) for r in frame)):
@@ -688,10 +676,7 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     con = connect((), len(frame) * max(len(columns), 1))
     with engine_errors(where):
         con.register("polyjudge_frame", frame)
-    lock(con)
-    table = Table(con, "polyjudge_frame", {}, where)
-    _flatten(table)
-    return table
+    return _described(lock(con), "polyjudge_frame", where)
 
 
 def plain_column(series: Any) -> Any:
@@ -701,15 +686,10 @@ def plain_column(series: Any) -> Any:
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(series.cat.categories.dtype)
     if pd.api.types.is_extension_array_dtype(series.dtype) and not isinstance(series.dtype, pd.DatetimeTZDtype):
-        gone = series.isna()
-        if pd.api.types.is_bool_dtype(series.dtype) or (pd.api.types.is_integer_dtype(series.dtype) and gone.any()):
-            return (
-                series.astype(object).where(~gone, None).map(_text, na_action="ignore")
-                if gone.any()
-                else series.astype(bool)
-            )
-        if pd.api.types.is_numeric_dtype(series.dtype):
-            return series.astype("float64" if pd.api.types.is_float_dtype(series.dtype) else "int64")
+        gone, of = series.isna(), pd.api.types
+        plain = "bool" if of.is_bool_dtype(series) else "int64" if of.is_integer_dtype(series) else "float64"
+        if of.is_numeric_dtype(series) and (plain == "float64" or not gone.any()):
+            return series.astype(plain)
         series = series.astype(object).where(~gone, None)
     if series.dtype != object:
         return series

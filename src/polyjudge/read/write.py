@@ -134,26 +134,23 @@ def _amounts(
     """What is subtracted where the source says so and so: labels as they are written there."""
     cells = zip(subtract["language"], subtract["judge"], subtract["subtract"], strict=True)
     known = {(str(x), str(j)): float(v) for x, j, v in cells}
-    parts: list[dict[Any, str]] = []
+
+    def label(axis: str, texts: tuple[Any, ...]) -> Any:
+        return texts[axes.index(axis)] if axis in axes else cell.get(axis, panels.DEFAULT.get(axis, ""))
+
+    parts: dict[str, dict[Any, str]] = {}
     for at, axis in enumerate(("language", "judge")):
         mine = sorted({k[at] for k in known})
         kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
-        written = (
-            {r[axes.index(axis)] for r in there} if axis in axes else {cell.get(axis, panels.DEFAULT.get(axis, ""))}
-        )
-        clean = {t: panels.clean(str(t), kind) for t in written if t is not None}
+        written = {label(axis, texts) for texts in there} - {None}
+        clean = {t: panels.clean(str(t), kind) for t in written}
         same = col.spellings(axis, sorted({*mine, *clean.values()} - {""}))
         back = {same.get(k, k): k for k in mine}
-        parts.append({t: c if c in mine else back.get(same.get(c, c), "") for t, c in clean.items()})
-    out = {}
-    for texts in there:
-        pair = []
-        for at, axis in enumerate(("language", "judge")):
-            text = texts[axes.index(axis)] if axis in axes else cell.get(axis, panels.DEFAULT.get(axis, ""))
-            pair.append(parts[at].get(text, ""))
-        if (pair[0], pair[1]) in known:
-            out[texts] = known[pair[0], pair[1]]
-    return out
+        parts[axis] = {t: c if c in mine else back.get(same.get(c, c), "") for t, c in clean.items()}
+    pairs = {
+        t: (parts["language"].get(label("language", t), ""), parts["judge"].get(label("judge", t), "")) for t in there
+    }
+    return {texts: known[pair] for texts, pair in pairs.items() if pair in known}
 
 
 def _case(keys: Sequence[str], amounts: Mapping[tuple[Any, ...], float]) -> str:
