@@ -384,8 +384,8 @@ def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> di
 def natural(label: str) -> tuple[object, ...]:
     """The order of labels: q2 before q10.
 
-    >>> sorted(["q10", "q2", "Q1"], key=natural)
-    ['Q1', 'q2', 'q10']
+    >>> sorted(["q10", "q2", "Q1", "q"], key=natural)
+    ['q', 'Q1', 'q2', 'q10']
     """
     parts = re.split(r"(\d{1,18})", label.casefold())
-    return (*((i % 2, int(p) if i % 2 else p) for i, p in enumerate(parts)), label)
+    return tuple((i % 2, int(p) if i % 2 else p) for i, p in enumerate(parts)), label
