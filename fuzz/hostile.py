@@ -31,7 +31,7 @@ import pandas as pd
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from harmless import (
+from harmless import (  # noqa: I001
     DAMAGED, NAMES, ODD, PLACES, PLANS, WRITERS, Bench, bombs, fill, hard_places, harm, hostile, odd_file, stamp,
     world, write, wrong_in,
 )  # fmt: skip

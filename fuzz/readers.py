@@ -18,7 +18,7 @@ import atheris
 
 with atheris.instrument_imports(include=["polyjudge"]):
     from polyjudge.base.errors import PolyjudgeError
-    from polyjudge.calibrate.consensus import load_calibrator
+    from polyjudge.calibrate.saved import load_calibrator
     from polyjudge.read import panels, read_panel
     from polyjudge.simulate import sample_panel
 
