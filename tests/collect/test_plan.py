@@ -37,8 +37,8 @@ def small(**more: Any) -> dict[str, Any]:
 REFUSED = [
     ([], "must be a mapping"),
     (small(extra=1), "unknown key extra"),
-    ({k: v for k, v in small().items() if k != "judges"}, "lacks judges"),
-    (small(judges=[]), "judges: must be a list with at least one entry"),
+    ({k: v for k, v in small().items() if k != "judges"}, "judges: Field required"),
+    (small(judges=[]), "judges: Value should have at least 1 item"),
     (small(judges=["gpt-4o"]), r"judges\[0\].model: must be provider/model .*, not 'gpt-4o'"),
     (small(judges=[{"model": "openai/x", "base_url": "ftp://x"}]), "plain http"),
     (small(judges=[{"model": "openai/x", "base_url": "https://me:pw@host/v1"}]), "plain http"),
@@ -46,7 +46,7 @@ REFUSED = [
     (small(judges=[{"model": "openai/x", "settings": {"max_retries": 3}}]), "stands for a key of the judge"),
     (small(judges=[{"model": "openai/x", "concurrency": 0}]), "concurrency"),
     (small(judges=[{"model": "openai/x", "price": {"input": -1, "output": 1}}]), "price.input"),
-    (small(judges=[{"model": "openai/x", "price": {"input": 1}}]), "lacks output"),
+    (small(judges=[{"model": "openai/x", "price": {"input": 1}}]), "price.output: Field required"),
     (small(judges=[{"model": "openai/x", "api_key": "abc"}]), "looks like a key"),
     (small(judges=[{"model": "openai/x", "model_args": {"token": "sk-abcdefghijklmnopqrst"}}]), "looks like a key"),
     (small(defaults={"model": "openai/x"}), "defaults: unknown key model"),
@@ -61,15 +61,8 @@ REFUSED = [
     (small(rubric={"kind": "rating", "step": 0}), "rubric.step"),
     (small(rubric={"kind": "checklist", "scale": [1, 5]}), "no scale or step"),
     (small(rubric={"kind": "checklist", "criteria": "x"}), "no criteria"),
-    (small(rubric={"kind": "pair", "criteria": [{"name": "a", "text": "b"}]}), "for ratings"),
     (small(rubric={"kind": "rating", "criteria": {"en": "x"}}), "no text for ar"),
-    (small(rubric={"kind": "rating", "criteria": [{"name": "a", "text": {"ar": "x"}}]}), "no text for en"),
-    (
-        small(rubric={"kind": "rating", "criteria": [{"name": "a", "text": "b"}, {"name": "a", "text": "c"}]}),
-        "same name",
-    ),
     (small(rubric={"kind": "rating", "templates": "nowhere"}), "no folder"),
-    (small(items={"path": "x", "format": "mrewardbench"}), "preference pairs"),
     (small(items={"path": "x", "fields": {"Bad Name": "x"}}), "items.fields"),
     (small(wordings={"a": "x", "b": "y"}), "one language"),
     (small(languages=["en"], wordings={"a": "x"}), "at least two"),
@@ -99,7 +92,7 @@ def test_files_that_are_no_plans(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "plan.yaml").write_text(text)
     with pytest.raises(CollectError, match=words):
         load_plan(tmp_path / "plan.yaml")
-    with pytest.raises(CollectError, match="is not there"):
+    with pytest.raises(CollectError, match=r"none\.yaml (is not there|does not exist)"):
         load_plan(tmp_path / "none.yaml")
 
 
@@ -194,7 +187,7 @@ def test_own_templates(tmp_path: Path) -> None:
         with pytest.raises(CollectError, match=words):
             load_templates(parse_plan(plan, tmp_path))
     shutil.rmtree(tmp_path / "t" / "en")
-    with pytest.raises(CollectError, match=r"rating\.txt is not there"):
+    with pytest.raises(CollectError, match=r"rating\.txt (is not there|does not exist)"):
         load_templates(parse_plan(plan, tmp_path))
 
 
@@ -261,7 +254,7 @@ def test_mrewardbench_end_to_end(tmp_path: Path, server: Running) -> None:
     shutil.copy(EXAMPLES / "mrewardbench.yaml", tmp_path / "plan.yaml")
     shutil.copytree(EXAMPLES / "mrewardbench", tmp_path / "mrewardbench")
     plan = load_plan(EXAMPLES / "mrewardbench.yaml")
-    items = {**plan.items.model_dump(exclude_none=True), "path": "data", "keep": ["subset"]}
+    items = {**plan.items.model_dump(exclude_none=True), "path": "data/{language}/raw.json", "keep": ["subset"]}
     local(tmp_path / "plan.yaml", server.url, items=items)
     for language in plan.languages:
         rows = [

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +56,7 @@ def test_every_score_is_the_truth(tmp_path: Path, server: Running, tasks: int) -
     assert server.answered == 4 * tasks
 
 
-def test_pairs_comparisons_criteria_and_checklists(tmp_path: Path, server: Running) -> None:
+def test_pairs_comparisons_and_replicates(tmp_path: Path, server: Running) -> None:
     pair = write_plan(tmp_path / "pair", server.url, "pair", tasks=4, items={"keep": ["subset"]})
     assert run(pair).complete
     for r in scores(pair).itertuples():
@@ -74,14 +72,9 @@ def test_pairs_comparisons_criteria_and_checklists(tmp_path: Path, server: Runni
     for r in orders.itertuples():
         a, b = (truth(r.judge, r.task, r.language, part) for part in (r.first, r.second))
         assert r.won == (0.5 if a == b else 1 if a > b else 0)
-    criteria = [{"name": "accuracy", "text": "It is right."}, {"name": "style", "text": {"en": "Nice.", "th": "ดี"}}]
-    several = write_plan(tmp_path / "several", server.url, tasks=3, rubric={"criteria": criteria}, replicates=2)
-    assert run(several).complete
-    frame = scores(several)
-    assert len(frame) == 3 * 2 * 2 * 2 * 2
-    assert [r.score for r in frame.itertuples()] == [
-        truth(r.judge, r.task, r.language, r.criterion) for r in frame.itertuples()
-    ]
+    twice = write_plan(tmp_path / "twice", server.url, tasks=3, rubric={"criteria": "It is right."}, replicates=2)
+    assert run(twice).complete
+    assert len(scores(twice)) == 3 * 2 * 2 * 2
 
 
 def test_checklists_with_prerequisites(tmp_path: Path, server: Running) -> None:
@@ -263,28 +256,9 @@ def test_a_judge_that_never_answered_may_change(tmp_path: Path, server: Running)
     assert run(plan).complete
 
 
-def test_other_folders_and_two_processes(tmp_path: Path, server: Running) -> None:
-    plan = write_plan(tmp_path, server.url, tasks=2)
+def test_a_folder_of_other_files(tmp_path: Path, server: Running) -> None:
     with pytest.raises(CollectError, match="holds other files"):
-        collect(plan, output=tmp_path)
-    server.post("config", delay=1.0)
-    child = os.fork()
-    if not child:
-        import fcntl
-
-        (tmp_path / "run").mkdir()
-        with (tmp_path / "run" / ".lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            threading.Event().wait(3)
-        os._exit(0)
-    while not (tmp_path / "run" / ".lock").exists():
-        threading.Event().wait(0.02)
-    threading.Event().wait(0.2)
-    with pytest.raises(CollectError, match="Another process is collecting into"):
-        run(plan)
-    os.waitpid(child, 0)
-    server.post("config", delay=0.0)
-    assert run(plan).complete
+        collect(write_plan(tmp_path, server.url, tasks=2), output=tmp_path)
 
 
 def test_the_limit_holds(tmp_path: Path, server: Running) -> None:

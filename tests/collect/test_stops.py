@@ -64,17 +64,19 @@ def check(plan: Path, count: int) -> None:
     assert list(frame["score"]) == [truth(r.judge, r.task, r.language, "all") for r in frame.itertuples()]
 
 
-def test_kill_nine_at_several_moments(tmp_path: Path, server: Running) -> None:
+TEN = [1, 8, 9, 15, 16, 30, 45, 60, 75, 95]
+
+
+@pytest.mark.parametrize("moments", [[1, 16], pytest.param(TEN, marks=pytest.mark.slow)], ids=["two", "ten"])
+def test_kill_nine_at_any_moment(tmp_path: Path, server: Running, moments: list[int]) -> None:
     server.post("config", delay=0.02)
     concurrency = 4
     plan = write_plan(tmp_path, server.url, tasks=25, defaults={"concurrency": concurrency})
-    moments = [1, 15, 16, 60]
     for answers in moments:
         process = begin(plan)
         wait(server, process, answers)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        time.sleep(0.1)
     process = begin(plan)
     process.join(120)
     assert process.exitcode == 0, (tmp_path / "said").read_text()
@@ -84,6 +86,19 @@ def test_kill_nine_at_several_moments(tmp_path: Path, server: Running) -> None:
     assert len(stats["asked"]) == 100
     # bought again is at most what was in flight, or finished but not yet kept, when a process was killed
     assert again <= len(moments) * 2 * (concurrency + 2)
+
+
+def test_two_processes_on_one_folder(tmp_path: Path, server: Running) -> None:
+    server.post("config", delay=0.05)
+    plan = write_plan(tmp_path, server.url, tasks=20, defaults={"concurrency": 4})
+    process = begin(plan)
+    wait(server, process, 4)
+    with pytest.raises(CollectError, match="Another process is collecting into"):
+        collect(plan, output=tmp_path / "run")
+    process.join(60)
+    assert process.exitcode == 0
+    assert server.answered == 80
+    check(plan, 80)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

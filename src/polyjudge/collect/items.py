@@ -1,4 +1,4 @@
-"""Items to judge: tables (CSV, JSONL, JSON, Parquet) and M-RewardBench's layout, aligned across languages."""
+"""Items to judge: tables (CSV, JSONL, JSON, Parquet), aligned across languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 from polyjudge.base.errors import CollectError
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
-from polyjudge.collect.languages import SHIPPED, phrases
 from polyjudge.collect.plan import NEEDED, Plan
 
 
@@ -55,10 +54,8 @@ def load_items(plan: Plan) -> tuple[list[Item], list[tuple[str, str]]]:
             key = _label(row, plan.items.id, where), _label(row, plan.items.system, where) if plan.items.system else ""
             by_language = found.setdefault(key, {})
             if at in by_language:
-                apart = "" if plan.items.system else ", or name the column that tells them apart (items.system)"
-                raise CollectError(
-                    f"{where}: {shown(key[0])} stands twice. Give each item its own {plan.items.id}{apart}."
-                )
+                text = f"{where}: {shown(key[0])} stands twice. Give each item its own {plan.items.id}"
+                raise CollectError(f"{text}, or name the column that tells them apart (items.system).")
             by_language[at] = row
     items, dropped = [], []
     for (task, system), rows in found.items():
@@ -102,9 +99,8 @@ def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], o
             if name == "requirements":
                 requirements[language] = _checklist(value, where)
             else:
-                fields[language][name] = _clean(
-                    value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-                )
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+                fields[language][name] = _clean(text)
     short = {language: [(r.id, r.needs) for r in lines] for language, lines in requirements.items()}
     if any(lines != short[own[0]] for lines in short.values()):
         return "its requirements differ between languages"
@@ -123,12 +119,11 @@ def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], o
 def _tables(plan: Plan) -> Iterator[tuple[str | None, Path]]:
     """Language (None: by its column) and file."""
     source = plan.items
-    if source.format == "table" and "{language}" not in source.path:
+    if "{language}" not in source.path:
         yield plan.languages[0].name if source.shared else None, plan.resolve(source.path)
         return
     for language in plan.languages[:1] if source.shared else plan.languages:
-        own = plan.resolve(source.path.replace("{language}", language.items))
-        yield language.name, own if source.format == "table" else _mrewardbench(plan, language.items)
+        yield language.name, plan.resolve(source.path.replace("{language}", language.items))
 
 
 def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> str | None:
@@ -166,17 +161,12 @@ def _checklist(value: Any, where: str) -> tuple[Requirement, ...]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, list) or not value:
-        raise CollectError(
-            f"{where}: requirements must be a list with at least one entry, or that list written as JSON."
-        )
+        raise CollectError(f"{where}: requirements must be a list of at least one, or that list written as JSON.")
     out: list[Requirement] = []
     for i, line in enumerate(value):
         line = {"text": line} if isinstance(line, str) else line
-        text = (
-            next((line[k] for k in ("text", "criteria", "requirement") if line.get(k)), None)
-            if isinstance(line, dict)
-            else None
-        )
+        line = line if isinstance(line, dict) else {}
+        text = next((line[k] for k in ("text", "criteria", "requirement") if line.get(k)), None)
         if not isinstance(text, str):
             raise CollectError(f"{where}: requirement {i + 1} has no text (text, criteria or requirement).")
         id_ = next((line[k] for k in ("id", "requirement_id") if line.get(k) is not None), i)
@@ -203,9 +193,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
             raise CollectError(f"There is no item file {shown(path, 200)}.")
         for number, row in enumerate(_records(path), 1):
             if type(row) is not dict:
-                raise CollectError(
-                    f"{shown(path, 200)}, item {number}: every item must be an object with named fields."
-                )
+                raise CollectError(f"{shown(path, 200)}, item {number} must be an object with named fields.")
             yield {str(k): v for k, v in row.items()}
     except CollectError:
         raise
@@ -223,8 +211,7 @@ def _records(path: Path) -> Iterator[Any]:
             with duckdb.connect() as con:
                 found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
                 columns = [str(column[0]) for column in found.description or []]
-                while rows := found.fetchmany(2048):
-                    yield from (dict(zip(columns, row, strict=True)) for row in rows)
+                yield from (dict(zip(columns, row, strict=True)) for row in found.fetchall())
         except duckdb.Error as error:
             raise ValueError(str(error).splitlines()[0]) from None
         return
@@ -239,18 +226,6 @@ def _records(path: Path) -> Iterator[Any]:
             yield from json.load(file)
         else:
             yield from (json.loads(line) for line in file if not line.isspace())
-
-
-def _mrewardbench(plan: Plan, code: str) -> Path:
-    """The file of a language."""
-    code = phrases(code)["mrewardbench"] or code if code in SHIPPED else code
-    path = plan.resolve(plan.items.path) / code / "raw.json"
-    if not path.is_file():
-        raise CollectError(
-            f"There is no {shown(path, 200)}. M-RewardBench has one folder per language with raw.json in it: download "
-            "CohereLabsCommunity/multilingual-reward-bench from Hugging Face and set items.path to that folder."
-        )
-    return path
 
 
 def fingerprint(text: str) -> str:

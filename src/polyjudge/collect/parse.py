@@ -7,12 +7,11 @@ answer (last, or first and on its own), and everything that claims to be the sco
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -56,12 +55,10 @@ _BETTER = re.compile(
 
 @dataclass(frozen=True)
 class Parsed:
-    """A score, or None with the reason. `how` is strict, lenient or why it is missing. `detail`: the
-    score of each criterion where there are several."""
+    """A score, or None with the reason. `how` is strict, lenient or why it is missing."""
 
     score: float | None
     how: str
-    detail: tuple[float | None, ...] | None = None
 
 
 def parse(answer: str, rubric: Rubric, stop: str = "stop") -> Parsed:
@@ -80,12 +77,7 @@ def _read(text: str, rubric: Rubric) -> Parsed:
         return Parsed(None, "empty")
     if rubric.kind == "checklist":
         return parse_verdict(text)
-    if rubric.kind == "compare":
-        found = parse_winner(text)
-    elif rubric.names:
-        found = parse_criteria(text, rubric.names, rubric.scale, rubric.step)
-    else:
-        found = parse_rating(text, rubric.scale, rubric.step)
+    found = parse_winner(text) if rubric.kind == "compare" else parse_rating(text, rubric.scale, rubric.step)
     return Parsed(None, REFUSED) if found.how != STRICT and refuses(text) else found
 
 
@@ -122,7 +114,7 @@ def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float |
     """The score of an answer.
 
     >>> parse_rating('{"score": 4, "reason": "fine"}')
-    Parsed(score=4.0, how='strict', detail=None)
+    Parsed(score=4.0, how='strict')
     >>> parse_rating('Score: ٤/٥').score
     4.0
     >>> parse_rating('I would say four, or 5.').how
@@ -165,7 +157,7 @@ def _claims(text: str, high: float) -> set[float | None] | str:
     if found:
         return found
     alone = _rules()["amount"].fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
-    return {_over(alone, high)} if alone else _said(prose, high)
+    return {_over(alone, high)} if alone else set()
 
 
 def _labelled(text: str, high: float, beside: bool = False) -> set[float | None]:
@@ -208,27 +200,6 @@ def _introduces(line: str) -> bool:
         return True
     low = line.casefold()
     return "json" in low or "here is" in low or "here it is" in low or _has(low, "score") or _has(low, "rate")
-
-
-def _said(text: str, high: float) -> set[float | None]:
-    """The value of a last sentence that gives a score out of the top of the scale: I would rate it 4 out of 5."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines or len(lines[-1]) > 400:
-        return set()
-    sentence = re.split(r"(?<=[.!?。！？।።])\s+|(?<=[。！？।።])", lines[-1].strip(" *_"))
-    said = next((s for s in reversed(sentence) if s.strip()), "")
-    low = said.casefold()
-    if re.search('["?？「」『』]', said) or not _has(low, "rate") or _has(low, "not"):
-        return set()
-    found = [m for m in _rules()["amount"].finditer(said) if m["m"] or m["unit"]]
-    if len(found) != 1 or any(c.isdecimal() for c in said[: found[0].start()] + said[found[0].end() :]):
-        return set()
-    after = said[found[0].end() :].strip(" *_.!。।።)）")
-    ends = not after or (len(after) <= 30 and (_has(after.casefold(), "rate") or after in _COPULAS))
-    return {_over(found[0], high)} if ends else set()
-
-
-_COPULAS = frozenset({"입니다", "이다", "です", "だ", "है", "हैं", "dır", "dir", "ነው", "হবে", "।"})
 
 
 def _fractions(text: str) -> str:
@@ -341,58 +312,36 @@ def _inside(found: _Object, name: str, depth: int = 0) -> Iterator[tuple[bool, A
 
 def _edge_objects(text: str, name: str) -> list[_Object] | str:
     """The objects with a key of that name, when they stand at the edge of the answer; a reason when one does not."""
-    out: list[tuple[int, int, _Object]] = []
-    at, tries = text.find("{"), 0
-    while at != -1 and tries < 200:
-        tries += 1
+    text = _FENCE.sub("", text).strip()
+    out: list[_Object] = []
+    start = at = text.find("{")
+    end = 0
+    for _ in range(200):
+        if at == -1:
+            break
         try:
-            found, end = _DECODER.raw_decode(text, at)
+            found, stop = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
-            continue
-        if any(True for _ in _inside(found, name)):
-            out.append((at, end, found))
-        at = text.find("{", end)
+            stop = at + 1
+        else:
+            if any(True for _ in _inside(found, name)):
+                between = text[end:at].strip(" \n,")
+                if out and between and not between.isalpha():
+                    return SEVERAL
+                start, end = (at if not out else start), stop
+                out.append(found)
+        at = text.find("{", stop)
     if not out:
         return []
-    if len(_KEY.findall(text)) > sum(len(list(_inside(o[2], name))) for o in out) and len(out) > 1:
+    if len(out) > 1 and len(_KEY.findall(text)) > sum(len(list(_inside(o, name))) for o in out):
         return SEVERAL
-    before = _FENCE.sub("", text[: out[0][0]]).rstrip()
-    after = _FENCE.sub("", text[out[-1][1] :]).strip()
-    between = "".join(text[a[1] : b[0]] for a, b in itertools.pairwise(out)).strip(" \n`,")
-    if between and not between.isalpha():
-        return SEVERAL
-    if before and after:
+    before = text[:start]
+    lead = before.rstrip().splitlines()[-1:]
+    if lead and (text[end:].strip() or not _introduces(lead[0])):
         return NONE
-    lead = before.splitlines()[-1] if before else ""
-    same_line = bool(before) and "\n" not in text[len(text[: out[0][0]].rstrip()) : out[0][0]]
-    if (same_line and not before.endswith((":", "："))) or not _introduces(lead):
+    if lead and "\n" not in before[len(before.rstrip()) :] and not lead[0].endswith((":", "：")):
         return NONE
-    return [o[2] for o in out]
-
-
-def parse_criteria(
-    answer: str, names: Sequence[str], scale: tuple[float, float] = (1, 5), step: float | None = 1
-) -> Parsed:
-    """The scores of several criteria: {"scores": {"accuracy": 4, "style": 3}}. Their mean; missing unless all are.
-
-    >>> parse_criteria('{"scores": {"a": 4, "b": 3}, "reason": ""}', ["a", "b"])
-    Parsed(score=3.5, how='strict', detail=(4.0, 3.0))
-    """
-    whole = _load(answer)
-    objects = [whole] if whole is not None else _edge_objects(plain_digits(answer), "scores")
-    if isinstance(objects, str) or len(objects) != 1:
-        return Parsed(None, objects if isinstance(objects, str) else SEVERAL if objects else NONE)
-    inner = [v for _, v in _inside(objects[0], "scores") if isinstance(v, _Object)] or [objects[0]]
-    detail: list[float | None] = []
-    for name in names:
-        values = [v for _, v in _inside(inner[0], name.lower())]
-        value = _value(values[0], scale[1]) if len(values) == 1 else None
-        detail.append(None if value is None else _on_scale(value, scale, step, STRICT).score)
-    known = [d for d in detail if d is not None]
-    if len(known) < len(names):
-        return Parsed(None, f"{len(names) - len(known)} of {len(names)} scores missing", tuple(detail))
-    return Parsed(sum(known) / len(known), STRICT if whole is not None else LENIENT, tuple(detail))
+    return out
 
 
 def parse_winner(answer: str) -> Parsed:

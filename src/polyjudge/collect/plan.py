@@ -6,11 +6,9 @@ A plan is YAML or JSON; `docs/collect.md` shows one. Models are named as Inspect
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,7 +53,7 @@ Dollars = Annotated[float, Field(ge=0, lt=1e6)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Language(_Part):
@@ -76,7 +74,6 @@ class Items(_Part):
     """Where the items are. `fields`: field of the rubric -> column; `keep`: columns to be kept beside the scores."""
 
     path: Text
-    format: Literal["table", "mrewardbench"] = "table"
     id: Name = "id"
     language: Name | None = None
     system: Name | None = None
@@ -87,20 +84,13 @@ class Items(_Part):
     unaligned: Literal["error", "drop"] = "error"
 
 
-class Criterion(_Part):
-    """One of several criteria that are scored in one call."""
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
-    text: Text | dict[str, Text]
-
-
 class Rubric(_Part):
     """How an item becomes calls and answers become scores."""
 
     kind: Literal["rating", "pair", "compare", "checklist"]
     scale: Annotated[tuple[Bound, Bound], BeforeValidator(_tuple)] = (1, 5)
     step: Annotated[float, Field(gt=0, lt=1e9)] | None = 1
-    criteria: Annotated[Text | dict[str, Text] | tuple[Criterion, ...] | None, BeforeValidator(_tuple)] = None
+    criteria: Text | dict[str, Text] | None = None
     templates: Text | None = None
     reason: Literal["after", "first", "none"] = "after"
     reask: Annotated[int, Field(ge=0, le=10)] = 1
@@ -118,16 +108,7 @@ class Rubric(_Part):
     def _fits(self) -> Rubric:
         if not self.scale[0] < self.scale[1]:
             raise ValueError("scale must be [lowest, highest] with lowest < highest")
-        if isinstance(self.criteria, tuple) and (self.kind != "rating" or not self.criteria):
-            raise ValueError("several criteria are for ratings, and need at least one")
-        if len(set(self.names)) != len(self.names):
-            raise ValueError("two criteria have the same name")
         return self
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the criteria where there are several."""
-        return tuple(c.name for c in self.criteria) if isinstance(self.criteria, tuple) else ()
 
 
 class Price(_Part):
@@ -169,9 +150,8 @@ class Judge(_Part):
     @model_validator(mode="after")
     def _own_settings(self) -> Judge:
         if taken := sorted(OWNED & set(self.settings)):
-            raise ValueError(
-                f"settings: {', '.join(taken)} stands for a key of the judge: retries, timeout, concurrency or batch"
-            )
+            own = "retries, timeout, concurrency or batch"
+            raise ValueError(f"settings: {', '.join(taken)} stands for a key of the judge: {own}")
         return self
 
     @property
@@ -184,8 +164,6 @@ class Probes(_Part):
     """Versions of some tasks (damaged, placebo, pleading, padded), judged beside the items (METHODS 24)."""
 
     tasks: Annotated[int, Field(ge=1, le=100_000)] = 30
-    kinds: Annotated[tuple[Name, ...], BeforeValidator(_tuple)] | None = None
-    every_kind: bool = False
     seed: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="before")
@@ -226,21 +204,16 @@ class Plan(_Part):
             if twice := sorted(x for x, n in Counter(part.name for part in parts).items() if n > 1):
                 raise ValueError(f"the {word} name {shown(', '.join(twice))} stands twice: give each a name of its own")
         kind = self.rubric.kind
-        if self.items.format == "mrewardbench" and kind not in ("pair", "compare"):
-            raise ValueError("items.format mrewardbench has preference pairs: use rubric.kind pair or compare")
         if self.probes and kind not in ("rating", "checklist"):
             raise ValueError("probes: damage is done to a response, so rubric.kind must be rating or checklist")
         if self.wordings is not None:
             if len(self.wordings) < 2 or len(self.languages) != 1:
                 raise ValueError("wordings: give at least two, and one language: each language has a plan of its own")
             if kind == "checklist" or self.rubric.criteria is not None or self.probes:
-                raise ValueError(
-                    "wordings are themselves the criteria: leave out rubric.criteria, checklists and probes"
-                )
-        criteria = self.rubric.criteria
-        for texts in [c.text for c in criteria] if isinstance(criteria, tuple) else [criteria]:
-            if isinstance(texts, Mapping) and (lacking := [x.name for x in self.languages if x.name not in texts]):
-                raise ValueError(f"rubric.criteria has no text for {shown(', '.join(lacking))}")
+                raise ValueError("wordings are the criteria: leave out rubric.criteria, checklists and probes")
+        texts = self.rubric.criteria
+        if isinstance(texts, dict) and (lacking := [x.name for x in self.languages if x.name not in texts]):
+            raise ValueError(f"rubric.criteria has no text for {shown(', '.join(lacking))}")
         return self
 
     def resolve(self, path: str) -> Path:
@@ -273,9 +246,8 @@ def load_plan(path: str | Path) -> Plan:
     except RecursionError:
         raise CollectError(f"{shown(path, 200)} is nested too deeply for a plan.") from None
     except Exception as error:
-        raise CollectError(
-            f"{shown(path, 200)} is not YAML or JSON: {shown(' '.join(str(error).split()), 300)}."
-        ) from None
+        said = shown(" ".join(str(error).split()), 300)
+        raise CollectError(f"{shown(path, 200)} is not YAML or JSON: {said}.") from None
     return parse_plan(raw, path.resolve().parent)
 
 
@@ -294,33 +266,27 @@ def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
 
 
 def _explain(error: ValidationError) -> str:
-    """The first thing that is wrong with a plan: where, and what."""
+    """The first thing that is wrong with a plan: where, and what pydantic says of it."""
     first = error.errors(include_url=False)[0]
-    where = ""
-    for part in first["loc"]:
-        if isinstance(part, int):
-            where += f"[{part}]"
-        elif not part.startswith(("function-", "tuple[", "dict[", "constrained-", "nullable", "str")):
-            where += f".{shown(part)}" if where else shown(part)
-    kind, value = first["type"], first.get("input")
-    head, _, key = where.rpartition(".")
-    if kind == "extra_forbidden":
+    steps = [
+        x for x in first["loc"] if isinstance(x, int) or not re.match(r"function-|tuple\[|dict\[|constrained|str$", x)
+    ]
+    where = "".join(f"[{x}]" if isinstance(x, int) else f".{shown(x)}" for x in steps).removeprefix(".") or "The plan"
+    if first["type"] == "extra_forbidden":
+        head, _, key = where.rpartition(".")
         return f"{head or 'The plan'}: unknown key {key}. docs/collect.md lists the keys that are known there."
-    if kind == "missing":
-        return f"{head or 'The plan'} lacks {key}."
-    if kind == "value_error":
-        text = first["msg"].removeprefix("Value error, ")
-        return f"{where}: {text}." if where else f"The plan: {text}."
-    mapping, many = "must be a mapping of keys to values", "must be a list with at least one entry"
-    said = {"model_type": mapping, "dict_type": mapping, "tuple_type": many, "too_short": many}
-    what = said.get(kind, first["msg"].replace("Input should be", "must be").rstrip("."))
-    if kind == "string_pattern_mismatch":
-        what = {
-            "model": "must be provider/model as Inspect names it, such as openai/gpt-4o-mini",
-            "base_url": "must be a plain http(s) address without a user or password in it",
-        }.get(key, "has characters that are not allowed there")
-    given = "" if isinstance(value, (dict, list, tuple)) else f", not {shown(repr(value))}"
-    return f"{where or 'The plan'}: {what}{given}."
+    text = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be").rstrip(".")
+    if first["type"] == "string_pattern_mismatch":
+        text = PATTERNS.get(str(steps[-1]), text)
+    given = first["input"]
+    held = "" if first["type"] in ("value_error", "missing") or isinstance(given, (dict, list, tuple)) else repr(given)
+    return f"{where}: {text}{held and f', not {shown(held)}'}."
+
+
+PATTERNS = {
+    "model": "must be provider/model as Inspect names it, such as openai/gpt-4o-mini",
+    "base_url": "must be a plain http(s) address without a user or password in it",
+}
 
 
 def _walk(raw: Any) -> None:
@@ -331,29 +297,21 @@ def _walk(raw: Any) -> None:
         count += 1
         if count > 200_000 or depth > 40:
             raise CollectError("The plan is nested too deeply or unfolds to too many values.")
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if not isinstance(key, str):
-                    raise CollectError(
-                        f"{where or 'The plan'}: the key {shown(repr(key))} is not a text: put it in quotes."
-                    )
-                stack.append((inner, f"{where}.{shown(key)}" if where else shown(key), depth + 1))
-        elif isinstance(value, (list, tuple)):
-            stack += [(inner, f"{where}[{i}]", depth + 1) for i, inner in enumerate(value)]
+        if isinstance(value, (dict, list, tuple)):
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            stack += [(x, f"{where}.{shown(k)}" if where else shown(k), depth + 1) for k, x in inner]
+            if isinstance(value, dict) and (odd := [k for k in value if not isinstance(k, str)]):
+                raise CollectError(f"{where or 'The plan'}: the key {shown(odd[0])} is not a text: put it in quotes.")
         elif isinstance(value, str):
-            if not value.isascii() and value != value.encode("utf-8", "replace").decode():
+            if value != value.encode("utf-8", "replace").decode():
                 raise CollectError(f"{where or 'The plan'} holds half a character (a lone surrogate).")
             if _KEY.search(value) or hide_keys(value) != value or _NAME.search(where.rpartition(".")[2]):
                 raise CollectError(
                     f"{where}: this looks like a key, which does not belong in a plan, for plans are shared. Keys come "
                     "from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...)."
                 )
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise CollectError(f"{where} is not a finite number.")
         elif not isinstance(value, (int, float, bool, type(None))):
-            raise CollectError(
-                f"{where} must be a text, a number, a list or a mapping, not {type(value).__name__}: put it in quotes."
-            )
+            raise CollectError(f"{where} must be a text, a number, a list or a mapping: put it in quotes.")
 
 
 _NAME = re.compile(r"(api[-_]?key|authorization|secret|password|access[-_]?token|bearer|credential)", re.IGNORECASE)

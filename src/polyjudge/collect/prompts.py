@@ -90,7 +90,8 @@ def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
         else:
             text, reminder = layout(rubric, phrases(code))
             criteria, where = "\n".join(f"- {c}" for c in phrases(code)["criteria"]), f"the prompts of {code}"
-        constants["criteria"] = (plan.wordings or {}).get(wording) or _criteria(rubric, language.name) or criteria
+        own = rubric.criteria[language.name] if isinstance(rubric.criteria, dict) else rubric.criteria
+        constants["criteria"] = (plan.wordings or {}).get(wording) or (own or criteria).strip()
         check_template(text, rubric, where, fields)
         out[language.name, wording] = Template(text, constants, fill(reminder, constants))
     return out
@@ -101,15 +102,6 @@ def fill(text: str, known: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(lambda m: known.get(m[1], m[0]), text)
 
 
-def _criteria(rubric: Rubric, language: str) -> str:
-    def said(text: str | dict[str, str]) -> str:
-        return (text[language] if isinstance(text, dict) else text).strip()
-
-    if isinstance(rubric.criteria, tuple):
-        return "\n".join(f"- {c.name}: {said(c.text)}" for c in rubric.criteria)
-    return said(rubric.criteria) if rubric.criteria else ""
-
-
 def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
     """The prompt of a rubric in a language, and the reminder of how to answer."""
     answer = "<answer-{fence}>\n{response}\n</answer-{fence}>"
@@ -118,7 +110,7 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
         form, first, last, head = "<satisfied>\n<unsatisfied>", say["check"], say["verdict"], ""
         answer += "\n\n<requirement-{fence}>\n{requirement}\n</requirement-{fence}>"
     else:
-        kind = "compare" if rubric.kind == "compare" else "rate_each" if rubric.names else "rate"
+        kind = "compare" if rubric.kind == "compare" else "rate"
         more = {"after": say["reason"], "first": say["think"], "none": ""}[rubric.reason]
         first, form, last = say[kind], _skeleton(rubric, say), f"{say['json']} {more}".strip()
     if rubric.kind == "compare":
@@ -136,12 +128,7 @@ def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
         low, step = rubric.scale[0], rubric.step or 1
         number += f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
     number += ">"
-    if rubric.kind == "compare":
-        verdict = f'"winner": "<{say["winner"]}>"'
-    elif rubric.names:
-        verdict = '"scores": {' + ", ".join(f'"{name}": {number}' for name in rubric.names) + "}"
-    else:
-        verdict = f'"score": {number}'
+    verdict = f'"winner": "<{say["winner"]}>"' if rubric.kind == "compare" else f'"score": {number}'
     why = f'"reason": "<{say["why"]}>"'
     parts = {"after": (verdict, why), "first": (why, verdict), "none": (verdict,)}[rubric.reason]
     return "{" + ", ".join(parts) + "}"

@@ -85,11 +85,9 @@ class Collection(Result):
         hidden = () if self.kind != "dry run" else ("scored", *KINDS[2:])
         board = {c: "name" if c in ("judge", "model") else "number" if c == "cost" else "count" for c in COLUMNS}
         cells = {"judge": "name", "language": "name", **dict.fromkeys(KINDS, "count")}
-        titles = {"cost": "dollars"}
-        by_cell = Table(
-            "cells", "By judge and language", self.cells, {k: v for k, v in cells.items() if k not in hidden}
-        )
-        sections = [Section("cells", by_cell.title, tables=(by_cell,))]
+        shown_cells = {k: v for k, v in cells.items() if k not in hidden}
+        title = "By judge and language"
+        sections = [Section("cells", title, tables=(Table("cells", title, self.cells, shown_cells),))]
         sections += [Section("prompt", f"First prompt in {shown(x)}", (text,)) for x, text in self.prompts.items()]
         by = "" if self.by == "language" else f" --by {self.by}"
         step = Step(f"polyjudge audit {shell(self.folder)}{by}", "audit the scores")
@@ -97,7 +95,13 @@ class Collection(Result):
             "collect",
             f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}",
             findings=self.findings,
-            board=Table("judges", "Judges", self.judges, {k: v for k, v in board.items() if k not in hidden}, titles),
+            board=Table(
+                "judges",
+                "Judges",
+                self.judges,
+                {k: v for k, v in board.items() if k not in hidden},
+                {"cost": "dollars"},
+            ),
             next=(step,) if self.kind == "run" and self.scored else (),
             sections=tuple(sections),
         )
@@ -135,9 +139,8 @@ def collect(
     read = load_plan(plan)
     for judge in read.judges if max_cost is not None else ():
         if judge.price is None or "max_tokens" not in judge.settings:
-            raise UsageError(
-                f"--max-cost needs price and settings.max_tokens of every judge; {shown(judge.name)} lacks one."
-            )
+            text = "--max-cost needs price and settings.max_tokens of every judge"
+            raise UsageError(f"{text}; {shown(judge.name)} lacks one.")
     try:
         from polyjudge.collect.task import ready, reminders_of
     except ImportError as error:
@@ -276,9 +279,7 @@ class _Run:
         for call, prompt in self.asked:
             by_task[call.item.task].append((call, prompt))
         seen = {x for found in self.found.values() for x in found}
-        begun = max(
-            (i for i, calls in enumerate(by_task.values(), 1) if any(c.id in seen for c, _ in calls)), default=0
-        )
+        begun = max([i for i, x in enumerate(by_task.values(), 1) if any(c.id in seen for c, _ in x)], default=0)
         upto = -1
         while upto < len(by_task):
             spent = sum(self.spent(j)[2] or 0.0 for j in self.plan.judges)
@@ -294,9 +295,7 @@ class _Run:
                 text = (
                     f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than"
                 )
-                text += (
-                    " is left. Raise --max-cost to continue. Failed calls that a service charges for are not counted."
-                )
+                text += " is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
                 return [Finding("notice", "limit", text)]
             self.ask([x for calls in list(by_task.values())[:fits] for x in calls])
             self.read_logs()
@@ -348,10 +347,10 @@ class _Run:
         board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
         said = [*self.gaps(frame, cells), *said]
         cost = None if board["cost"].isna().all() else float(board["cost"].sum())
-        calls, scored = int(board["calls"].sum()), int(board["scored"].sum())
+        counts = int(board["calls"].sum()), int(board["scored"].sum())
         return Collection(
-            self.plan.name, self.kind, calls, scored, cost, board, cells, tuple(said), str(self.folder), self.by
-        )  # fmt: skip
+            self.plan.name, self.kind, *counts, cost, board, cells, tuple(said), str(self.folder), self.by
+        )
 
     def gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
         """What is missing: how much, why, and where."""
@@ -360,29 +359,23 @@ class _Run:
         if not lost:
             yield Finding("info", "complete", f"All {total} gave a score.")
             return
-        again = (
-            " The same command asks again for what failed or was not asked."
-            if {"failed", "not asked"} & set(lost)
-            else ""
-        )
+        again = " The same command asks again for what failed or was not asked." if lost.keys() & KINDS[4:] else ""
         said = f"{sum(lost.values()):,} of {total} gave no score: {', '.join(f'{n:,} {k}' for k, n in lost.items())}."
         gone = cells.assign(missing=cells["calls"] - cells["scored"]).query("missing > 0")
         gone = gone.sort_values("missing", ascending=False, kind="stable")
-        most = [
+        at = (
             f"{shown(r.judge)} in {shown(r.language)} {r.missing:,} of {r.calls:,}" for r in gone.head(6).itertuples()
-        ]
-        where = ", ".join(most) + (f" and {len(gone) - 6} more" if len(gone) > 6 else "")
+        )
+        where = ", ".join(at) + (f" and {len(gone) - 6} more" if len(gone) > 6 else "")
         yield Finding("serious", "gaps", f"{said} Missing: {where}.{again if self.kind == 'run' else ''}")
         for judge, guard in self.guards.items():
             if guard.dead:
                 why = shown(hide_keys(redact(guard.why)), 300)
                 text = f"{shown(judge)} was stopped after {count(guard.failed, 'failed call')} in a row: {why}"
                 yield Finding("serious", "stopped", text, where={"judge": judge})
-            whys = Counter(
-                frame.loc[(frame["judge"] == judge) & frame["what"].isin(["failed", "unreadable"]), "missing"]
-            )
-            if whys and not guard.dead:
-                why, times = whys.most_common(1)[0]
+            lines = frame[(frame["judge"] == judge) & frame["what"].isin(["failed", "unreadable"])]
+            if len(lines) and not guard.dead:
+                why, times = Counter(lines["missing"]).most_common(1)[0]
                 text = f"{shown(judge)}, most often ({times:,} times): {shown(why, 300)}."
                 yield Finding("warning", "why", text, where={"judge": judge})
 
@@ -391,7 +384,7 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     """What a plan would take: calls, tokens with the system message, dollars."""
     import pandas as pd
 
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for judge in plan.judges:
         system = tokens(str(judge.settings.get("system_message", "")), "en", judge.model)
         size = sum(tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked)
@@ -400,9 +393,8 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
     first = {call.wording or call.language: prompt for call, prompt in reversed(asked)}
     at = Counter(call.wording or call.language for call, _ in asked)
-    cells = pd.DataFrame(
-        [(j.name, x, n) for j in plan.judges for x, n in at.items()], columns=["judge", "language", "calls"]
-    )
+    rows = [(j.name, x, n) for j in plan.judges for x, n in at.items()]
+    cells = pd.DataFrame(rows, columns=["judge", "language", "calls"])
     total = len(asked) * len(plan.judges)
     items = len({(c.item.task, c.item.system) for c, _ in asked if not c.item.version})
     unpriced = [j.name for j in plan.judges if j.price is None]
@@ -412,10 +404,9 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     text += f"{'' if cost is None else f', about ${cost:,.2f}'}. Nobody was asked."
     guess = "Tokens are estimated from the text, give or take a third; those of the output are a guess."
     guess += f" No total cost is shown, for some judges have no price: {names(unpriced)}." if unpriced else ""
-    said = [Finding("info", "plan", text), Finding("info", "estimate", guess), *said]
-    return Collection(
-        plan.name, "dry run", total, 0, cost, board, cells, tuple(said), prompts=dict(reversed(first.items()))
-    )
+    findings = Finding("info", "plan", text), Finding("info", "estimate", guess), *said
+    prompts = dict(reversed(first.items()))
+    return Collection(plan.name, "dry run", total, 0, cost, board, cells, findings, prompts=prompts)
 
 
 # --- around a run ---
@@ -454,13 +445,10 @@ def _disk(folder: Path | None) -> Iterator[None]:
     except Exception as error:
         at: BaseException | None = error
         while at is not None:
-            said = str(at)
-            if getattr(at, "errno", None) in FULL or re.search(NO_ROOM, said):
+            if getattr(at, "errno", None) in FULL or re.search(NO_ROOM, str(at)):
                 place = f"{shown(folder, 200)} or Inspect's data folder" if folder else "the temporary folder"
-                text = f"The disk is full, a quota is reached, or it fails ({place})."
-                raise CollectError(
-                    f"{text} Make room: the same command continues, and what was kept is not asked again."
-                ) from None
+                text = f"The disk is full, a quota is reached, or it fails ({place}). Make room: the same command"
+                raise CollectError(f"{text} continues, and what was kept is not asked again.") from None
             at = at.__cause__ or at.__context__
         raise
 
@@ -471,15 +459,9 @@ def _inspect_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, CollectError) or type(error).__name__ not in (
-            "PrerequisiteError",
-            "ValueError",
-            "TypeError",
-        ):
+        if type(error).__name__ not in ("PrerequisiteError", "ValueError", "TypeError"):
             raise
-        said = re.sub(r"\[/?[a-z]+\]", "", " ".join(str(getattr(error, "message", error)).split())).removeprefix(
-            "ERROR: "
-        )
+        said = re.sub(r"\[/?[a-z]+\]|ERROR: ", "", " ".join(str(getattr(error, "message", error)).split()))
         raise CollectError(f"A judge cannot be asked: {shown(hide_keys(redact(said)), 400)}") from None
 
 
@@ -507,9 +489,8 @@ def _locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in FULL:
             raise
-        raise CollectError(
-            f"Cannot write into {shown(folder, 200)}: {error.strerror}. Name another folder (-o)."
-        ) from None
+        text = f"Cannot write into {shown(folder, 200)}: {error.strerror}"
+        raise CollectError(f"{text}. Name another folder (-o).") from None
     try:
         with suppress(ImportError):
             import fcntl
@@ -540,12 +521,8 @@ class _Progress:
             failed = f", {count(self.failed, 'failed attempt')}" if self.failed else ""
             line = f"polyjudge: {self.done:,} of {self.total:,} answers{failed}"
             with suppress(OSError, ValueError):
-                print(
-                    f"\r\x1b[K{line}" if self.watched else line,
-                    end="" if self.watched else "\n",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                sys.stderr.write(f"\r\x1b[K{line}" if self.watched else f"{line}\n")
+                sys.stderr.flush()
 
     def __enter__(self) -> _Progress:
         return self

@@ -1,6 +1,6 @@
 """The tables of a run: what came back, one row a call, and the files that other programs read.
 
-scores.csv      task, system, language (or wording), judge, replicate, criterion, score, reason, missing (why there is
+scores.csv      task, system, language (or wording), judge, replicate, score, reason, missing (why there is
                 no score), and the columns that the plan keeps. The score of a pair is chosen less rejected, of a
                 comparison the percent for the chosen answer over both orders, of a checklist the percent satisfied
 texts.csv       the judged texts by task, system and language
@@ -36,21 +36,21 @@ def answers(plan: Plan, asked: Iterable[tuple[Call, str]], found: Mapping[str, M
         samples = found.get(judge.name, {})
         for call, _ in asked:
             sample, item = samples.get(call.id), call.item
-            score = reason = detail = None
+            score = reason = None
             if sample is None or (not sample.scores and str(sample.error).startswith("CancelledError")):
                 what = why = "not asked"
             elif not sample.scores:
                 what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"
             else:
                 verdict = sample.scores["verdict"]
-                how, detail = (verdict.metadata or {}).get("how", ""), (verdict.metadata or {}).get("detail")
+                how = (verdict.metadata or {}).get("how", "")
                 reason = hide_keys(verdict.explanation or "")[:1000]
                 score = float(verdict.value) if verdict.value == verdict.value else None
                 what = "scored" if score is not None else "refused" if how == "refused" else "unreadable"
                 why = how if score is None else ""
             at = (item.task, item.system, item.version, call.language, call.wording, judge.name, call.replicate)
-            rows.append((*at, call.part, score, reason, why, what, detail, item))
-    columns = [*AT, "part", "score", "reason", "missing", "what", "detail", "item"]
+            rows.append((*at, call.part, score, reason, why, what, item))
+    columns = [*AT, "part", "score", "reason", "missing", "what", "item"]
     return pd.DataFrame(rows, columns=columns).astype({"score": float})
 
 
@@ -83,11 +83,6 @@ def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
         orders = frame[[*AT, "part", "reason", "item"]].assign(won=frame["score"] / 100)
         orders[["first", "second"]] = [other[part] for part in frame["part"]]
         _csv(plan, folder / "orders.csv", orders.drop(columns="part"))
-    if plan.rubric.names:
-        count = len(plan.rubric.names)
-        detail = [d or [None] * count for d in frame["detail"]]
-        scores["criterion"], scores["score"] = pd.Series([list(plan.rubric.names)] * len(scores)), pd.Series(detail)
-        scores = scores.explode(["criterion", "score"])
     for column in plan.items.keep:
         scores[column] = [item.keep[column] for item in scores["item"]]
     probes = scores["version"] != ""

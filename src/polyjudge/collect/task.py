@@ -15,13 +15,14 @@ judge, and the metadata of a sample has
                                            first one shown is called better, 50 for a tie
 
 The score is named `verdict`: its value (NaN: none), its explanation (the judge's reason), and in its metadata `how`
-(strict, lenient, or why there is no score) and `detail` (each criterion). RUN/scores.csv holds the same,
+(strict, lenient, or why there is no score). RUN/scores.csv holds the same,
 put together; it is what `audit RUN` reads.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -182,12 +183,11 @@ def _verdict(rubric: Rubric) -> Scorer:
 
 def as_score(found: Parsed, answer: str, **metadata: Any) -> Score:
     """What was read, as Inspect keeps it."""
-    metadata |= {"how": found.how} | ({"detail": list(found.detail)} if found.detail else {})
+    metadata |= {"how": found.how}
     why = reason_of(answer)
     if found.score is None:
-        return Score.unscored(
-            reason="refusal" if found.how == REFUSED else "grader_failed", explanation=why, metadata=metadata
-        )
+        reason = "refusal" if found.how == REFUSED else "grader_failed"
+        return Score.unscored(reason=reason, explanation=why, metadata=metadata)
     return Score(value=found.score, explanation=why, metadata=metadata)
 
 
@@ -232,17 +232,12 @@ def ready(plan: Plan) -> tuple[list[tuple[Call, str]], dict[tuple[str, str], Tem
     items, dropped = load_items(plan)
     templates = load_templates(plan)
     items += make_probes(items, plan.probes) if plan.probes else []
-    calls = [
-        (call, render(plan, templates[call.language, call.wording], call))
-        for item in items
-        for call in calls_of(plan, item)
-    ]
-    ids = {call.id for call, _ in calls}
+    asked = (call for item in items for call in calls_of(plan, item))
+    calls = [(call, render(plan, templates[call.language, call.wording], call)) for call in asked]
+    ids = Counter(call.id for call, _ in calls)
     if len(ids) != len(calls):
-        twice = next(call.id for i, (call, _) in enumerate(calls) if call.id in {c.id for c, _ in calls[:i]})
-        raise CollectError(
-            f"Two calls have the same name, {shown(twice)}: two items differ in | and ¦ only. Rename one."
-        )
+        twice = shown(ids.most_common(1)[0][0])
+        raise CollectError(f"Two calls have the same name, {twice}: two items differ in | and ¦ only. Rename one.")
     return calls, templates, dropped
 
 
@@ -257,9 +252,7 @@ def judge_plan(plan: str, judge: str = "") -> Task:
     read = load_plan(plan)
     found = next((x for x in read.judges if x.name == judge), None)
     if judge and found is None:
-        raise CollectError(
-            f"The plan has no judge {shown(judge)}. It has {', '.join(shown(x.name) for x in read.judges)}."
-        )
+        raise CollectError(f"The plan has no judge {shown(judge)}. It has {names(x.name for x in read.judges)}.")
     calls, templates, _ = ready(read)
     own = found or Judge(name=str(get_model()).rpartition("/")[2], model="any/model")
     return judge_task(read, own, model_of(found) if found else None, calls, reminders_of(templates), Guard())
@@ -289,12 +282,8 @@ def judge(
         spoken = str(state.metadata.get(language, "en"))
         say: Mapping[str, Any] = phrases(shipped(spoken) or "en")
         text = layout(rubric, say)[0]
-        fields = {
-            "prompt": state.input_text,
-            "response": state.output.completion,
-            "low": f"{low:g}",
-            "high": f"{high:g}",
-        }
+        fields = {"prompt": state.input_text, "response": state.output.completion}
+        fields |= {"low": f"{low:g}", "high": f"{high:g}"}
         fields["criteria"] = criteria or "\n".join(f"- {c}" for c in say["criteria"])
         fields["fence"] = fence([fields["prompt"], fields["response"]])  # a mark that their author cannot know
         output = await grader.generate(fill(text, fields))
@@ -327,10 +316,8 @@ def score_log(log: str | Path, calibrator: Any, out: str | Path, *, name: str = 
             if {"judge", "language"} <= set(where) and isinstance(value, (int, float)) and value == value:
                 new = float(cal.transform([value], **{k: [where[k]] for k in ("language", "judge")})[0])
                 one = name if len(sample.scores or {}) == 1 else f"{name}: {key}"
-                sample.scores = {
-                    **(sample.scores or {}),
-                    one: Score(value=new, metadata={"polyjudge": "calibrated", "judge": where["judge"]}),
-                }
+                made = Score(value=new, metadata={"polyjudge": "calibrated", "judge": where["judge"]})
+                sample.scores = {**(sample.scores or {}), one: made}
                 count += 1
     if not count:
         raise CollectError(f"{shown(log, 200)} has no scores whose metadata names a judge and a language.")
