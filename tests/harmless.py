@@ -229,7 +229,7 @@ def plant(rng: random.Random) -> tuple[pd.DataFrame, float, float, float]:
     low, high, step = rng.choice(
         ((0, 100, 1), (1, 5, 1), (1, 5, 1), (0, 10, 0.5), (0, 1, 1), (0, 1, 0.01), (20, 100, 20))
     )
-    axes = {"task": [f"q{i + 1}" for i in range(t)], "system": ["alpha", "beta", "gamma"][:s],
+    axes = {"task": [f"q{i + 1}" for i in range(t)], "system": ["alpha", "alpha2", "gamma"][:s],
             "language": ["de", "en", "sw"][:k], "judge": ["gpt-4o", "claude", "mistral-7b", "qwen"][:m]}  # fmt: skip
     axes = {a: [hostile(rng, a), *v[1:]] if v and rng.random() < 0.12 else v for a, v in axes.items() if v}
     frame = pd.MultiIndex.from_product(list(axes.values()), names=list(axes)).to_frame(index=False)
