@@ -94,7 +94,7 @@ class Probe(Result):
 def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.95) -> Probe:
     """Do the judges notice damaged answers, and are they moved by what must not matter?
 
-    The systems of the scores are versions of the same answers: clean, damage-1, damage-2, ..., and perhaps placebo-...,
+    The systems of the scores are versions of the same answers: clean, damage-1, damage-2, ..., and, where made, placebo-...,
     plea-... and padding. A plan of `polyjudge collect` with `probes: true` makes and scores them.
 
     panel : scores of the versions

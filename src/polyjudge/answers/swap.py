@@ -264,7 +264,7 @@ def _blind(panel: Panel, spot: float, unseen: Array, rates: Any, guard: bool, al
     kind = "pass rate" if rates[at] else "mean"
     text = (
         f"A failure on fewer than 1 in {max(1, round(1 / spot)):,} tasks may have gone unseen; it could move a {kind} "
-        f"by up to {points(unseen[at])} {unit}"
+        f"by up to {points(unseen[at], unseen[at])} {unit}"
         + (": the intervals allow for it." if guard else " (--guard allows for it).")
     )
     return Finding("info", "blind-spot", text + (" The judge is used alone." if alone else ""), "Rare")

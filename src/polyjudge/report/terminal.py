@@ -77,7 +77,7 @@ def _screen(report: Report, full: bool, python: bool, width: int, colour: bool) 
 def _tail(report: Report, full: bool, python: bool) -> list[str]:
     if python:
         return ["All details: .report().tables and .to_dict(). As a page: .to_html('page.html')"]
-    if full or not (report.sections or report.findings):
+    if full or not (report.sections or report.findings) or (report.command in FILES and not report.sections):
         return []
     return ["All details: --full." + ("" if report.command in FILES else " As a page: -o DIR")]
 

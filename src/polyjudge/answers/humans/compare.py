@@ -127,7 +127,7 @@ def humans(
     level: float = 0.95,
     seed: int = 0,
 ) -> Humans:
-    """Compare judges with people's labels: agreement, the rate people would give, and where they part.
+    """Compare judges with people's labels: agreement, the rate people would give, and where they disagree.
 
     Labels are a column of the scores (human, human_label, gold, expert), a table of their own, or a folder of
     `label make`. A label is a number or pass or fail; an answer may have labels of several annotators.
@@ -135,7 +135,7 @@ def humans(
     labels : table of labels (task, label and, where there are several, system, language, annotator), or a folder of
         `label make`; without it the column of labels in the scores
     threshold : pass mark of the scores: '4' passes above 4, '>=4' from 4 on
-    require : what must surely hold, or the command ends with 1: 'kappa>=0.6', 'accuracy>=0.8', 'false-pass<=0.1',
+    require : what must hold, or the command ends with 1: 'kappa>=0.6', 'accuracy>=0.8', 'false-pass<=0.1',
         'false-fail<=0.1', 'sensitivity>=0.9', 'specificity>=0.9', 'r>=0.5'; the limit of the interval decides
     allow : share of errors that is allowed where the judge decides alone, such as 0.05
     level : level of all intervals
