@@ -33,14 +33,8 @@ def digits_sql(text: str, start: int, backend: str) -> str:
         return f"CAST('0x' || {part} AS BIGINT)"
     if backend == "pyspark":
         return f"CAST(conv({part}, 16, 10) AS BIGINT)"
-    places = (f"substr(md5({text}), {start + i}, 1)" for i in range(8))
-    return (
-        "("
-        + " + ".join(
-            f"CAST(strpos('0123456789abcdef', {p}) - 1 AS BIGINT) * {16 ** (7 - i)}" for i, p in enumerate(places)
-        )
-        + ")"
-    )
+    places = (f"strpos('0123456789abcdef', substr(md5({text}), {start + i}, 1)) - 1" for i in range(8))
+    return "(" + " + ".join(f"CAST({p} AS BIGINT) * {16 ** (7 - i)}" for i, p in enumerate(places)) + ")"
 
 
 def big_panel(work: Any) -> Panel:

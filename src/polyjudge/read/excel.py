@@ -78,13 +78,7 @@ def _frame(rows: list[list[Any]], shown: str) -> pd.DataFrame:
     first = next((i for i, r in enumerate(rows[:20]) if sum(c != "" for c in r) > 1), 0)
     header = [str(c).strip() for c in rows[first]]
     keep = [i for i, title in enumerate(header) if title]
-    body = [[_cell(r[i]) if i < len(r) else None for i in keep] for r in rows[first + 1 :]]
+    body = [[r[i] if i < len(r) and r[i] != "" else None for i in keep] for r in rows[first + 1 :]]
     if not body:
         raise PanelError(f"{shown} has no rows below its header.")
     return pd.DataFrame(body, columns=[header[i] for i in keep], dtype=object)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return None if value == "" else value

@@ -300,12 +300,11 @@ def settle(work: Work) -> None:
 
 def _sample(table: Table, columns: Sequence[str]) -> dict[str, list[Any]]:
     """The first rows of columns."""
-    out: dict[str, list[Any]] = {}
-    if columns:
-        listed, most = ", ".join(table.columns[c][0] for c in columns), 500 if len(columns) < 500 else 100
-        rows = table.rows(f"SELECT {listed} FROM {table.relation} LIMIT {most}")
-        out = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)) if rows else {c: [] for c in columns}
-    return out
+    if not columns:
+        return {}
+    listed, most = ", ".join(table.columns[c][0] for c in columns), 500 if len(columns) < 500 else 100
+    rows = table.rows(f"SELECT {listed} FROM {table.relation} LIMIT {most}")
+    return {c: [row[i] for row in rows] for i, c in enumerate(columns)}
 
 
 def _texts_of(values: Sequence[Any]) -> list[str]:
@@ -818,12 +817,8 @@ def _average(work: Work, entries: Entries, flat: Codes, shape: tuple[int, ...]) 
         if (first[flat] != entries.score).any():
             _refuse_repeats(work, entries, times, shape)
         again = int((times[times > 1] - 1).sum())
-        verbs = (
-            "row repeats another with the same score, and counts"
-            if again == 1
-            else "rows repeat others with the same score, and count"
-        )
-        work.notes.append(f"{again:,} {verbs} once.")
+        said = "row repeats another" if again == 1 else "rows repeat others"
+        work.notes.append(f"{again:,} {said} with the same score: such scores count once.")
         y[flat] = entries.score
     return y.reshape(shape), None
 

@@ -102,18 +102,14 @@ def score_sql(
         if dropped:
             sql = f"CASE WHEN ({sql}) IN ({', '.join(map(repr, dropped))}) THEN NULL ELSE {sql} END"
         out[column] = sql
-    if texts:
-        absent = ", ".join(map(quote, sorted(words | ABSENT)))
-        for column in texts if len(odd) >= 1000 else ():
-            text = f"trim(CAST({ident(column)} AS VARCHAR))"
-            left = table.rows(
-                f"SELECT {text} FROM {raw} WHERE {text} <> '' AND ({out[column]}) IS NULL AND lower({text}) NOT IN "
-                f"({absent}) LIMIT 1"
+    for column in texts if len(odd) >= 1000 and not dropped else ():  # more words than were looked at
+        text, absent = f"trim(CAST({ident(column)} AS VARCHAR))", ", ".join(map(quote, sorted(words | ABSENT)))
+        none = f"{text} <> '' AND ({out[column]}) IS NULL AND lower({text}) NOT IN ({absent})"
+        left = table.rows(f"SELECT {text} FROM {raw} WHERE {none} LIMIT 1")
+        if left:
+            raise PanelError(
+                f"The column {name(column)} of {table.where} holds {name(left[0][0], 40)}, which is not a number."
             )
-            if left and not dropped:
-                raise PanelError(
-                    f"The column {name(column)} of {table.where} holds {name(left[0][0], 40)}, which is not a number."
-                )
     return out
 
 
@@ -252,11 +248,8 @@ def check_range(
             continue
         size, gap = step(others), abs(value - near)
         span = float(others[-1] - others[0])
-        usual = size == 1 and (
-            (value == 0 and near == 1 and others[-1] in (3, 4, 5, 6, 7, 10))
-            if at == 0
-            else (others[0] in (0, 1) and others[-1] in (5, 10, 100))
-        )
+        beside = value == 0 and near == 1 and others[-1] in (3, 4, 5, 6, 7, 10)
+        usual = size == 1 and (beside if at == 0 else others[0] in (0, 1) and others[-1] in (5, 10, 100))
         if share < 0.1 and len(others) >= 3 and (usual or (size and gap >= 2 * size - 1e-9 and gap >= 0.15 * span)):
             notes.append(
                 f"{count(int(times[at]), 'score')} of {total:,.0f} {'is' if times[at] == 1 else 'are'} {value:g}, the "
@@ -276,8 +269,7 @@ def _stands_for_none(value: float, others: Array, share: float, at: int) -> bool
 def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[str]) -> None:
     """Refuse groups (judges, languages) on scales that differ by a factor of four or more, each with its own evenly
     spaced levels. `groups` are their distinct scores, sorted."""
-    sized = {g: float(np.abs(u).max()) for g, u in groups.items() if len(u)}
-    sized = {g: size for g, size in sized.items() if size > 0}
+    sized = {g: float(np.abs(u).max()) for g, u in groups.items() if len(u) and u.any()}
     if len(sized) < 2:
         return
     most = max(sized.values())

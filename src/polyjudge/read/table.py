@@ -17,6 +17,7 @@ import re
 import sqlite3
 import sys
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -270,10 +271,9 @@ def _open_path(text: str) -> Table:
                 f"{name(path, 200)} is a run without scores.csv: it was killed. Collect into it once more."
             )
     if here.is_dir():
-        found = sorted(p for p in here.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
-        found = [
-            p for p in found if any(p.name.lower().removesuffix(".gz").endswith(e) for e in sum(KINDS.values(), ()))
-        ]
+        ends = sum(KINDS.values(), ())
+        found = [p for p in sorted(here.rglob("*")) if p.name.lower().removesuffix(".gz").endswith(ends)]
+        found = [p for p in found if p.is_file() and not p.name.startswith((".", "_"))]
         if not found:
             raise PanelError(f"The folder {name(path, 200)} holds no file of scores. Name a file.")
     elif not here.exists() and glob.has_magic(path):
@@ -612,19 +612,13 @@ def time_limit(interrupt: Any, where: str) -> Iterator[None]:
     """Interrupt an engine that works too long on a view."""
     import threading
 
-    late = threading.Event()
-
-    def late_stop() -> None:
-        late.set()
-        interrupt()
-
-    timer = threading.Timer(SECONDS, late_stop)
+    end, timer = time.monotonic() + SECONDS, threading.Timer(SECONDS, interrupt)
     timer.daemon = True
     timer.start()
     try:
         yield
     except Exception:
-        if late.is_set():
+        if time.monotonic() >= end:
             raise PanelError(f"{where} did not end within {SECONDS:g} seconds. Copy the view into a table.") from None
         raise
     finally:

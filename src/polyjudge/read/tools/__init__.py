@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.base.errors import PanelError, PolyjudgeError
-from polyjudge.base.text import name
+from polyjudge.base.text import count, name
 from polyjudge.read.table import opened, records, start
 
 ROLES = {
@@ -101,10 +101,7 @@ def _tidy(title: str, found: list[dict[str, Any]]) -> tuple[str, Any, list[str]]
     frame = frame.drop(columns="failed", errors="ignore")
     if failed.any():
         frame["score"] = frame["score"].where(~failed, None)
-        many = int(failed.sum())
-        notes.append(
-            f"{many:,} {'score failed in the run and is' if many == 1 else 'scores failed in the run and are'} missing."
-        )
+        notes.append(f"{count(int(failed.sum()), 'score')} failed in the run: missing.")
     frame = frame.dropna(axis=1, how="all")
     if "score" not in frame:
         raise PanelError(f"No score in these files ({title}) is a number: every one failed or is text.")
