@@ -219,12 +219,12 @@ def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
     for language, b in boards.items():
         o, top = list(b.order), b.leader
         low, high = (np.where(np.arange(len(o)) == top, np.nan, x[:, top])[o] for x in (b.low, b.high))
-        part = {"language": language, "system": [b.systems[x] for x in o], "mean": b.mean[o]}
+        part = {"language": [language] * len(o), "system": [b.systems[x] for x in o], "mean": b.mean[o]}
         part |= {"behind_leader": b.gap[o, top], "low": low, "high": high}
         part |= {"rank_low": b.rank_low[o], "rank_high": b.rank_high[o], "may_be_best": b.may_be_best[o]}
-        parts.append(pd.DataFrame(part))
+        parts.append(part)
     columns = ["language", "system", "mean", "behind_leader", "low", "high", "rank_low", "rank_high", "may_be_best"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    return pd.DataFrame({x: np.concatenate([part[x] for part in parts]) for x in columns if parts}, columns=columns)
 
 
 # --- who puts whom first: estimates only, from sums that can be added up ---
