@@ -94,8 +94,8 @@ class Probe(Result):
 def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.95) -> Probe:
     """Do the judges notice damaged answers, and are they moved by what must not matter?
 
-    The systems of the scores are versions of the same answers: clean, damage-1, damage-2, ..., and, where made, placebo-...,
-    plea-... and padding. A plan of `polyjudge collect` with `probes: true` makes and scores them.
+    The systems of the scores are versions of the same answers: clean, damage-1, damage-2, ...; where made also
+    placebo-..., plea-... and padding. A plan of `polyjudge collect` with `probes: true` makes and scores them.
 
     panel : scores of the versions
     matters : smallest change that matters, in points; 2% of the scale unless said
