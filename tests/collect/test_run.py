@@ -132,7 +132,7 @@ def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
     [
         ({"500": 0.2, "cut": 0.1, "malformed": 0.1}, {}),
         ({"429": 0.1}, {"retries": 2}),
-        ({"hang": 0.05}, {"timeout": 1}),
+        ({"hang": 0.05}, {"timeout": 2}),
     ],
     ids=["errors", "rate", "hang"],
 )

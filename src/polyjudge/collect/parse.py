@@ -238,8 +238,8 @@ def _rules() -> dict[str, re.Pattern[str]]:
 @cache
 def _any_of(kind: str) -> re.Pattern[str]:
     """Any word of a kind: whole words in scripts with spaces between words, anywhere in the others."""
-    spaced = [re.escape(w.casefold()) for w in words(kind) if ord(w[0]) < 0x0E00 and w != "n't"]
-    glued = [re.escape(w) for w in words(kind) if ord(w[0]) >= 0x0E00 or w == "n't"]
+    spaced = [re.escape(w.casefold()) for w in words(kind) if ord(w[0]) < 0x0E00]
+    glued = [re.escape(w) for w in words(kind) if ord(w[0]) >= 0x0E00]
     return re.compile(rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(glued)}")
 
 
