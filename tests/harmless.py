@@ -172,6 +172,7 @@ def wrong_in(path: Path) -> list[str]:
 
 # --- odd files whose panel is known ---
 
+RETURN = {"\r": "&#13;"}
 KEYS = ["task", "system", "language", "judge"]
 
 
@@ -279,7 +280,7 @@ def odd_file(folder: Path, rng: random.Random) -> Odd:  # noqa: C901
         mark = rng.choice(("-1", "999", "-99"))
         f.loc[some, "score"] = mark
         options, truths = ({"drop": (mark,)}, [(f.drop(index=some), "")]) if what == "drop" else ({}, [])
-    elif what == "zero" and low == 1:
+    elif what == "zero" and low == 1 and 10 * len(some) < n:
         f.loc[some, "score"] = "0"
         truths = [(f, "If 0 means no score")]
     elif what == "error":
@@ -386,7 +387,7 @@ def sheet(f: pd.DataFrame, path: Path) -> None:
     """The least spreadsheet."""
     rows = "".join(
         "<row>"
-        + "".join(f'<c t="inlineStr"><is><t xml:space="preserve">{escape(str(v))}</t></is></c>' for v in r)
+        + "".join(f'<c t="inlineStr"><is><t xml:space="preserve">{escape(str(v), RETURN)}</t></is></c>' for v in r)
         + "</row>"
         for r in [list(f.columns), *f.itertuples(index=False)]
     )
