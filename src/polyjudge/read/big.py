@@ -147,7 +147,8 @@ def _units(
 
     values : SQL of a number that is there where a score is -> its largest size
     """
-    table, backend = work.table, work.table.backend
+    table = work.table
+    backend = "duckdb" if table.ibis is None else table.con.name
     cells = int(np.prod([len(labels[a]) for a in AXES]))
     code = "0"
     for axis in AXES:

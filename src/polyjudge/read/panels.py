@@ -571,10 +571,8 @@ def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
     """Who was shown first in each verdict, of the tasks, languages and judges of the panel."""
     if work.order is None:
         return None
-    frame: pd.DataFrame = work.order.copy()
-    for axis in ("language", "judge"):
-        if axis not in frame:
-            frame[axis] = DEFAULT.get(axis, "")
+    absent = {a: DEFAULT.get(a, "") for a in ("language", "judge") if a not in work.order}
+    frame: pd.DataFrame = work.order.assign(**absent)
     for axis in ("task", "language", "judge"):
         frame = frame[frame[axis].isin(getattr(panel, plural(axis)))]
     return frame[["task", "language", "judge", "first", "second", "won"]].reset_index(drop=True)
@@ -757,15 +755,16 @@ def _people_among_judges(work: Work, entries: Entries, people: Any) -> Any:
 
 def _only(work: Work, entries: Entries) -> None:
     """Keep the labels that were asked for."""
-    for axis in ("language", "judge", "system", "criterion"):
-        wanted = getattr(work.asked, "criteria" if axis == "criterion" else f"{axis}s")
+    asked = work.asked
+    listed = {"language": asked.languages, "judge": asked.judges, "system": asked.systems, "criterion": asked.criteria}
+    for axis, said in listed.items():
         have = entries.labels[axis]
-        wanted = [w for w in wanted if not (work.roles.wide and w in work.roles.wide and w not in have)]
+        wanted = [w for w in said if w in have or w not in work.roles.wide]
         if not wanted:
             continue
         odd = [w for w in wanted if w not in have]
         if odd:
-            noun = work.asked.by or axis if axis == "language" else axis
+            noun = asked.by or axis if axis == "language" else axis
             raise UsageError(f"There is no {noun} {name(odd[0])} in {work.table.where}. It has: {names(have, 12)}.")
         entries.keep(np.isin(entries.codes[axis], [have.index(w) for w in wanted]))
 

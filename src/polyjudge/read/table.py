@@ -88,11 +88,6 @@ class Table:
         with engine_errors(self.where):
             self.con.execute(sql)
 
-    @property
-    def backend(self) -> str:
-        """The engine's name, as Ibis has it."""
-        return "duckdb" if self.ibis is None else str(self.con.name)
-
     def keep(self, into: str, sql: str) -> str:
         """What stands after FROM for the rows of a query: a temporary table here, the query elsewhere."""
         if self.ibis is not None:
