@@ -342,3 +342,17 @@ def test_equal_systems_are_rarely_told_apart() -> None:
 def test_simulated_panels_hold_their_order() -> None:
     made = simulate_panel(systems=(60.0, 52.0, 44.0), tasks=60, missing=0.3, seed=2)
     assert look(made.panel).board.order == (0, 1, 2)
+
+
+def test_a_system_that_was_never_scored_in_a_language_is_not_on_its_board() -> None:
+    g = np.random.default_rng(0)
+    y = g.normal(60, 4, (60, 5, 2, 3)) + np.array([0, 3, 6, 9, 12])[:, None, None]
+    y[:30, :, 1], y[30:, :, 0] = np.nan, np.nan  # the languages share no tasks
+    y[:, 3:, 0], y[:, 0, 1] = np.nan, np.nan
+    found = systems(Panel.from_array(y, scale=(0, 100)), matters=2.0, level=0.95)
+    boards = found.frame.groupby("language")["system"].apply(set)
+    assert boards["l1"] == {"s1", "s2", "s3"}
+    assert boards["l2"] == {"s2", "s3", "s4", "s5"}
+    assert found.frame["rank_high"].max() == 5
+    assert found.frame[found.frame["language"] == "l1"]["rank_high"].max() <= 3
+    assert "leads in 1 of 2 languages" in next(f.text for f in found.findings if f.topic == "Winner")

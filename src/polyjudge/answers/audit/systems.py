@@ -111,12 +111,17 @@ class Board:
     @property
     def rank_high(self) -> NDArray[np.int64]:
         """All but the systems that are surely behind."""
-        return np.asarray(len(self.systems) - self.ahead.sum(1))
+        return np.asarray(int(self.scored.sum()) - self.ahead.sum(1))
 
     @property
     def may_be_best(self) -> NDArray[np.bool_]:
         """Not surely behind any other."""
-        return np.asarray(~self.ahead.any(0))
+        return np.asarray(~self.ahead.any(0) & self.scored)
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Those that have any score."""
+        return np.isfinite(self.mean)
 
     @property
     def leader(self) -> int:
@@ -175,7 +180,8 @@ def seen_means(scores: Array, weight: Array) -> Array:
     """Each system's mean of what was scored."""
     o = np.isfinite(scores)
     total = np.einsum("nslb,n->s", np.where(o, scores, 0.0), weight)
-    return np.asarray(total / np.maximum(np.einsum("nslb,n->s", o.astype(float), weight), 1e-300))
+    number = np.einsum("nslb,n->s", o.astype(float), weight)
+    return np.asarray(np.where(number > 0, total / np.maximum(number, 1e-300), np.nan))
 
 
 def _units(panel: Panel) -> NDArray[np.int64] | None:
@@ -217,8 +223,8 @@ def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
 
     parts = []
     for language, b in boards.items():
-        o, top = list(b.order), b.leader
-        low, high = (np.where(np.arange(len(o)) == top, np.nan, x[:, top])[o] for x in (b.low, b.high))
+        o, top = [x for x in b.order if b.scored[x]], b.leader
+        low, high = (np.where(np.arange(len(x)) == top, np.nan, x[:, top])[o] for x in (b.low, b.high))
         part = {"language": [language] * len(o), "system": [b.systems[x] for x in o], "mean": b.mean[o]}
         part |= {"behind_leader": b.gap[o, top], "low": low, "high": high}
         part |= {"rank_low": b.rank_low[o], "rank_high": b.rank_high[o], "may_be_best": b.may_be_best[o]}
@@ -245,12 +251,16 @@ class Sums:
             a, r = a[list(languages)], r[list(languages)]
         if judges is not None:
             a, r = a[:, list(judges)], r[:, list(judges)]
-        w, q = np.linalg.eigh(a.sum((0, 1)))
+        normal = a.sum((0, 1))
+        there = np.flatnonzero(np.diag(normal) > 0)
+        if len(there) < 2:
+            return None
+        w, q = np.linalg.eigh(normal[np.ix_(there, there)])
         if (w > 1e-9 * max(w[-1], 1e-300)).sum() < len(w) - 1:
             return None
-        c = (q[:, 1:] / w[1:]) @ (q[:, 1:].T @ r.sum((0, 1)))
+        c = (q[:, 1:] / w[1:]) @ (q[:, 1:].T @ r.sum((0, 1))[there])
         best, second = np.argsort(-c, kind="stable")[:2]
-        return int(best) if c[best] - c[second] > self.tiny else None
+        return int(there[best]) if c[best] - c[second] > self.tiny else None
 
 
 def sums(panel: Panel, weights: Array | None = None) -> Sums:
@@ -382,8 +392,9 @@ def systems(
             boards[language] = board(*_values(p, weights), panel.systems, **more)
     added = sums(panel, weights)
     by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
-    by_language = tuple(added.first(languages=[x]) for x in range(k)) if k > 1 else ()
     top = whole.leader
+    has = np.isfinite(panel.scores[:, top]).any((0, 2))
+    by_language = tuple(added.first(languages=[x]) if has[x] else None for x in range(k)) if k > 1 else ()
     everywhere = all(added.first([x], [b]) == top for x in range(k) for b in range(m))
     swapped = swaps(boards, panel.languages)
     without = _without(panel, added, top, families_)
