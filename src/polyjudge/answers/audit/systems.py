@@ -393,7 +393,7 @@ def systems(
     added = sums(panel, weights)
     by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
     top = whole.leader
-    has = np.isfinite(panel.scores[:, top]).any((0, 2))
+    has = np.asarray(np.isfinite(panel.scores[:, top]).any((0, 2)))
     by_language = tuple(added.first(languages=[x]) if has[x] else None for x in range(k)) if k > 1 else ()
     everywhere = all(added.first([x], [b]) == top for x in range(k) for b in range(m))
     swapped = swaps(boards, panel.languages)
