@@ -77,6 +77,7 @@ def demo(*, write: Path | None = None, overwrite: bool = False) -> Demo | None:
         f"The scores are made up, so the truth is known: the estimates are within {points(worst, worst)} points of "
         f"what was planted, and {held} of {len(truth)} intervals hold it.",
         topic="Truth",
+        head=f"{held} of {len(truth)} intervals hold it",
     )
     return Demo(truth, (*result.findings, said), result)
 
