@@ -22,7 +22,7 @@ from polyjudge.panel import Panel
 from polyjudge.read import columns as col
 from polyjudge.read import scale
 from polyjudge.read.columns import Asked, Roles
-from polyjudge.read.table import Table, ident, label_sql, open_table, quote
+from polyjudge.read.table import Table, engine_errors, ident, label_sql, open_table, quote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -503,7 +503,8 @@ def _factor(work: Work, axis: str) -> tuple[list[str], Codes]:
     table = work.table
     found = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {axis} FROM {work.typed} WHERE {axis} IS NOT NULL")]
     table.run(f"DROP TYPE IF EXISTS {axis}_codes")
-    table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [found or [""]])
+    with engine_errors(table.where):
+        table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [found or [""]])
     kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
     cleaned = [clean(x, kind) for x in found]
     labels = sorted({x for x in cleaned if x}, key=col.natural if len(found) < 20_000 else lambda x: (len(x), x))
@@ -613,13 +614,12 @@ def _panel(work: Work, entries: Entries, people: Any) -> Panel:
     for axis in AXES[:5]:
         entries.shrink(axis)
     _check_levels(work, entries)
-    cell = [a for a in AXES[:5] if a in entries.codes]
-    shape = tuple(len(entries.labels[a]) for a in cell)
+    shape = tuple(len(entries.labels[a]) for a in AXES[:5])
     limits.require(
         8.0 * float(np.prod(np.array(shape, dtype=float))) * 3,
         f"{table.where} ({' x '.join(f'{x:,}' for x in shape[:4])})",
     )
-    flat = np.ravel_multi_index(tuple(entries.codes[a] for a in cell), shape)
+    flat = np.ravel_multi_index(tuple(entries.codes[a] for a in AXES[:5]), shape)
     y, repeats = _average(work, entries, flat, shape)
     _check_tasks(work, entries)
     (low, high), two = _ends(entries.score, asked, pairs=work.order is not None)
@@ -806,10 +806,11 @@ def _average(work: Work, entries: Entries, flat: Codes, shape: tuple[int, ...]) 
         r = len(entries.labels["replicate"])
         inner = flat * r + entries.codes["replicate"]
         if len(np.unique(inner)) == len(inner) or any_row:
-            z = np.full(size * r if size * r <= 5_000_000 and shape[-1] == 1 else 0, np.nan)
-            if len(z):
-                z[inner] = entries.score
-            return y.reshape(shape), z.reshape(*shape[:-1], r) if len(z) else None
+            if size * r > 5_000_000 or shape[-1] > 1:
+                return y.reshape(shape), None
+            z = np.full(size * r, np.nan)
+            z[inner] = entries.score
+            return y.reshape(shape), z.reshape(*shape[:-1], r)
     if not any_row:
         first = np.full(size, np.nan)
         first[flat] = entries.score
@@ -824,27 +825,21 @@ def _average(work: Work, entries: Entries, flat: Codes, shape: tuple[int, ...]) 
 
 def _refuse_repeats(work: Work, entries: Entries, times: Codes, shape: tuple[int, ...]) -> None:
     table, roles = work.table, work.roles
-    cell = [a for a in AXES[:5] if a in entries.codes]
     at = np.unravel_index(int(np.argmax(times)), shape)
-    words = [f"{a} {name(entries.labels[a][i])}" for a, i in zip(cell, at, strict=True) if entries.labels[a][i]]
+    words = [f"{a} {name(entries.labels[a][i])}" for a, i in zip(AXES, at, strict=False) if entries.labels[a][i]]
     keys = [table.columns[roles.of[a]][0] for a in KEYS[:6] if a in roles.of]
-    tells = []
+    mend = "If they are repeated measurements: --replicate row; else name the columns that tell them apart."
     for column in roles.unused[:60]:
-        sql = table.columns[column][0]
-        found = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
-        if not 1 < found[1] <= max(200, found[0] ** 0.5):
-            continue
-        listed = ", ".join([*keys, sql])
-        if not table.rows(f"SELECT 1 FROM {table.relation} GROUP BY {listed} HAVING count(*) > 1 LIMIT 1"):
-            tells.append(column)
-    most = int(times.max())
-    mend = (
-        f"The column {name(tells[0])} tells them apart: is it what is compared (--system {shell(tells[0])}), a "
-        f"criterion (--criterion {shell(tells[0])}), or a repeat (--replicate {shell(tells[0])})?"
-        if tells
-        else "If they are repeated measurements: --replicate row; else name the columns that tell them apart."
-    )
-    raise PanelError(f"{table.where} has {most} scores for one {', '.join(words)}. {mend}")
+        sql, flag = table.columns[column][0], shell(column)
+        rows, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
+        again = f"SELECT 1 FROM {table.relation} GROUP BY {', '.join([*keys, sql])} HAVING count(*) > 1 LIMIT 1"
+        if 1 < there <= max(200, rows**0.5) and not table.rows(again):
+            mend = (
+                f"The column {name(column)} tells them apart: is it what is compared (--system {flag}), a criterion "
+                f"(--criterion {flag}), or a repeat (--replicate {flag})?"
+            )
+            break
+    raise PanelError(f"{table.where} has {int(times.max())} scores for one {', '.join(words)}. {mend}")
 
 
 def _check_tasks(work: Work, entries: Entries) -> None:

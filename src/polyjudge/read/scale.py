@@ -132,9 +132,8 @@ def _words(
     if infinite:
         raise PanelError(f"In {shown}, {where} holds {name(low[infinite[0]])}. Make it a number, or leave it empty.")
     verdicts = [v for v in low if v in PASS]
-    left = [v for v in low if (v not in absent and v not in PASS) or (v in ("failed",) and len(verdicts) > 1)]
-    said = [v for v in low if v in PASS and (v not in absent or len(verdicts) > 1)]
-    rest = [v for v in left if v not in said]
+    said = [v for v in verdicts if v not in absent or len(verdicts) > 1]
+    rest = [v for v in low if v not in absent and v not in PASS]
     if not rest and not said:
         return finite
     if not rest:

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from typing import Any
 
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, TooLarge, UsageError
+from polyjudge.base.signals import Terminated
 from polyjudge.base.text import name, names, redact
 
 SMALL = 64 << 20
@@ -107,6 +109,11 @@ def engine_errors(where: str) -> Iterator[None]:
         raise TooLarge(
             f"{where} needs more memory or room for temporary files than there is. Allow more ({limits.VARIABLE}=16GB)."
         ) from None
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        ended = signal.getsignal(signal.SIGTERM) is signal.SIG_IGN  # the engine hides what the signal raised
+        raise (Terminated if ended else KeyboardInterrupt) from None
     except (duckdb.Error, UnicodeDecodeError) as error:
         text = str(error)
         line = re.search(r"Line: (\d+)", text)
