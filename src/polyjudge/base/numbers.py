@@ -32,7 +32,7 @@ def digits_of(size: Any) -> int:
     >>> digits_of(7.1), digits_of(4.5), digits_of(0.9), digits_of(0.07), digits_of(0)
     (0, 1, 1, 2, 2)
     """
-    if missing(size) or size <= 0:
+    if missing(size) or size <= 1e-9:  # nothing but rounding
         return 2
     return 0 if size > 5 else min(6, max(1, math.ceil(-math.log10(size / 2) - 1e-9)))
 

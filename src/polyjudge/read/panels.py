@@ -204,6 +204,9 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     panel = replace(panel, source=shown, read=work.asked.words(), texts=_texts(work), order=_order(work, panel))
     if labels is not None:
         panel = replace(panel, human=labels_of(labels))
+    if items is None and isinstance(source, (str, Path)) and (Path(source) / "polyjudge-run.json").is_file():
+        beside = Path(source) / "texts.csv"  # a folder of `polyjudge collect`
+        items = beside if beside.is_file() else None
     if items is not None:
         panel = replace(panel, texts=_items(items, panel))
     several = {"judges": roles.wide, "human": roles.humans, "error": roles.errors}
