@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: help demo test levels kernels lint validate bench hostile fuzz docs cluster lowest tools lock dist clean
+.PHONY: help demo test levels kernels lint validate bench hostile fuzz docs cluster lowest tools lock dist
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -31,8 +31,9 @@ lint: .venv/test.stamp ## format, style, types, and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-validate: .venv/test.stamp ## every claim on planted truth and people's labels; ARGS="--panels 1000"
+validate: .venv/test.stamp ## every claim on planted truth, and against people's labels; ARGS="--panels 1000"
 	@$(BIN)/python -m validation $(ARGS)
+	@$(BIN)/python -m validation.evidence
 
 bench: .venv/test.stamp ## speed and memory against references that do not import us
 	@$(BIN)/python -m validation.bench $(ARGS)
@@ -71,9 +72,6 @@ lock: .venv/test.stamp ## pinned and hashed requirements
 dist: .venv/test.stamp ## the wheel
 	$(PIP) wheel --no-deps -w dist .
 
-clean: ## remove what the targets made
-	rm -rf .venv .venv-lowest .venv-tools dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
-
 # The stamps: dependencies are the pinned and hashed lists, the package itself is installed in place.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("polyjudge needs Python 3.11 or newer. Name one: make PYTHON=python3.12 ...") \
@@ -81,7 +79,6 @@ clean: ## remove what the targets made
 	$(PYTHON) -m venv .venv
 
 .venv/demo.stamp: requirements/run.txt pyproject.toml | .venv/bin/python
-	@echo "Setting up .venv (once)"
 	@$(PIP) install --require-hashes -r requirements/run.txt && $(PIP) install --no-deps --no-build-isolation -e . && touch $@
 
 .venv/test.stamp: requirements/test.txt pyproject.toml | .venv/bin/python
