@@ -42,7 +42,7 @@ REFUSED = [
     (small(judges=["gpt-4o"]), r"judges\[0\].model: must be provider/model .*, not 'gpt-4o'"),
     (small(judges=[{"model": "openai/x", "base_url": "ftp://x"}]), "plain http"),
     (small(judges=[{"model": "openai/x", "base_url": "https://me:pw@host/v1"}]), "plain http"),
-    (small(judges=["openai/x", "azure/x"]), "judge name x stands twice"),
+    (small(judges=["openai/x", "azure/x"]), "judge name x appears twice"),
     (small(judges=[{"model": "openai/x", "settings": {"max_retries": 3}}]), "stands for a key of the judge"),
     (small(judges=[{"model": "openai/x", "concurrency": 0}]), "concurrency"),
     (small(judges=[{"model": "openai/x", "price": {"input": -1, "output": 1}}]), "price.input"),
@@ -52,7 +52,7 @@ REFUSED = [
     (small(defaults={"model": "openai/x"}), "defaults: unknown key model"),
     (small(defaults=[1]), "defaults must be a mapping"),
     (small(languages=[]), "languages"),
-    (small(languages=["en", "en"]), "language name en stands twice"),
+    (small(languages=["en", "en"]), "language name en appears twice"),
     (small(languages=[False]), "'no' is Norwegian"),
     (small(languages=["  "]), "not empty"),
     (small(rubric={"kind": "rate"}), "rubric.kind"),
@@ -85,7 +85,7 @@ def test_plans_are_refused_in_one_sentence(raw: Any, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("a: [", "not YAML"), ("a: 1\na: 2", "stands twice"), ("[" * 300, "nested|not YAML"), ("&a [*a]", "nested|mapping"), ("- 1", "mapping"),
+    [("a: [", "not YAML"), ("a: 1\na: 2", "appears twice"), ("[" * 300, "nested|not YAML"), ("&a [*a]", "nested|mapping"), ("- 1", "mapping"),
      ("x: 2020-01-01", "put it in quotes"), ("", "mapping")],
 )  # fmt: skip
 def test_files_that_are_no_plans(tmp_path: Path, text: str, words: str) -> None:
@@ -105,7 +105,7 @@ ROW = {"id": "a", "language": "en", "prompt": "p", "response": "r"}
         (["null"], "must be an object", {}), (["[]"], "must be an object", {}), (["{"], "item 1", {}), ([], "No item", {}),
         (["[" * 50_000], "nested|item 1", {}), ([{**ROW, "id": None}], "nothing in 'id'", {}),
         ([{k: v for k, v in ROW.items() if k != "language"}], "no column 'language'", {}),
-        ([ROW, ROW], "stands twice", {}), ([ROW], "not whole in all languages .*not in ar", {}),
+        ([ROW, ROW], "appears twice", {}), ([ROW], "not whole in all languages .*not in ar", {}),
         ([ROW, {**ROW, "language": "ar", "prompt": None}], "no prompt in ar", {}),
         ([{**ROW, "requirements": 3}, {**ROW, "language": "ar", "requirements": 3}], "must be a list", {"rubric": {"kind": "checklist"}}),
         ([{**ROW, "requirements": [{"id": 1}]}, {**ROW, "language": "ar", "requirements": ["x"]}], "has no text", {"rubric": {"kind": "checklist"}}),

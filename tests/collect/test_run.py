@@ -226,7 +226,7 @@ def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Runn
     refused("prompts changed since", rubric={"criteria": "Be short."})
     refused("had another settings", defaults={"settings": {"temperature": 1}})
     refused("grow, not shrink", tasks=4)
-    refused("another rubric", kind="pair")
+    refused("different settings", kind="pair")
     write_plan(tmp_path, server.url, tasks=5, judges=["ja"], languages=["en", "th", "de"])
     items = tmp_path / "items.jsonl"
     items.write_text(items.read_text().replace("Do t0002.", "Do it."))

@@ -54,7 +54,7 @@ def load_items(plan: Plan) -> tuple[list[Item], list[tuple[str, str]]]:
             key = _label(row, plan.items.id, where), _label(row, plan.items.system, where) if plan.items.system else ""
             by_language = found.setdefault(key, {})
             if at in by_language:
-                text = f"{where}: {shown(key[0])} stands twice. Give each item its own {plan.items.id}"
+                text = f"{where}: {shown(key[0])} appears twice. Give each item its own {plan.items.id}"
                 raise CollectError(f"{text}, or name the column that tells them apart (items.system).")
             by_language[at] = row
     items, dropped = [], []

@@ -202,7 +202,7 @@ class Plan(_Part):
     def _whole(self) -> Plan:
         for word, parts in (("judge", self.judges), ("language", self.languages)):
             if twice := sorted(x for x, n in Counter(part.name for part in parts).items() if n > 1):
-                raise ValueError(f"the {word} name {shown(', '.join(twice))} stands twice: give each a name of its own")
+                raise ValueError(f"the {word} name {shown(', '.join(twice))} appears twice: give each its own name")
         kind = self.rubric.kind
         if self.probes and kind not in ("rating", "checklist"):
             raise ValueError("probes: damage is done to a response, so rubric.kind must be rating or checklist")
@@ -348,6 +348,6 @@ def _no_twins(pairs: list[tuple[Any, ...]]) -> dict[Any, Any]:
     out: dict[Any, Any] = {}
     for key, value in pairs:
         if not isinstance(key, (str, int, float, bool)) or key in out:
-            raise CollectError(f"In the plan the key {shown(repr(key))} stands twice, or is no key.")
+            raise CollectError(f"In the plan the key {shown(repr(key))} appears twice or is not valid.")
         out[key] = value
     return out

@@ -202,7 +202,7 @@ class _Run:
 
     def _refuse_changes(self, before: Any, now: dict[str, str], rubric: dict[str, Any], judges: dict[str, Any]) -> None:
         if changed := [k for k in rubric if rubric[k] != before["rubric"].get(k)]:
-            raise CollectError(f"This run was begun with another rubric: {names(changed)} changed. {OTHER}.")
+            raise CollectError(f"This run was started with different settings: {names(changed)} changed. {OTHER}.")
         for judge, identity in judges.items():
             old = before["judges"].get(judge, identity)
             changed = [k for k in identity if identity[k] != old.get(k)]
@@ -401,7 +401,7 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     cost = None if unpriced else float(board["cost"].sum())
     axis = count(len(at), "wording" if plan.wordings else "language")
     text = f"{count(items, 'item')} x {axis} x {count(len(plan.judges), 'judge')}: {count(total, 'call')}"
-    text += f"{'' if cost is None else f', about ${cost:,.2f}'}. Nobody was asked."
+    text += f"{'' if cost is None else f', about ${cost:,.2f}'}. No judge was called."
     guess = "Tokens are estimated from the text, give or take a third; those of the output are a guess."
     guess += f" No total cost is shown, for some judges have no price: {names(unpriced)}." if unpriced else ""
     findings = Finding("info", "plan", text), Finding("info", "estimate", guess), *said
@@ -462,7 +462,7 @@ def _inspect_errors() -> Iterator[None]:
         if type(error).__name__ not in ("PrerequisiteError", "ValueError", "TypeError"):
             raise
         said = re.sub(r"\[/?[a-z]+\]|ERROR: ", "", " ".join(str(getattr(error, "message", error)).split()))
-        raise CollectError(f"A judge cannot be asked: {shown(hide_keys(redact(said)), 400)}") from None
+        raise CollectError(f"A judge cannot be called: {shown(hide_keys(redact(said)), 400)}") from None
 
 
 @contextmanager
