@@ -206,3 +206,15 @@ def test_correlation_is_fishers() -> None:
     interval = theirs.confidence_interval()
     assert st.correlation(y, f) == pytest.approx((theirs.statistic, interval.low, interval.high), abs=1e-9)
     assert np.isnan(st.correlation(np.ones(20), np.arange(20.0))).all()
+
+
+def test_a_correlation_of_extremes_that_go_together_is_less_certain() -> None:
+    g = np.random.default_rng(5)
+    held = []
+    for _ in range(400):
+        size = np.exp(g.normal(0, 0.8, 100))
+        y, e = g.normal(size=(2, 100)) * size
+        r, low, high = st.correlation(y, y + e)
+        held.append(low <= np.sqrt(0.5) <= high)
+        assert low < r < high
+    assert np.mean(held) >= 0.85  # Fisher's interval alone: about 0.6

@@ -66,7 +66,8 @@ def kappa(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0
 
 
 def correlation(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
-    """Pearson's r with Fisher's interval, units (tasks) drawn as wholes."""
+    """Pearson's r with Fisher's interval, units (tasks) drawn as wholes; wider where extremes go together more often than
+    in normal scores, by the influence of each answer."""
     n = len(y)
     if n < 3 or np.ptp(y) <= 1e-12 or np.ptp(f) <= 1e-12:
         return NONE
@@ -74,7 +75,8 @@ def correlation(y: Array, f: Array, unit: NDArray[Any] | None = None, level: flo
     if n < FEWEST or abs(r) > 1 - 1e-12:
         return r, math.nan, math.nan
     a, b = (y - y.mean()) / y.std(), (f - f.mean()) / f.std()
-    more = wider(a * b - r / 2 * (a * a + b * b), unit)
+    influence = a * b - r / 2 * (a * a + b * b)
+    more = wider(influence, unit) * max(1.0, float((influence**2).mean()) / (1 - r * r) ** 2)
     half = float(ndtri((1 + level) / 2)) * math.sqrt(more / (n - 3))
     return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
