@@ -66,8 +66,8 @@ def kappa(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0
 
 
 def correlation(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
-    """Pearson's r with Fisher's interval, units (tasks) drawn as wholes; wider where extremes go together more often than
-    in normal scores, by the influence of each answer."""
+    """Pearson's r with Fisher's interval, units (tasks) drawn as wholes; wider, by the influence of each answer, where
+    extremes go together more often than in normal scores."""
     n = len(y)
     if n < 3 or np.ptp(y) <= 1e-12 or np.ptp(f) <= 1e-12:
         return NONE
