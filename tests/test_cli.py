@@ -68,6 +68,7 @@ def test_version(cli: Run) -> None:
         (["audit", "scores.csv", "--level", "nan"], "level"),
         (["audit", "scores.csv", "--matters", "-1"], "matters"),
         (["audit", "scores.csv", "--matters", "1e-320"], ""),
+        (["audit", "scores.csv", "--seed", "-1"], "--seed"),
         (["audit", "scores.csv", "--threshold", "many"], "threshold"),
         (["audit", "scores.csv", "--cell", "Spanish"], "cell"),
         (["audit", "scores.csv", "--cell", "Klingon,Aster"], "Klingon"),

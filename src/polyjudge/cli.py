@@ -386,6 +386,8 @@ def _finish(
     from polyjudge.base.files import check_apart, check_folder
     from polyjudge.report.model import SEVERITIES
 
+    if isinstance(values.get("seed"), int) and values["seed"] < 0:
+        raise UsageError(f"--seed is a whole number from 0 on, not {values['seed']}.")
     limit = shared.get("fail_on") or "never"
     if limit not in ("never", *SEVERITIES):
         raise UsageError(f"--fail-on takes never, {', '.join(SEVERITIES)}, not {limit[:40]!r}.")
