@@ -86,5 +86,5 @@ dist: .venv/test.stamp ## the wheel
 	@$(PIP) install --require-hashes -r requirements/test.txt && $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ .venv/demo.stamp
 
-.venv/system.stamp: tools/components.py | .venv/test.stamp  # Chromium, Java, PostgreSQL: installed where that is allowed
+.venv/system.stamp: tools/components.py | .venv/test.stamp  # Chromium, Java, PostgreSQL, lme4: installed where that is allowed
 	@$(BIN)/python tools/components.py && touch $@

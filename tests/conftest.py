@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip for want of a component before any fixture works for nothing."""
-    for mark, component in {"browser": "chromium", "postgres": "postgres", "spark": "java"}.items():
+    for mark, component in {"browser": "chromium", "postgres": "postgres", "spark": "java", "lme4": "lme4"}.items():
         if item.get_closest_marker(mark):
             need(component)
 

@@ -1,4 +1,4 @@
-"""A machine without browser, PostgreSQL and Java: tests skip, each with the name of a package, and none errors."""
+"""A machine without browser, PostgreSQL, Java and lme4: tests skip, each names a package, and none errors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_tests_skip_without_their_components() -> None:
     """Run with everything hidden. A test that found its component all the same would pass, and is reported here."""
     hidden = {**os.environ, HIDE: ",".join(PACKAGES), "POLYJUDGE_NO_SKIP": ""}
-    marks = "browser or postgres or spark"
-    names = re.compile(r"\bbrowser\b|mark\.(postgres|spark)\b")
+    marks = "browser or postgres or spark or lme4"
+    names = re.compile(r"\bbrowser\b|mark\.(postgres|spark|lme4)\b")
     files = [str(p) for p in sorted((ROOT / "tests").rglob("test_*.py")) if names.search(p.read_text("utf-8"))]
     command = [sys.executable, "-m", "pytest", "-m", marks, "-q", "-rsA", "-p", "no:xdist", "-p", "no:cacheprovider"]
     command += files
@@ -48,16 +48,17 @@ def test_what_is_absent_is_asked_of_apt(tmp_path: Path, lacks: str) -> None:
     for name, script in (("apt-get", apt), ("chromium", "#!/bin/sh\n")):
         (tmp_path / name).write_text(script)
         (tmp_path / name).chmod(0o755)
-    environment = {**os.environ, "PATH": str(tmp_path), HIDE: "java,postgres"}
+    environment = {**os.environ, "PATH": str(tmp_path), HIDE: "java,postgres,lme4"}
     command = [sys.executable, str(ROOT / "tools" / "components.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     asked = log.read_text().splitlines()
-    wanted = [p for c in ("java", "postgres", "chromium") for p in PACKAGES[c].split() if p != "chromium"]
+    wanted = [p for c in ("java", "postgres", "lme4", "chromium") for p in PACKAGES[c].split() if p != "chromium"]
     assert asked[0].endswith(" update")
     assert asked[1].endswith(" ".join(wanted))
     single = [line.split()[-1] for line in asked[2:]]
     assert single == ([] if lacks == "nothing" else wanted)
     absent = [line for line in done.stdout.splitlines() if line.startswith("Absent: ")]
-    assert [line.split()[1] for line in absent] == ["java.", "postgres."]
-    assert all(f"apt install {PACKAGES[c]}" in line for c, line in zip(("java", "postgres"), absent, strict=True))
+    stay = ("java", "postgres", "lme4")
+    assert [line.split()[1] for line in absent] == [f"{c}." for c in stay]
+    assert all(f"apt install {PACKAGES[c]}" in line for c, line in zip(stay, absent, strict=True))

@@ -20,6 +20,7 @@ PACKAGES = {
     "chromium": "chromium fonts-noto-core fonts-noto-cjk",
     "java": "default-jre-headless",
     "postgres": "postgresql",
+    "lme4": "r-cran-lme4",
 }
 """Debian packages of each component."""
 
@@ -29,7 +30,7 @@ def find(component: str) -> str | None:
     """Path of a component (of the folder of its programs for postgres), or None."""
     if component in os.environ.get(HIDE, "").split(","):
         return None
-    return {"chromium": _chromium, "java": _java, "postgres": _postgres}[component]()
+    return {"chromium": _chromium, "java": _java, "postgres": _postgres, "lme4": _lme4}[component]()
 
 
 def _chromium() -> str | None:
@@ -59,6 +60,12 @@ def _postgres() -> str | None:
     if here and hasattr(os, "geteuid") and os.geteuid() == 0:
         return here if shutil.which("runuser") and _run("id", "postgres") is not None else None
     return here
+
+
+def _lme4() -> str | None:
+    """Rscript, where it can load lme4."""
+    path = shutil.which("Rscript")
+    return path if path and _run(path, "-e", "library(lme4)") is not None else None
 
 
 def _run(*command: str) -> str | None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common import shared_file
+from common import need, shared_file
 from polyjudge.stats.resample import MOST_GROUPS, bootstrap, groups_of
 from polyjudge.stats.variance import TERMS, components, fits
 
 Array = NDArray[np.float64]
+
+
+LME4 = """suppressMessages(library(lme4)); d <- read.csv(file("stdin"), stringsAsFactors = TRUE); d$r <- factor(d$r)
+f <- y ~ (1 | task) + (1 | language) + (1 | judge) + (1 | task:language) + (1 | task:judge) + (1 | language:judge)
+if (nlevels(d$r) > 1) f <- update(f, . ~ . + r + (1 | task:language:judge))
+v <- as.data.frame(VarCorr(lmer(f, d))); cat(paste(v$grp, v$vcov), sep = "\\n")"""
 
 
 def runs(seed: int, n: int = 9, f: int = 3, k: int = 3, m: int = 4) -> Array:
@@ -61,6 +69,26 @@ def test_components_are_found_again() -> None:
     assert found.variance["task:language:judge"] == pytest.approx(9, rel=0.05)
     assert sum(found.shares.values()) == pytest.approx(1)
     assert found.p is None
+
+
+@pytest.mark.lme4
+@pytest.mark.parametrize(("replicates", "rest"), [(1, "task:language:judge"), (3, "noise")])
+def test_components_are_those_of_lme4(replicates: int, rest: str) -> None:
+    """Referee: where no component of a complete panel is below 0, restricted maximum likelihood is our arithmetic."""
+    g = np.random.default_rng(4)
+    y = 8 * g.normal(size=(12, 1, 1)) + 5 * g.normal(size=(5, 1)) + 6 * g.normal(size=6) + 4 * g.normal(size=(12, 5, 1))
+    y = y + 5 * g.normal(size=(12, 1, 6)) + 6 * g.normal(size=(5, 6)) + 4 * g.normal(size=(12, 5, 6))
+    y = y[..., None] + 3 * g.normal(size=(12, 5, 6, replicates))
+    rows = "".join(f"t{t},l{x},j{b},{r},{v}\n" for (t, x, b, r), v in np.ndenumerate(y))
+    said = subprocess.run(
+        [need("lme4"), "-e", LME4], input="task,language,judge,r,y\n" + rows, capture_output=True, text=True, check=True
+    )
+    theirs = {name: float(v) for name, v in (line.split() for line in said.stdout.splitlines())}
+    theirs[rest] = theirs.pop("Residual")
+    found = components(y.mean(3), y if replicates > 1 else None)
+    assert found is not None
+    assert min(theirs.values()) > 1
+    assert found.variance == pytest.approx(theirs, rel=1e-3)
 
 
 def test_replicates_tell_noise_from_the_three_way_term() -> None:
