@@ -1,4 +1,4 @@
-"""The paper in its own order: arrays in, arrays out, nothing but NumPy. Read this file first; everything else calls it.
+"""The paper in its own order: arrays in, arrays out, NumPy and little else. Read this file first: all else calls it.
 
 Mahmood, Abdaljalil, Kurban: Rank Reversal in Multilingual LLM Judges. Scores S(t, l, b) are an array (n tasks,
 k languages, m judges), replicates (the paper's judge frameworks) averaged; of an incomplete panel its pseudo-values
@@ -7,7 +7,6 @@ k languages, m judges), replicates (the paper's judge frameworks) averaged; of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -114,24 +113,6 @@ def reversing(cells: Array, tiny: float = 0.0) -> Array:
     return total
 
 
-def global_null(scores: Array, draws: int = 1000, seed: int = 0, tiny: float = 0.0) -> tuple[float, Array]:
-    """p of so many reversing pairs without any interaction, and their numbers in the draws (METHODS 5): residuals of
-    task + language + judge change places between the languages of each (task, judge). From 20 million numbers on the
-    means come from their normal limit, with the exact moments."""
-    n, k, m = scores.shape
-    means, rng = scores.mean(0), np.random.default_rng(seed)
-    additive = means - double_centre(means)
-    residual = (scores - scores.mean((1, 2), keepdims=True) - additive + means.mean()).transpose(0, 2, 1)
-    if scores.size * draws <= 20_000_000:
-        noise = np.stack([rng.permuted(residual, axis=2).mean(0).T for _ in range(draws)])
-    else:
-        z = rng.standard_normal((draws, k, m))
-        spread = np.sqrt(residual.var(2, ddof=1).sum(0)) / n
-        noise = residual.mean((0, 2)) + spread * (z - z.mean(1, keepdims=True))
-    null = reversing(additive + noise, tiny)
-    return float((1 + (null >= reversing(means, tiny)).sum()) / (1 + draws)), null
-
-
 # --- Section 4: consensus-based calibration ---
 
 
@@ -189,14 +170,10 @@ def variance_constant(k: int, m: int) -> float:
     return (1 - 1 / m) * (1 - 1 / k)
 
 
-def tail(x: float, sigma: float, n: float, k: int, m: int) -> float:
-    """Prop. 2, Eq. 4: bound of P(|beta^ - beta| >= x) in one cell, noise being Gaussian, independent, of sd sigma."""
-    return float(min(1.0, 2 * np.exp(-n * x * x / (2 * sigma**2 * variance_constant(k, m)))))
-
-
 def radius(sigma: float, n: float, k: int, m: int, epsilon: float = 0.05) -> float:
-    """Prop. 2, Eq. 5: with probability 1 - epsilon no cell of beta^ is further than this from beta. As n grows it goes
-    to 0 (consistency; Prop. 3 says so of any noise).
+    """Prop. 2, Eq. 5: with probability 1 - epsilon no cell of beta^ is further than this from beta, noise being normal
+    with sd sigma. It is Eq. 4, 2 exp(-x^2 / (2 Var[beta^])) for the tail of one cell, times m k and solved for x. As n
+    grows it goes to 0 (consistency; Prop. 3 says so of any noise).
 
     >>> round(radius(22.244073, 55, 8, 6), 2)
     9.96
@@ -229,14 +206,19 @@ def first_max(values: Array, tiny: float = 0.0, axis: int = -1) -> Ints:
     return np.asarray(np.argmax(values >= values.max(axis, keepdims=True) - tiny, axis))
 
 
-def _signs(values: Array, tiny: float) -> NDArray[np.float32]:
-    i, j = np.triu_indices(values.shape[-1], 1)
-    d = values[..., i] - values[..., j]
+def signs(orders: Array, tiny: float = 0.0) -> NDArray[np.float32]:
+    """Which judge of each pair is ahead, of orders of judges (..., m): 1, -1, or 0 where they tie."""
+    i, j = np.triu_indices(orders.shape[-1], 1)
+    d = orders[..., i] - orders[..., j]
     return (d > tiny).astype(np.float32) - (d < -tiny).astype(np.float32)
 
 
-def _tau(a: NDArray[np.float32], b: NDArray[np.float32]) -> Array:
-    """Of signs (..., p, pairs) and (..., q, pairs): (..., p, q)."""
+def tau(a: NDArray[np.float32], b: NDArray[np.float32]) -> Array:
+    """Kendall's tau-b of signs (..., p, pairs) with (..., q, pairs): (..., p, q); NaN where one of them ties all.
+
+    >>> tau(*signs(np.array([[[1.0, 2, 3]], [[1, 3, 3 + 1e-12]]]), 1e-9)).round(4).tolist()
+    [[0.8165]]
+    """
     x, y = (np.abs(s).sum(-1, dtype=float) for s in (a, b))
     of = np.sqrt(x[..., :, None] * y[..., None, :])
     return np.where(of > 0, (a @ b.swapaxes(-1, -2)) / np.where(of > 0, of, 1.0), np.nan)
@@ -248,16 +230,6 @@ def _mean(values: Array) -> Array:
     return np.asarray(np.where(seen, values, 0.0).sum(-1) / np.maximum(seen.sum(-1), 1))
 
 
-def tau(a: ArrayLike, b: ArrayLike, tiny: float = 0.0) -> Array:
-    """Kendall's tau-b of two orders of judges (..., m), with the tie rule; NaN where one of them ties all.
-
-    >>> round(float(tau([1, 2, 3], [1, 3, 3 + 1e-12], 1e-9)), 4)
-    0.8165
-    """
-    x, y = (_signs(np.asarray(v, dtype=float)[..., None, :], tiny) for v in (a, b))
-    return np.asarray(_tau(x, y)[..., 0, 0])
-
-
 def mean_tau(matrix: Array, tiny: float = 0.0) -> Array:
     """Mean tau over the pairs of languages of cells (..., k, m), undefined ones left out; 0 where none is defined."""
     k, m = matrix.shape[-2:]
@@ -265,8 +237,8 @@ def mean_tau(matrix: Array, tiny: float = 0.0) -> Array:
     flat = matrix.reshape(-1, k, m)
     step, out = max(1, 8_000_000 // (k * m * m + k * k)), np.zeros(len(flat))
     for start in range(0, len(flat), step):
-        signs = _signs(flat[start : start + step], tiny)
-        out[start : start + step] = _mean(_tau(signs, signs)[:, i, j])
+        one = signs(flat[start : start + step], tiny)
+        out[start : start + step] = _mean(tau(one, one)[:, i, j])
     return out.reshape(matrix.shape[:-2])
 
 
@@ -292,16 +264,6 @@ class Split:
         return double_centre(self.train)
 
 
-Method = Callable[[Split], Array]
-"""A method of Table 2: adjusted cells (R, k, m) of the left-out tasks."""
-METHODS: dict[str, Method] = {
-    "raw": lambda s: s.left,
-    "cbc": lambda s: s.left - s.beta,
-    "oracle": lambda s: s.left - double_centre(s.left),
-}
-"""Table 2's own; its baselines are in calibrate/baselines.py. The oracle's tau is 1 by arithmetic (METHODS 3, I3)."""
-
-
 def draw(n: int, replicates: int = 1000, seed: int = 0) -> Ints:
     """How often each of n tasks is drawn with replacement: (replicates, n)."""
     at = np.random.default_rng(seed).integers(n, size=(replicates, n)) + n * np.arange(replicates)[:, None]
@@ -321,15 +283,17 @@ def split(scores: Array, drawn: Any = None, held: Any = None, tiny: float = 0.0)
     return Split(scores, w[known], v[known], train[known], left[known], tiny)
 
 
-def held_out(s: Split, methods: Mapping[str, Method] = METHODS) -> dict[str, Array]:
-    """Table 2: mean tau over pairs of languages on the left-out tasks by each method, (R,).
+def held_out(s: Split) -> dict[str, Array]:
+    """Table 2: mean tau over pairs of languages on the left-out tasks, (R,), raw, by CBC, and by the oracle (1 by
+    arithmetic: METHODS 3, I3). Its baselines are in calibrate/baselines.py.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=(40, 3, 4)) + 2 * double_centre(rng.normal(size=(3, 4))) + np.arange(4)
     >>> {name: round(float(taus.mean()), 2) for name, taus in held_out(split(scores, draw(40, 100))).items()}
     {'raw': 0.11, 'cbc': 0.98, 'oracle': 1.0}
     """
-    return {name: mean_tau(method(s), s.tiny) for name, method in methods.items()}
+    adjusted = {"raw": s.left, "cbc": s.left - s.beta, "oracle": s.left - double_centre(s.left)}
+    return {name: mean_tau(cells, s.tiny) for name, cells in adjusted.items()}
 
 
 def gain(s: Split, removed: Array) -> Array:
@@ -345,9 +309,9 @@ def leave_one_language_out(s: Split, language: int) -> tuple[Array, Array]:
     """Mean tau of an unseen language with each of the others, raw and zero-shot: (R,) each. beta^ comes from the
     others; the unseen one is left as it is, and mean imputation would be the same, for that mean is 0."""
     others = np.delete(np.arange(s.left.shape[1]), language)
-    own, rest = _signs(s.left[:, [language]], s.tiny), s.left[:, others]
+    own, rest = signs(s.left[:, [language]], s.tiny), s.left[:, others]
     after = rest - double_centre(s.train[:, others])
-    raw, zero = (_mean(_tau(own, _signs(x, s.tiny))[:, 0]) for x in (rest, after))
+    raw, zero = (_mean(tau(own, signs(x, s.tiny))[:, 0]) for x in (rest, after))
     return raw, zero
 
 

@@ -81,6 +81,18 @@ def test_information_tells_language_from_none() -> None:
     assert protocols.information(holes, times=19)["slices"] == 59
 
 
+def test_so_many_reversals_are_likely_without_an_interaction_and_unlikely_with_one() -> None:
+    rng = np.random.default_rng(0)
+    additive = rng.normal(size=(40, 1, 1)) + 0.3 * np.arange(5) + rng.normal(size=(40, 4, 5))
+    p, null = protocols.global_null(additive, 200)
+    assert p > 0.05
+    assert len(null) == 200
+    crossed = additive + 2 * cbc.double_centre(rng.normal(size=(4, 5)))
+    assert protocols.global_null(crossed, 200)[0] <= 1 / 201 + 1e-12
+    limit = protocols.global_null(additive, 30_000, 2)[1]  # 24 million numbers: drawn from the normal limit
+    assert limit.mean() == pytest.approx(protocols.global_null(additive, 3000, 1)[1].mean(), abs=0.1)
+
+
 def test_one_stratum_is_bradley_terry() -> None:
     """Referee: evalica, whose strengths are exp(th); ties count half to each."""
     rng = np.random.default_rng(0)

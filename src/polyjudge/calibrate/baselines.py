@@ -6,7 +6,7 @@ A method is a function of a `cbc.Split`: from what was drawn (`train`) it adjust
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -19,11 +19,12 @@ from polyjudge.base.errors import UsageError
 from polyjudge.base.limits import require
 from polyjudge.base.progress import track
 from polyjudge.base.text import name
-from polyjudge.cbc import Method, Split, double_centre, gain, mean_tau, split
+from polyjudge.cbc import Split, double_centre, gain, mean_tau, split
 from polyjudge.panel import Panel
 
 Array = NDArray[np.float64]
 Labels = tuple[Array, NDArray[np.int64]]
+Method = Callable[[Split], Array]
 SIZE = 64
 """Resamples of one block. A block has its own random numbers, so that none depends on how the work is cut up."""
 

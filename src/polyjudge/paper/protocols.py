@@ -159,6 +159,24 @@ def information(runs: Array, rng: np.random.Generator | int = 0, q: int = 2, tim
     }  # fmt: skip
 
 
+def global_null(scores: Array, draws: int = 1000, seed: int = 0, tiny: float = 0.0) -> tuple[float, Array]:
+    """Table 1 as a whole: p of so many reversing pairs without any interaction, and their numbers in the draws (METHODS
+    5). Residuals of task + language + judge change places between the languages of each (task, judge); from 20 million
+    numbers on the means come from their normal limit, with the exact moments."""
+    n, k, m = scores.shape
+    means, rng = scores.mean(0), np.random.default_rng(seed)
+    additive = means - cbc.double_centre(means)
+    residual = (scores - scores.mean((1, 2), keepdims=True) - additive + means.mean()).transpose(0, 2, 1)
+    if scores.size * draws <= 20_000_000:
+        noise = np.stack([rng.permuted(residual, axis=2).mean(0).T for _ in range(draws)])
+    else:
+        z = rng.standard_normal((draws, k, m))
+        spread = np.sqrt(residual.var(2, ddof=1).sum(0)) / n
+        noise = residual.mean((0, 2)) + spread * (z - z.mean(1, keepdims=True))
+    null = cbc.reversing(additive + noise, tiny)
+    return float((1 + (null >= cbc.reversing(means, tiny)).sum()) / (1 + draws)), null
+
+
 # --- Appendix C: judge-aware Bradley-Terry-Luce, the discrimination belonging to the stratum of an item ---
 
 

@@ -328,7 +328,7 @@ def _findings(w: _Work, frames: dict[str, pd.DataFrame], radius: float) -> list[
     text = f"{turned} of {count(len(r), 'pair')} of judges {verb} between two {panel.nouns} in the means; "
     text += f"a test that allows for having chosen the two confirms {sure}."
     if panel.complete:
-        p = cbc.global_null(w.values, 1000, w.seed, w.tiny)[0]
+        p = protocols.global_null(w.values, 1000, w.seed, w.tiny)[0]
         text += f" So many are {'unlikely' if p <= 0.05 else 'likely enough'} without interaction ({p_value(p)})."
     out = [Finding("info", "reversals", text, "Order")]
     if "calibration" in frames:
