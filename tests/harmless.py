@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
-from xml.sax.saxutils import escape
 
 import duckdb
 import numpy as np
 import pandas as pd
 from markdown_it import MarkdownIt
 
+from common import workbook
 from polyjudge import cli
 from polyjudge.base.errors import PolyjudgeError
 from polyjudge.read import big, panels, read_panel
@@ -172,7 +172,6 @@ def wrong_in(path: Path) -> list[str]:
 
 # --- odd files whose panel is known ---
 
-RETURN = {"\r": "&#13;"}
 KEYS = ["task", "system", "language", "judge"]
 
 
@@ -241,33 +240,10 @@ def plant(rng: random.Random) -> tuple[pd.DataFrame, float, float, float]:
 
 
 ODDITIES = [
-    "plain",
-    "plain",
-    "plain",
-    "hashed",
-    "sentinel",
-    "drop",
-    "zero",
-    "zero",
-    "error",
-    "error",
-    "scale",
-    "scale",
-    "summary",
-    "ids",
-    "prefix",
-    "people",
-    "twice",
-    "other",
-    "extra",
-    "words",
-    "percent",
-    "comma",
-    "two",
-    "inf",
-    "blank",
-    "text",
-]
+    "plain", "plain", "plain", "hashed", "sentinel", "drop", "zero", "zero", "error", "error", "scale", "scale",
+    "summary", "ids", "prefix", "people", "twice", "other", "extra", "words", "percent", "comma", "two", "inf",
+    "blank", "text",
+]  # fmt: skip
 
 
 def odd_file(folder: Path, rng: random.Random) -> Odd:  # noqa: C901
@@ -371,7 +347,7 @@ def write(f: pd.DataFrame, folder: Path, rng: random.Random, comma: bool = False
         text = json.dumps(rows) if kind != "jsonl" else "".join(json.dumps(r) + "\n" for r in rows)
         path.write_bytes(gzip.compress(text.encode()) if kind.endswith("gz") else text.encode())
     elif kind == "xlsx":
-        sheet(f, path)
+        workbook(path, {"a": f})
     elif kind == "sqlite":
         with closing(sqlite3.connect(path)) as db:
             f.to_sql("scores", db, index=False)
@@ -381,31 +357,6 @@ def write(f: pd.DataFrame, folder: Path, rng: random.Random, comma: bool = False
             if kind == "parquet":
                 db.execute(f"COPY scores TO '{path}' (FORMAT parquet)")
     return str(path), kind != "xlsx"
-
-
-def sheet(f: pd.DataFrame, path: Path) -> None:
-    """The least spreadsheet."""
-    rows = "".join(
-        "<row>"
-        + "".join(f'<c t="inlineStr"><is><t xml:space="preserve">{escape(str(v), RETURN)}</t></is></c>' for v in r)
-        + "</row>"
-        for r in [list(f.columns), *f.itertuples(index=False)]
-    )
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
-        rel = f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" Type="{office}'
-        book.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
-        book.writestr("_rels/.rels", f'{rel}/officeDocument" Target="xl/workbook.xml"/></Relationships>')
-        book.writestr(
-            "xl/_rels/workbook.xml.rels", f'{rel}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>'
-        )
-        sheets = '<sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets>'
-        book.writestr("xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{office}">{sheets}</workbook>')
-        book.writestr(
-            "xl/worksheets/sheet1.xml", f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>'
-        )
 
 
 # --- damage ---

@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 
 import harmless
-from common import Run
+from common import Run, workbook
 from polyjudge.answers.humans.draw import draw_labels
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.text import shell
@@ -126,7 +126,7 @@ def test_damage_is_one_sentence(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "s.sqlite")) as db:
         frame.to_sql("scores", db, index=False)
     frame.to_parquet(tmp_path / "s.parquet")
-    harmless.sheet(frame, tmp_path / "s.xlsx")
+    workbook(tmp_path / "s.xlsx", {"a": frame})
     for number in range(60):
         rng = random.Random(number)
         source = tmp_path / ("s.sqlite", "s.parquet", "s.xlsx")[number % 9 % 3 if number % 9 else 0]

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common import need
+from common import need, workbook
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel import Panel
 from polyjudge.read import big, panels, read_panel, read_table
@@ -127,52 +127,6 @@ def test_files(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(B.to_csv(index=False).encode())))
         path = Path("-")
     same(read_panel(path))
-
-
-def workbook(path: Path, sheets: dict[str, pd.DataFrame]) -> None:
-    """A minimal workbook, so that no package is needed to write one."""
-    from zipfile import ZipFile
-
-    base = "http://schemas.openxmlformats.org"
-    main, office = f"{base}/spreadsheetml/2006/main", f"{base}/officeDocument/2006/relationships"
-
-    def row(cells: Any) -> str:
-        return (
-            "<row>"
-            + "".join(
-                f'<c t="inlineStr"><is><t>{c}</t></is></c>' if isinstance(c, str) else f"<c><v>{c}</v></c>"
-                for c in cells
-            )
-            + "</row>"
-        )
-
-    kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
-    with ZipFile(path, "w") as book:
-        book.writestr(
-            "[Content_Types].xml",
-            f'<Types xmlns="{base}/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="{kinds}"/></Types>',
-        )
-        book.writestr(
-            "_rels/.rels",
-            f'<Relationships xmlns="{base}/package/2006/relationships"><Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        )
-        listed = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="r{i}"/>' for i, n in enumerate(sheets, 1))
-        book.writestr(
-            "xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets></workbook>'
-        )
-        links = "".join(
-            f'<Relationship Id="r{i}" Type="{office}/worksheet" Target="worksheets/sheet{i}.xml"/>'
-            for i in range(1, len(sheets) + 1)
-        )
-        book.writestr(
-            "xl/_rels/workbook.xml.rels",
-            f'<Relationships xmlns="{base}/package/2006/relationships">{links}</Relationships>',
-        )
-        for i, frame in enumerate(sheets.values(), 1):
-            body = "".join(map(row, [list(frame.columns), *frame.itertuples(index=False)]))
-            book.writestr(
-                f"xl/worksheets/sheet{i}.xml", f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData></worksheet>'
-            )
 
 
 def test_a_database_reaches_nothing_else(tmp_path: Path) -> None:
