@@ -97,7 +97,7 @@ def test_reversals_are_those_of_the_paper() -> None:
     assert found.columns.tolist() == room.REVERSALS
     assert (found["p"] >= found["p_published"] - 1e-12).all()
     assert (found["gap_a"] * found["gap_b"] < 0).all()
-    said = room.reversal_finding(found, panel, 0.95)[0].text
+    said = room.reversal_finding(panel, panel.values(), 0.95)[0].text
     assert f"{int((found['p'] <= 0.05).sum())} of 15 pairs of judges reverse between languages" in said
 
 
@@ -107,7 +107,7 @@ def test_who_gives_more_is_told_in_the_right_language() -> None:
     y[:, :, 1, 1] += 9
     panel = Panel.from_array(y, languages=["en", "de"], judges=["A", "B"])
     found = room.reversals(panel, panel.values())
-    text = room.reversal_finding(found, panel, 0.95)[0].text
+    text = room.reversal_finding(panel, panel.values(), 0.95)[0].text
     assert "A gives more than B in en, and less in de" in text or "B gives more than A in de, and less in en" in text
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from common import shared_file
 from polyjudge.answers.audit.systems import Board, Systems, every, own_maker, settle, spelled, systems
 from polyjudge.panel import Panel
-from polyjudge.simulate import simulate_panel
 
 
 def look(y: np.ndarray | Panel, **more: object) -> Systems:
@@ -26,18 +26,12 @@ def drawn(n: int, steps: list[float], k: int = 3, m: int = 4, seed: int = 0, noi
 
 
 def test_two_systems_are_a_paired_t_test() -> None:
-    from scipy.stats import ttest_rel
-
     y = drawn(25, [0, 1])
-    found = ttest_rel(*(y[:, s].mean((1, 2)) for s in (1, 0))).confidence_interval()
+    found = stats.ttest_rel(*(y[:, s].mean((1, 2)) for s in (1, 0))).confidence_interval()
     board = look(y).board
-    a, b = (1, 0) if board.gap[1, 0] > 0 else (0, 1)
-    ends = sorted(abs(x) if a == 1 else x for x in (found.low, found.high)) if a == 1 else [-found.high, -found.low]
     assert board.gap[1, 0] == pytest.approx(y[:, 1].mean() - y[:, 0].mean())
     assert [board.low[1, 0], board.high[1, 0]] == pytest.approx([found.low, found.high])
     assert board.mean == pytest.approx(y.mean((0, 2, 3)))
-    assert len(ends) == 2
-    assert b != a
 
 
 def test_the_frame_has_the_columns_others_rely_on() -> None:
@@ -208,16 +202,6 @@ def test_nothing_matters_too_little_to_be_settled() -> None:
     assert "tasks would settle a difference of 1 point." in text
 
 
-def test_pass_and_fail_are_in_percentage_points() -> None:
-    g = np.random.default_rng(0)
-    y = (g.random((200, 2, 2, 3)) < np.array([0.9, 0.6])[:, None, None]).astype(float)
-    panel = Panel.from_array(y)
-    made = systems(panel, matters=panel.matters, level=0.95)
-    assert panel.two_valued
-    assert "percentage points" in made.findings[0].text
-    assert made.board.low[0, 1] < 0.3 < made.board.high[0, 1]
-
-
 def test_nothing_hangs_on_order_or_the_last_bit() -> None:
     y = drawn(30, [0, 0.4, 0.8, 3], seed=4)
     one = look(y)
@@ -337,11 +321,6 @@ def test_equal_systems_are_rarely_told_apart() -> None:
         y = np.where(np.random.default_rng(seed).random(y.shape) < 0.2, np.nan, y)
         wrong += bool(look(y).board.ahead.any())
     assert wrong <= 12
-
-
-def test_simulated_panels_hold_their_order() -> None:
-    made = simulate_panel(systems=(60.0, 52.0, 44.0), tasks=60, missing=0.3, seed=2)
-    assert look(made.panel).board.order == (0, 1, 2)
 
 
 def test_a_system_that_was_never_scored_in_a_language_is_not_on_its_board() -> None:

@@ -206,11 +206,8 @@ def test_fit_and_radius(devai: Panel) -> None:
 
 
 def test_gates(devai: Panel) -> None:
-    scores, edge = scores_of(devai), 70 + tiny(devai)
-    same("devai_gate_70_pass_raw", cells(devai, (scores > edge).mean(0)))
-    same("devai_gate_70_pass_calibrated", cells(devai, (cbc.calibrate(scores) > edge).mean(0)))
     wanted = golden("devai_gates_sweep")
-    found = protocols.sweep(scores, list(wanted["threshold"]), tiny=tiny(devai))
+    found = protocols.sweep(scores_of(devai), list(wanted["threshold"]), tiny=tiny(devai))
     same("devai_gates_sweep", found.set_axis(wanted.columns, axis=1))
 
 
