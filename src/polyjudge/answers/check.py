@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyjudge.base.later import Later
 from polyjudge.base.numbers import percent
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.panel import Panel
@@ -15,12 +18,13 @@ from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 if TYPE_CHECKING:
     import pandas as pd
 
+Columns = Mapping[str, Sequence[Any]]
 MOST_LEVELS = 12
 """Distinct scores up to which all are shown."""
 ROLES = ("task", "system", "language", "judge", "score", "human", "criterion", "replicate", "cluster")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Check(Result):
     """How scores were read. Frames:
 
@@ -29,9 +33,9 @@ class Check(Result):
     answers : question, able, why (not)
     """
 
-    roles: pd.DataFrame
-    coverage: pd.DataFrame
-    answers: pd.DataFrame
+    roles: Later[pd.DataFrame] = Later()
+    coverage: Later[pd.DataFrame] = Later()
+    answers: Later[pd.DataFrame] = Later()
     levels: tuple[float, ...]
     """The distinct scores, where they are few."""
     unused: tuple[str, ...]
@@ -40,6 +44,8 @@ class Check(Result):
     findings: tuple[Finding, ...]
     panel_: Panel
     source_: str
+    columns_: Mapping[str, Columns]
+    """The frames as columns: a screen needs no more."""
 
     @property
     def panel(self) -> Panel:
@@ -48,15 +54,15 @@ class Check(Result):
 
     def report(self) -> Report:
         """The report."""
-        p = self.panel_
+        p, held = self.panel_, self.columns_
         head = {"role": "text", "column": "text", "labels": "count", "examples": "text"}
         board = Table(
-            "roles", "Which column holds what", self.roles, head, {"labels": "different", "examples": "such as"}
+            "roles", "Which column holds what", held["roles"], head, {"labels": "different", "examples": "such as"}
         )
         shown = {"language": "name", "judge": "name", "scored": "count", "missing": "count"}
-        cover = Table("coverage", "Scores by language and judge", self.coverage, shown, {"language": p.noun})
+        cover = Table("coverage", "Scores by language and judge", held["coverage"], shown, {"language": p.noun})
         able = Table(
-            "answers", "What can be answered", self.answers, {"question": "text", "able": "yes", "why": "text"}
+            "answers", "What can be answered", held["answers"], {"question": "text", "able": "yes", "why": "text"}
         )
         words = " ".join(p.read)
         command = f"polyjudge audit {shell(self.source_ or 'scores.csv')}{' ' + words if words else ''}"
@@ -90,8 +96,7 @@ def check(source: Any, **columns: Any) -> Check:
         found = explain(source, **columns)
         panel, roles, unused, failed, levels = found.panel, found.roles, found.unused, found.failed, found.levels
         levels = levels if len(levels) else np.array(panel.scale)
-    cover = _coverage(panel)
-    answers = _answers(panel)
+    cover, answers, held = _coverage(panel), _answers(panel), _roles(panel, roles, levels)
     said = [_levels(panel, levels), *_missing(panel, cover)]
     if failed:
         text = f"{count(failed, 'row')} marked as failed {'is' if failed == 1 else 'are'} read as missing."
@@ -99,23 +104,38 @@ def check(source: Any, **columns: Any) -> Check:
     if unused:
         said.append(Finding("info", "unused", f"Not read: {names(unused, 8)}.", "Columns"))
     said += [Finding("notice", "note", text, "Note") for text in panel.notes]
-    lacking = answers[~answers["able"].astype(bool)]
-    can = names(answers.loc[answers["able"].astype(bool), "question"], 12)
+    lacking: dict[str, list[str]] = {}
+    for question, why in zip(answers["question"], answers["why"], strict=True):
+        lacking.setdefault(why, []).append(question)
+    can = names(lacking.pop("", []), 12)
     text = f"{can[0].upper()}{can[1:]}." if can != "none" else "Nothing yet: see below what is lacking."
     said.append(Finding("info", "able", text, "Answers"))
-    if len(lacking):
-        parts = [f"{names(rows['question'], 12)} ({why})" for why, rows in lacking.groupby("why", sort=False)]
+    if lacking:
+        parts = [f"{names(questions, 12)} ({why})" for why, questions in lacking.items()]
         said.append(Finding("info", "unable", f"Not: {'; '.join(parts)}.", "Answers"))
     single = bool((panel.weight == 1).all())  # else rows are means of hashed units
     few = tuple(float(x) for x in levels) if single and len(levels) <= MOST_LEVELS else ()
     return Check(
-        _roles(panel, roles, levels), cover, answers, few, tuple(unused), failed, tuple(said), panel, panel.source
+        roles=partial(_frame, held),
+        coverage=partial(_frame, cover),
+        answers=partial(_frame, answers),
+        levels=few,
+        unused=tuple(unused),
+        failed=failed,
+        findings=tuple(said),
+        panel_=panel,
+        source_=panel.source,
+        columns_={"roles": held, "coverage": cover, "answers": answers},
     )
 
 
-def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> pd.DataFrame:
+def _frame(data: Columns) -> pd.DataFrame:
     import pandas as pd
 
+    return pd.DataFrame(data)
+
+
+def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> Columns:
     rows = []
     tasks = panel.tasks if (panel.weight == 1).all() else ()
     labels: dict[str, tuple[str, ...]] = {
@@ -136,37 +156,34 @@ def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> pd.DataFrame:
             size = len(levels) if (panel.weight == 1).all() else 0
             examples = f"{levels[0]:g} to {levels[-1]:g}"
         rows.append((title, name(column) if column else None, size or None, examples))
-    return pd.DataFrame(rows, columns=["role", "column", "labels", "examples"])
+    return {c: [row[i] for row in rows] for i, c in enumerate(("role", "column", "labels", "examples"))}
 
 
-def _coverage(panel: Panel) -> pd.DataFrame:
-    import pandas as pd
-
+def _coverage(panel: Panel) -> Columns:
     scored = np.einsum("nslb,n->lb", np.isfinite(panel.scores).astype(float), panel.weight)
     whole = panel.weight.sum() * len(panel.systems)
-    pairs = [(x, b) for x in panel.languages for b in panel.judges]
-    frame = pd.DataFrame(pairs, columns=["language", "judge"])
-    return frame.assign(scored=scored.round().astype(int).ravel(), missing=(whole - scored).round().astype(int).ravel())
+    return {
+        "language": [x for x in panel.languages for _ in panel.judges],
+        "judge": list(panel.judges) * len(panel.languages),
+        "scored": scored.round().astype(int).ravel(),
+        "missing": (whole - scored).round().astype(int).ravel(),
+    }
 
 
-def _answers(panel: Panel) -> pd.DataFrame:
+def _answers(panel: Panel) -> Columns:
     """What each question needs."""
-    import pandas as pd
-
     _, s, k, m = panel.shape
-    two = f"needs two {panel.nouns}" if k < 2 else "needs two judges"
-    several = min(k, m) > 1
-    people = panel.human is not None
-    rows = [
-        ("which system wins", s > 1, "" if s > 1 else "needs two systems"),
-        ("whether the judges agree", m > 1, "" if m > 1 else "needs two judges"),
-        ("what is off", several, "" if several else two),
-        ("calibrating", several, "" if several else two),
-        ("drift", True, ""),
-        ("swapping a judge", m > 1, "" if m > 1 else "needs two judges"),
-        ("judges against people", people, "" if people else "needs human labels"),
-    ]
-    return pd.DataFrame(rows, columns=["question", "able", "why"])
+    judges, languages = "needs two judges" if m < 2 else "", f"needs two {panel.nouns}" if k < 2 else ""
+    why = {
+        "which system wins": "" if s > 1 else "needs two systems",
+        "whether the judges agree": judges,
+        "what is off": languages or judges,
+        "calibrating": languages or judges,
+        "drift": "",
+        "swapping a judge": judges,
+        "judges against people": "" if panel.human is not None else "needs human labels",
+    }
+    return {"question": list(why), "able": [not x for x in why.values()], "why": list(why.values())}
 
 
 def _levels(panel: Panel, levels: Any) -> Finding:
@@ -181,15 +198,16 @@ def _levels(panel: Panel, levels: Any) -> Finding:
     return Finding("info", "scale", text, "Scores")
 
 
-def _missing(panel: Panel, cover: pd.DataFrame) -> list[Finding]:
+def _missing(panel: Panel, cover: Columns) -> list[Finding]:
     """What is missing, and where most."""
-    gone, whole = int(cover["missing"].sum()), int((cover["missing"] + cover["scored"]).sum())
+    missing, scored = np.asarray(cover["missing"]), np.asarray(cover["scored"])
+    gone, whole = int(missing.sum()), int((missing + scored).sum())
     if not gone:
         return []
-    share = cover["missing"] / (cover["missing"] + cover["scored"]).clip(lower=1)
-    most = cover.assign(share=share.round(9)).sort_values("share", ascending=False, kind="stable").iloc[0]
+    share = missing / np.maximum(missing + scored, 1)
+    most = int(np.argmax(share.round(9)))
     text = f"{gone:,} of {whole:,} scores are missing ({percent(gone / whole)})."
-    if len(cover) > 1 and most["share"] > 2 * gone / whole:
-        place = f" in {name(most['language'])}" if most["language"] else ""
-        text += f" Most: {name(most['judge'])}{place} lacks {percent(float(most['share']))}."
+    if len(share) > 1 and share[most] > 2 * gone / whole:
+        place = f" in {name(cover['language'][most])}" if cover["language"][most] else ""
+        text += f" Most: {name(cover['judge'][most])}{place} lacks {percent(float(share[most]))}."
     return [Finding("notice", "missing", text, "Missing")]

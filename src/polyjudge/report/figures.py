@@ -38,11 +38,11 @@ def figure(chart: Chart, keys: Mapping[str, str] = NO_KEYS) -> Figure:
 
 def board(table: Table, languages: Chart | None, keys: Mapping[str, str]) -> Figure | None:
     """The board as an interval plot, and small multiples of the languages; none where it compares with no leader."""
-    kinds = {c: k for c, k in table.columns.items() if c in table.frame.columns}
+    kinds = table.shown
     values = [c for c, k in kinds.items() if k.startswith("+points") and len(k.split()) == 3]
     labels = [c for c, k in kinds.items() if k == "name"]
     ranked = any(k.startswith("rank") for k in kinds.values())
-    if len(values) != 1 or not labels or not ranked or not len(table.frame):
+    if len(values) != 1 or not labels or not ranked or not table.size:
         return None
     value, label = values[0], labels[0]
     _, low, high = kinds[value].split()
@@ -255,7 +255,7 @@ def lines(chart: Chart) -> Figure:
 
 def table(given: Table) -> Figure:
     """A table as texts, with the numbers by which its columns are sorted."""
-    kinds = {c: k for c, k in given.columns.items() if c in given.frame.columns}
+    kinds = given.shown
     rows = []
     for row, texts in zip(records(given.frame.head(given.most)), cells(given, given.most), strict=True):
         by = [row[c] if numeric(k) or k.startswith("rank") else None for c, k in kinds.items()]
@@ -264,7 +264,7 @@ def table(given: Table) -> Figure:
         "name": given.name, "title": given.title, "note": given.note, "rows": rows,
         "heads": [(h, numeric(k)) for h, k in zip(heads(given), kinds.values(), strict=True)],
         "wide": [k.startswith("text") for k in kinds.values()],
-        "rest": max(len(given.frame) - given.most, 0), "count": len(given.frame),
+        "rest": max(given.size - given.most, 0), "count": given.size,
     }  # fmt: skip
 
 

@@ -6,11 +6,12 @@ An answer is a frozen dataclass that inherits from `Result` and has `findings` a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from polyjudge.base.errors import UsageError
+from polyjudge.base.later import Later
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Table:
-    """A frame, and how its columns are written.
+    """A frame (or its columns alone: a screen needs no more), and how its columns are written.
 
     columns : name of a column -> its format. Columns that are not named are not shown. A format is a kind: "name",
         "text", "count", "points", "+points" (with sign), "number", "percent", "p", "rank", "yes" (True is shown as
@@ -48,12 +49,34 @@ class Table:
 
     name: str
     title: str
-    frame: pd.DataFrame
+    data: pd.DataFrame | Mapping[str, Sequence[Any]]
     columns: Mapping[str, str]
     titles: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     most: int = 200
     """Rows shown on a page; a terminal shows fewer, CSV and JSON all."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The frame."""
+        import pandas as pd
+
+        return self.data if isinstance(self.data, pd.DataFrame) else pd.DataFrame(self.data)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The columns that are shown, with their formats."""
+        return {c: kind for c, kind in self.columns.items() if c in self.data}
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.whole.values()), ()))
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """All columns, also those that are not shown."""
+        return {str(c): x for c, x in self.data.items()}
 
 
 ChartKind = Literal["intervals", "heatmap", "ranks", "matrix", "lines", "bars"]
@@ -115,7 +138,7 @@ class Report:
     findings : most serious first; those with a topic make the first screen, in the order of the topics
     board : the table that the first screen shows
     next : what to do next
-    sections : all else, in the order of the page
+    sections : all else, in the order of the page; made where a page or `--full` is
     drawers : key of a cell or row -> frame of its answers (task, system, language, judge, score, others, prompt,
         response, reason; columns may be missing)
     spreads : key of a cell or row -> distribution of its scores and of the others' (`spread`), drawn in its drawer
@@ -128,7 +151,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     board: Table | None = None
     next: tuple[Step, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: Later[tuple[Section, ...]] = Later(())
     drawers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     spreads: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)

@@ -76,7 +76,7 @@ def notebook(report: Report) -> str:
 def _top(report: Report, opens: Mapping[str, str], python: bool = False) -> dict[str, Any]:
     """What both show first: cards, what to do next, the board."""
     steps = [(in_python(s.command) if python else s.command, s.text) for s in report.next]
-    board = report.board if report.board is not None and len(report.board.frame) else None
+    board = report.board if report.board is not None and report.board.size else None
     drawn = figures.board(board, _languages(report), opens) if board is not None else None
     return {
         "cards": [_card(topic, found) for topic, found in topics(report)],
@@ -120,7 +120,7 @@ def _section(section: Section, report: Report, opens: Mapping[str, str], drawn: 
     """A section, without what the cards have said and, where the board is drawn above it, what that shows."""
     mine = report.board is not None and section.name == report.board.name
     charts = [c for c in section.charts if len(c.frame) and not (drawn and c.kind == "intervals")]
-    tables = [t for t in section.tables if len(t.frame) and not (report.board and t.name == report.board.name)]
+    tables = [t for t in section.tables if t.size and not (report.board and t.name == report.board.name)]
     text = fresh(section, report)
     return {
         "name": section.name,

@@ -64,7 +64,7 @@ def _screen(report: Report, full: bool, python: bool, width: int, colour: bool) 
     nexts = _next(report, width, python, paint)
     tail = _tail(report, full, python)
     room = LINES - len(lines) - len(nexts) - len(tail) - bool(nexts) - bool(tail) - 3
-    if report.board is not None and len(report.board.frame):
+    if report.board is not None and report.board.size:
         most = max(room, 3) if not full else ROWS if report.board.most <= 200 else report.board.most
         lines += ["", *_board(report.board, most, width, paint, full)]
     if nexts:
@@ -77,7 +77,7 @@ def _screen(report: Report, full: bool, python: bool, width: int, colour: bool) 
 def _tail(report: Report, full: bool, python: bool) -> list[str]:
     if python:
         return ["All details: .report().tables and .to_dict(). As a page: .to_html('page.html')"]
-    if full or not (report.sections or report.findings) or (report.command in FILES and not report.sections):
+    if full or not (report.findings or report.sections) or (report.command in FILES and not report.sections):
         return []
     return ["All details: --full." + ("" if report.command in FILES else " As a page: -o DIR")]
 
@@ -107,7 +107,7 @@ def _board(table: Table, most: int, width: int, paint: Any, full: bool) -> list[
 
 def _rows(table: Table, most: int, width: int, paint: Any, headed: bool, full: bool) -> list[str]:
     """The rows of a table in columns, what is left out counted; answers with texts one below the other."""
-    kinds = [k for c, k in table.columns.items() if c in table.frame.columns]
+    kinds = list(table.shown.values())
     texts = [x for row in cells(table, most) for x, k in zip(row, kinds, strict=True) if k == "text"]
     if any(columns(x) > LONG for x in texts):
         most = most if full else max(1, (most + 1) // (1 + kinds.count("text")))
@@ -115,7 +115,7 @@ def _rows(table: Table, most: int, width: int, paint: Any, headed: bool, full: b
     else:
         most = most if full else min(most, BOARD)
         body = _grid(cells(table, most), heads(table) if headed else [], kinds, width - 2, paint)
-    left = len(table.frame) - most
+    left = table.size - most
     return [
         *(f"  {line}".rstrip() for line in body),
         *([f"  and {left:,} more{': --json, or -o DIR' if full else ''}"] if left > 0 else []),
@@ -181,7 +181,7 @@ def _section(section: Section, report: Report, width: int, paint: Any) -> list[s
         if chart.kind in ("heatmap", "matrix") and len(chart.frame):
             out += ["", f"  {visible(chart.title)}", *_matrix(chart, width, paint)]
     for table in section.tables:
-        if len(table.frame) and not (report.board and table.name == report.board.name):
+        if table.size and not (report.board and table.name == report.board.name):
             out += ["", f"  {visible(table.title)}"]
             out += _rows(table, ROWS, width, paint, True, True)
             out += ["  " + line for line in wrap(table.note, width - 2) if table.note]

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -77,25 +77,30 @@ def _absent(value: Any) -> bool:
 
 def cells(table: Table, most: int | None = None) -> list[list[str]]:
     """The rows of a table as text, at most so many."""
-    frame = table.frame if most is None else table.frame.head(most)
-    columns = {c: kind for c, kind in table.columns.items() if c in frame.columns}
-    digits = {c: _digits(table.frame, c, kind) for c, kind in columns.items()}
-    return [[cell(kind, row, c, digits.get(c)) for c, kind in columns.items()] for row in records(frame)]
+    data = {c: _plain(x) for c, x in table.whole.items()}
+    digits = {c: _digits(data, c, kind) for c, kind in table.shown.items()}
+    rows = (dict(zip(data, row, strict=True)) for row in zip(*(x[:most] for x in data.values()), strict=True))
+    return [[cell(kind, row, c, digits[c]) for c, kind in table.shown.items()] for row in rows]
 
 
-def _digits(frame: pd.DataFrame, column: str, kind: str) -> int | None:
+def _plain(column: Any) -> list[Any]:
+    """A column as numbers and texts of Python."""
+    return column.tolist() if hasattr(column, "tolist") else list(column)
+
+
+def _digits(data: Mapping[str, Sequence[Any]], column: str, kind: str) -> int | None:
     """Decimals that a column has in all rows: of points three significant digits of the largest, of intervals what the
     narrowest supports; none where the widest supports much less."""
     kind, *ends = kind.lstrip("+").split()
     if kind in ("points", "number") and len(ends) == 2:
-        pairs = zip(frame[ends[0]], frame[ends[1]], strict=True)
+        pairs = zip(data[ends[0]], data[ends[1]], strict=True)
         found = {numbers.ci_digits(a, b) for a, b in pairs if not (numbers.missing(a) or numbers.missing(b) or a == b)}
         if kind == "number":  # a correlation or a slope
             return min(2, max(found, default=2))
         return max(found) if found and max(found) - min(found) <= 1 else None
     if kind != "points":
         return None
-    most = max([abs(float(x)) for x in frame[column] if not numbers.missing(x)], default=0.0)
+    most = max([abs(float(x)) for x in data[column] if not numbers.missing(x)], default=0.0)
     return min(6, max(0, 2 - math.floor(math.log10(most)))) if most > 0 else 0
 
 
@@ -107,7 +112,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def heads(table: Table) -> list[str]:
     """The headings of the columns that are shown."""
-    return [table.titles.get(c, c.replace("_", " ")) for c in table.columns if c in table.frame.columns]
+    return [table.titles.get(c, c.replace("_", " ")) for c in table.shown]
 
 
 def numeric(kind: str) -> bool:
@@ -295,10 +300,10 @@ def markdown(report: Report) -> str:
 
 def markdown_table(table: Table, most: int = 30) -> list[str]:
     """A table as lines of Markdown; what is left out is counted."""
-    sides = "|".join("---:" if numeric(k) else "---" for c, k in table.columns.items() if c in table.frame.columns)
+    sides = "|".join("---:" if numeric(k) else "---" for k in table.shown.values())
     rows = [heads(table), *cells(table, most)]
     lines = ["| " + " | ".join(escape(x) for x in row) + " |" for row in rows]
-    left = len(table.frame) - most
+    left = table.size - most
     more = [f"and {left:,} more", ""] if left > 0 else []
     return [f"**{escape(table.title)}**", "", lines[0], f"|{sides}|", *lines[1:], "", *more]
 

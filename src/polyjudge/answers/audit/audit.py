@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,7 @@ from polyjudge.answers.audit.off import Off, off
 from polyjudge.answers.audit.pages import build
 from polyjudge.answers.audit.systems import Systems, amount, frame_of, systems, tiny_of
 from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.later import Later
 from polyjudge.base.text import families as makers_of
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
@@ -46,7 +48,7 @@ class Part:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Audit(Result):
     """Everything that an audit found. Frames:
 
@@ -61,16 +63,16 @@ class Audit(Result):
     position, length, criteria : as in their sections; empty where not asked
     """
 
-    off: pd.DataFrame
-    systems: pd.DataFrame
-    swaps: pd.DataFrame
-    reversals: pd.DataFrame
-    judges: pd.DataFrame
-    pairs: pd.DataFrame
-    gates: pd.DataFrame
-    position: pd.DataFrame
-    length: pd.DataFrame
-    criteria: pd.DataFrame
+    off: Later[pd.DataFrame] = Later()
+    systems: Later[pd.DataFrame] = Later()
+    swaps: Later[pd.DataFrame] = Later()
+    reversals: Later[pd.DataFrame] = Later()
+    judges: Later[pd.DataFrame] = Later()
+    pairs: Later[pd.DataFrame] = Later()
+    gates: Later[pd.DataFrame] = Later()
+    position: Later[pd.DataFrame] = Later()
+    length: Later[pd.DataFrame] = Later()
+    criteria: Later[pd.DataFrame] = Later()
     kind: str
     """Of what is off: calm, named, judge gaps, language gaps, two by two, split, many, scale, too few, none."""
     matters: float
@@ -139,40 +141,33 @@ def audit(
     part = _part(panel, asked, _systems(panel, asked, level), _off(panel, asked, level))
     board = part.systems
     values = part.off.values if part.off.values is not None else panel.values()
-    named = _named(part.off)
-    reversed_ = judge_room.reversals(panel, values)
     passed = gate_room.gates(panel, threshold, level=level)
     placed = gate_room.position(panel, level=level)
     longer = gate_room.length(panel, level=level)
-    found = [*part.findings, *judge_room.reversal_finding(reversed_, panel, level), *judge_room.lacking(panel)]
+    found = [*part.findings, *judge_room.reversal_finding(panel, values, level), *judge_room.lacking(panel)]
     found += [*passed.findings, *(placed.findings if placed else ()), *(longer.findings if longer else ())]
     if np.isfinite(panel.scores).any() and panel.width < 1e-200:
         said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
         found = [Finding("serious", "constant", said, "Judges", head="All scores are equal")]
-    rooms: dict[str, Any] = {"ranks": judge_room.ranks(panel, values), "position": placed, "length": longer}
+    rooms: dict[str, Any] = {"position": placed, "length": longer, "values": values}
     rooms["humans"], people = _people(panel, labels, threshold, level, seed)
     rooms["probe"], damage = _probes(probes, level)
-    import pandas as pd
-
-    table = pd.DataFrame()
+    table: pd.DataFrame | Callable[[], pd.DataFrame] = _empty
     if parts:
         table, found = _by_criterion(panel, parts, found)
     found += [*people, *damage]
-    floor = part.off.floor
-    read = named if part.off.kind == "named" else []
-    if part.off.kind == "many" and floor is not None:
-        read = list(zip(floor["language"], floor["judge"], strict=True))[:1]
+    read = part.off.named if part.off.kind == "named" else part.off.failing[:1] if part.off.kind == "many" else ()
     advised = steps(panel, found, part.off.kind, read, bool(people))
     return Audit(
-        off=part.off.frame,
-        systems=frame_of({}) if board is None else board.frame,
-        swaps=pd.DataFrame() if board is None else board.swaps,
-        reversals=reversed_,
-        judges=judge_room.frame(panel, values, part.agreement, part.off.slopes, named),
-        pairs=judge_room.pairs(panel, part.agreement, given),
-        gates=passed.frame,
-        position=pd.DataFrame() if placed is None else placed.frame,
-        length=pd.DataFrame() if longer is None else longer.frame,
+        off=lambda: part.off.frame,
+        systems=partial(frame_of, board.boards if board else {}),
+        swaps=lambda: _empty() if board is None else board.swaps,
+        reversals=partial(judge_room.reversals, panel, values),
+        judges=lambda: judge_room.frame(panel, values, part.agreement, part.off.slopes, part.off.named),
+        pairs=partial(judge_room.pairs, panel, part.agreement, given),
+        gates=lambda: passed.frame,
+        position=lambda: _empty() if placed is None else placed.frame,
+        length=lambda: _empty() if longer is None else longer.frame,
         criteria=table,
         kind=part.off.kind,
         matters=asked.least(panel),
@@ -273,10 +268,10 @@ def _weights(panel: Panel, path: Path | None) -> Array | None:
 # --- parts ---
 
 
-def _named(found: Off) -> list[tuple[str, str]]:
-    """Language and judge of the named cells."""
-    frame = found.frame[found.frame["named"].astype(bool)]
-    return list(zip(frame["language"].astype(str), frame["judge"].astype(str), strict=True))
+def _empty() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.answers.audit.systems import LEAST, seen_means, spelled, tiny_of
+from polyjudge.base.later import Later
 from polyjudge.base.numbers import number, percent, percent_ci, threshold
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
@@ -38,7 +39,7 @@ class Gates:
     spread : mean over judges of a judge's highest less its lowest pass rate over languages, raw and calibrated
     """
 
-    frame: pd.DataFrame
+    frame: Later[pd.DataFrame] = Later()
     spread: tuple[float, float] = (float("nan"), float("nan"))
     findings: tuple[Finding, ...] = ()
 
@@ -48,10 +49,10 @@ EMPTY = ["language", "judge", "pass_raw", "raw_low", "raw_high", "pass_calibrate
 
 def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     """Pass rates at a pass mark: "4" passes above 4, ">=4" from 4 on."""
+    if mark is None:
+        return Gates(_no_gates)
     import pandas as pd
 
-    if mark is None:
-        return Gates(pd.DataFrame(columns=EMPTY))
     at, how = threshold(mark)
     k, m = len(panel.languages), len(panel.judges)
     raw = _rates(panel.passes(at, how), level)
@@ -71,6 +72,12 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     )
     spread = (_spread(raw[0]), _spread(calibrated[0]))
     return Gates(frame, spread, (_passing(panel, raw[0], spread, at, how),))
+
+
+def _no_gates() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=EMPTY)
 
 
 def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, how: str) -> Finding:
@@ -131,10 +138,10 @@ class Position:
 
 def position(panel: Panel, *, level: float) -> Position | None:
     """Whether judges of pairs prefer the answer shown first; None where the order is not known."""
-    import pandas as pd
-
     if panel.order is None or not len(panel.order):
         return None
+    import pandas as pd
+
     columns = ["language", "judge", "first_wins", "low", "high", "consistency", "consistency_low", "consistency_high",
                "pairs"]  # fmt: skip
     order = panel.order.copy()
@@ -214,15 +221,13 @@ class Length:
     board : system, mean, at_equal_length, rank, rank_at_equal_length; a description: longer may be better
     """
 
-    frame: pd.DataFrame
-    board: pd.DataFrame
+    frame: Later[pd.DataFrame] = Later()
+    board: Later[pd.DataFrame] = Later()
     findings: tuple[Finding, ...] = ()
 
 
 def length(panel: Panel, *, level: float) -> Length | None:
     """Scores and the length of responses; None where responses are not at hand or all are equally long."""
-    import pandas as pd
-
     if panel.length is None or not panel.has_systems:
         return None
     x = np.asarray(panel.length, dtype=float)
@@ -241,17 +246,26 @@ def length(panel: Panel, *, level: float) -> Length | None:
                 spread[:, at, judge] = top / size + panel.units * np.bincount(panel.unit, r, panel.units) / size
     if not den.any():
         return None
-    made = interval(np.log(2) * spread.reshape(panel.units, -1), level=level)
-    frame = pd.DataFrame([(a, b) for a in panel.languages for b in panel.judges], columns=["language", "judge"])
-    frame = frame.assign(slope=made.estimate, low=made.low_one, high=made.high_one)
     mean, there = seen_means(panel.scores, panel.weight), np.isfinite(x)
     lengths = np.where(there, x, 0.0).sum((0, 2)) / np.maximum(there.sum((0, 2)), 1)
     known = there.any((0, 2))
     equal = np.where(known, mean - float(num.sum() / den.sum()) * (lengths - lengths[known].mean()), mean)
     ranks = [_ranks(v, tiny_of(panel)) for v in (mean, equal)]
-    board = pd.DataFrame({"system": list(panel.systems), "mean": mean, "at_equal_length": equal})
-    board = board.assign(rank=ranks[0], rank_at_equal_length=ranks[1])
-    board = board.sort_values("rank", kind="stable", ignore_index=True)
+
+    def frame() -> pd.DataFrame:
+        import pandas as pd
+
+        made = interval(np.log(2) * spread.reshape(panel.units, -1), level=level)
+        pairs = pd.DataFrame([(a, b) for a in panel.languages for b in panel.judges], columns=["language", "judge"])
+        return pairs.assign(slope=made.estimate, low=made.low_one, high=made.high_one)
+
+    def board() -> pd.DataFrame:
+        import pandas as pd
+
+        made = pd.DataFrame({"system": list(panel.systems), "mean": mean, "at_equal_length": equal})
+        made = made.assign(rank=ranks[0], rank_at_equal_length=ranks[1])
+        return made.sort_values("rank", kind="stable", ignore_index=True)
+
     found: tuple[Finding, ...] = ()
     first, now = (panel.systems[int(v.argmin())] for v in ranks)
     if first != now:

@@ -181,12 +181,9 @@ def reversals(panel: Panel, values: Values) -> pd.DataFrame:
     """Pairs of judges that change places between two languages (Definition 1), with both p-values of METHODS 5."""
     import pandas as pd
 
-    if min(len(panel.languages), len(panel.judges)) < 2 or not values.present.all() or values.units < 2:
+    found = _reversals(panel, values)
+    if found is None:
         return pd.DataFrame(columns=REVERSALS)
-    k, m = len(panel.languages), len(panel.judges)
-    if values.null.shape[1] and np.abs(_gaps(k, m) @ values.null).max() > 1e-6:
-        return pd.DataFrame(columns=REVERSALS)
-    found = cbc.reversals(values.v, tiny_of(panel))
     here = np.flatnonzero(found.delta > 0)
     here = here[np.lexsort((-found.delta[here].round(9), found.p[here].round(12)))]
     judges, languages = np.array(panel.judges, dtype=object), np.array(panel.languages, dtype=object)
@@ -195,6 +192,16 @@ def reversals(panel: Panel, values: Values) -> pd.DataFrame:
         languages[found.language_b[here]], found.gap_b[here], found.delta[here], found.p_published[here], found.p[here],
     )  # fmt: skip
     return pd.DataFrame(dict(zip(REVERSALS, made, strict=True)))
+
+
+def _reversals(panel: Panel, values: Values) -> cbc.Reversals | None:
+    """None where gaps of judges cannot be told in every language."""
+    if min(len(panel.languages), len(panel.judges)) < 2 or not values.present.all() or values.units < 2:
+        return None
+    k, m = len(panel.languages), len(panel.judges)
+    if values.null.shape[1] and np.abs(_gaps(k, m) @ values.null).max() > 1e-6:
+        return None
+    return cbc.reversals(values.v, tiny_of(panel))
 
 
 def _gaps(k: int, m: int) -> Array:
@@ -206,19 +213,20 @@ def _gaps(k: int, m: int) -> Array:
     return out.reshape(k * (m - 1), k * m)
 
 
-def reversal_finding(frame: pd.DataFrame, panel: Panel, level: float) -> list[Finding]:
-    """How many pairs of judges clearly reverse."""
-    sure = frame[frame["p"] <= 1 - level]
-    if not len(sure):
+def reversal_finding(panel: Panel, values: Values, level: float) -> list[Finding]:
+    """How many pairs of judges clearly reverse; the clearest is named."""
+    found = _reversals(panel, values)
+    sure = np.zeros(0, dtype=int) if found is None else np.flatnonzero((found.delta > 0) & (found.p <= 1 - level))
+    if found is None or not len(sure):
         return []
-    x, m = sure.iloc[0], len(panel.judges)
-    high, low = (x.judge_i, x.judge_j) if x.gap_a > 0 else (x.judge_j, x.judge_i)
+    x, m = sure[np.lexsort((-found.delta[sure].round(9), found.p[sure].round(12)))[0]], len(panel.judges)
+    high, low = (found.i[x], found.j[x]) if found.gap_a[x] > 0 else (found.j[x], found.i[x])
     total = m * (m - 1) // 2
     one = "s" if len(sure) == 1 else ""
     who = "The two judges reverse" if total == 1 else f"{len(sure)} of {total} pairs of judges reverse{one}"
     text = (
-        f"{who} between {panel.nouns}: {name(high)} gives more than {name(low)} in {name(x.language_a)}, and "
-        f"less in {name(x.language_b)}."
+        f"{who} between {panel.nouns}: {name(panel.judges[high])} gives more than {name(panel.judges[low])} in "
+        f"{name(panel.languages[found.language_a[x]])}, and less in {name(panel.languages[found.language_b[x]])}."
     )
     return [Finding("notice", "judges.reversals", text)]
 

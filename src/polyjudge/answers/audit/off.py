@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from scipy.special import fdtri
 
 from polyjudge import cbc
 from polyjudge.base.errors import UsageError
+from polyjudge.base.later import Later
 from polyjudge.base.numbers import ci, number, percent, points
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
@@ -53,6 +55,7 @@ class Off:
     """frame : language, judge, off, low, high (of one), all_low, all_high (of all together), clear, named, excess over
         the additive fit of the cells that are not named, with its interval, beta, radius (METHODS 4, noise sigma)
     kind : what is said of it; sentences : the findings
+    named, failing : language and judge of the cells that are named, and of those whose parser may fail
     limit : what is ruled out: no |off| (of the cells that are not named) is larger
     slopes : judge, slope (1: reacts to differences between answers as the judges do on average), low, high, r
     floor : language, judge, rate of the lowest score or none, elsewhere
@@ -60,13 +63,15 @@ class Off:
     radius_scores : the paper's radius with the sd of all scores as sigma
     """
 
-    frame: pd.DataFrame
     kind: Kind
+    frame: Later[pd.DataFrame] = Later()
     sentences: tuple[Finding, ...] = ()
     limit: float = math.nan
-    slopes: pd.DataFrame | None = None
-    floor: pd.DataFrame | None = None
-    shift: pd.DataFrame | None = None
+    slopes: Later[pd.DataFrame | None] = Later(None)
+    floor: Later[pd.DataFrame | None] = Later(None)
+    shift: Later[pd.DataFrame | None] = Later(None)
+    named: tuple[tuple[str, str], ...] = ()
+    failing: tuple[tuple[str, str], ...] = ()
     values: Values | None = None
     matters: float = 0.0
     radius_scores: float = math.nan
@@ -89,27 +94,27 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
             f"With one judge, an effect of {panel.noun} on it cannot be seen: score the same tasks with a second judge."
         )
         alone = (Finding("info", "off.none", text, "Off"),) if k > 1 else ()
-        return Off(_empty(), "none", (*alone, *more), matters=least)
+        return Off("none", _empty, (*alone, *more), matters=least)
     values = panel.values()
     work = _Work(panel, values, least, level)
     first = work.test(())
-    slope, share, differ = _scale_use(panel, values, level)
-    shift = _shift(panel, values, level)
+    use = cache(partial(_scale_use, panel, values, level))
+    own: dict[str, Any] = {"slopes": lambda: use().frame, "shift": partial(_shift, panel, values, level)}
+    own |= {"values": values, "matters": least, "radius_scores": work.radius_scores}
     if values.units < FEWEST:
         what = "cluster" if panel.clustered else "task"
         text = f"{count(values.units, what)} cannot tell whether a judge is off: at least {FEWEST} are needed."
         said = (Finding("notice", "off.few", text, "Off", head="Too few tasks"), *more)
-        frame = work.frame(first, first, ())
-        return Off(frame, "too few", said, math.nan, slope, None, shift, values, least, work.radius_scores)
+        return Off("too few", partial(work.frame, first, first, ()), said, **own)
     named: tuple[Cell, ...] = ()
     rest = first
     clear = first.clear(least) & work.distinct
-    sloped = bool(differ.any() and share > SHARE and first.clear().any())
+    sloped = bool(first.clear().any()) and use().explains
     if not clear.any():
         kind: Kind = "calm"
         text = _calm(work, first)
     elif sloped:
-        kind, text = "scale", _scale_words(panel, slope, differ, share)
+        kind, text = "scale", _scale_words(panel, use())
     elif k == 2 and m == 2:
         kind, text = "two by two", _two_words(work, first)
     else:
@@ -132,14 +137,18 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     head = _head(work, kind, first, named, blind)
     found = [Finding(severity, f"off.{kind.replace(' ', '_')}", text, "Off", where, head)]  # type: ignore[arg-type]
     if kind == "calm" and sloped:
-        found.append(Finding("info", "off.scale", _scale_words(panel, slope, differ, share), "Off"))
-    floor, said_floor = _floor(panel, level)
+        found.append(Finding("info", "off.scale", _scale_words(panel, use()), "Off"))
+    floor, failing, said_floor = _floor(panel, level)
     found += said_floor
     found += _ceiling(work, clear)
     found += _untold(work, first)
-    frame = work.frame(first, rest, named)
-    said = (*found, *more)
-    return Off(frame, kind, said, limit, slope, floor, shift, values, least, work.radius_scores)
+    frame, marked = partial(work.frame, first, rest, named), tuple(_cells(panel, np.argwhere(work.marks(named))))
+    return Off(kind, frame, (*found, *more), limit, floor=floor, named=marked, failing=failing, **own)
+
+
+def _cells(panel: Panel, cells: Any) -> list[tuple[str, str]]:
+    """Language and judge of cells."""
+    return [(panel.languages[x], panel.judges[b]) for x, b in cells]
 
 
 # --- contrasts ---
@@ -477,27 +486,45 @@ def _ceiling(work: _Work, clear: NDArray[np.bool_]) -> list[Finding]:
 # --- judges that use the scale differently ---
 
 
-def _scale_use(panel: Panel, values: Values, level: float) -> tuple[pd.DataFrame, float, NDArray[np.bool_]]:
-    """Slopes of the judges; the share of beta^ that they explain; and which surely differ, where that may be said."""
-    import pandas as pd
+@dataclass(frozen=True)
+class _Scale:
+    """Slopes of the judges, the share of beta^ that they explain, and which surely differ where that may be said."""
 
+    judges: tuple[str, ...]
+    slope: Array
+    r: Array
+    tested: Interval
+    share: float
+    differ: NDArray[np.bool_]
+
+    @property
+    def explains(self) -> bool:
+        """Whether slopes are what differs."""
+        return bool(self.differ.any() and self.share > SHARE)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """judge, slope, low, high, r."""
+        import pandas as pd
+
+        low, high = self.tested.low_one, self.tested.high_one
+        return pd.DataFrame({"judge": self.judges, "slope": self.slope, "low": low, "high": high, "r": self.r})
+
+
+def _scale_use(panel: Panel, values: Values, level: float) -> _Scale:
     slope, r, tested = slopes(panel.scores, panel.unit, panel.weight, level)
-    frame = pd.DataFrame(
-        {"judge": panel.judges, "slope": slope, "low": tested.low_one, "high": tested.high_one, "r": r}
-    )
-    quiet = np.zeros(len(slope), dtype=bool)
     if panel.two_valued or not values.present.all() or values.units < FEWEST or not (r >= SEES).all():
-        return frame, 0.0, quiet
+        return _Scale(panel.judges, slope, r, tested, 0.0, np.zeros(len(slope), dtype=bool))
     cells = values.mean
     beta = cbc.double_centre(cells)
     predicted = np.outer(cells.mean(1) - cells.mean(), slope - 1)
     whole = float((beta**2).sum())
     share = 1 - float(((beta - predicted) ** 2).sum()) / whole if whole > 0 else 0.0
-    return frame, share, np.abs(slope - 1) - tested.q * tested.se > SLOPE
+    return _Scale(panel.judges, slope, r, tested, share, np.abs(slope - 1) - tested.q * tested.se > SLOPE)
 
 
-def _scale_words(panel: Panel, slopes: pd.DataFrame, differ: NDArray[np.bool_], share: float) -> str:
-    slope = slopes["slope"].to_numpy(dtype=float)
+def _scale_words(panel: Panel, use: _Scale) -> str:
+    slope, differ = use.slope, use.differ
     said: list[str] = []
     for which, more in ((differ & (slope < 1), "less"), (differ & (slope > 1), "more")):
         at = [int(b) for b in np.argsort(np.round(np.where(slope < 1, slope, -slope), 9), kind="stable") if which[b]]
@@ -506,24 +533,24 @@ def _scale_words(panel: Panel, slopes: pd.DataFrame, differ: NDArray[np.bool_], 
             sizes = names([number(slope[b], 1) for b in at])
             what = " than the others to differences between answers" if not said else ""
             said.append(f"{names([panel.judges[b] for b in at])} {verb} {more}{what} (slope {sizes})")
-    return f"{'; '.join(said)}. That, not {panel.noun}, explains {percent(share, 0)} of what differs."
+    return f"{'; '.join(said)}. That, not {panel.noun}, explains {percent(use.share, 0)} of what differs."
 
 
 # --- lowest scores, shared shifts, clusters that were not declared ---
 
 
-def _floor(panel: Panel, level: float) -> tuple[pd.DataFrame | None, list[Finding]]:
+def _floor(
+    panel: Panel, level: float
+) -> tuple[Callable[[], pd.DataFrame] | None, tuple[tuple[str, str], ...], list[Finding]]:
     """Cells in which a judge gives the lowest score, or none, more often than elsewhere: a parser that fails."""
-    import pandas as pd
-
     if panel.two_valued:
-        return None, []
+        return None, (), []
     low = panel.scale[0]
     part = panel.passes(low, "floor")
     values = part.values()
     rates = values.mean
     if not np.isfinite(rates).all() or rates.max() < FLOOR:
-        return None, []
+        return None, (), []
     work = _Work(part, values, FLOOR, level)
     tested = work.test(())
     k = len(panel.languages)
@@ -541,15 +568,15 @@ def _floor(panel: Panel, level: float) -> tuple[pd.DataFrame | None, list[Findin
         )
         where = {"language": panel.languages[x], "judge": panel.judges[b]}
         found.append(Finding("serious", "off.floor", text, "Off", where))
-    frame = pd.DataFrame(
-        {
-            "language": [panel.languages[x] for x, _ in order],
-            "judge": [panel.judges[b] for _, b in order],
-            "rate": [float(rates[c]) for c in order],
-            "elsewhere": [float(elsewhere[c]) for c in order],
-        }
-    )
-    return frame, found
+    cells = _cells(panel, order)
+
+    def frame() -> pd.DataFrame:
+        import pandas as pd
+
+        made = pd.DataFrame(cells, columns=["language", "judge"])
+        return made.assign(rate=[float(rates[c]) for c in order], elsewhere=[float(elsewhere[c]) for c in order])
+
+    return frame, tuple(cells), found
 
 
 def _answers(panel: Panel, language: int) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge._version import __version__
-from polyjudge.answers.audit.systems import amount
+from polyjudge.answers.audit.judges import ranks as judge_ranks
+from polyjudge.answers.audit.systems import amount, columns_of
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Section, Table, spread
@@ -29,19 +30,19 @@ TEXTS = ("prompt", "response", "reason")
 
 
 class Lazy(Mapping[str, Any]):
-    """What is made when it is asked for."""
+    """What is made when it is asked for; which there are, too."""
 
-    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
-        self.makers = dict(makers)
+    def __init__(self, makers: Callable[[], Mapping[str, Callable[[], Any]]]) -> None:
+        self.makers = cache(makers)
 
     def __getitem__(self, key: str) -> Any:
-        return self.makers[key]()
+        return self.makers()[key]()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.makers)
+        return iter(self.makers())
 
     def __len__(self) -> int:
-        return len(self.makers)
+        return len(self.makers())
 
 
 def build(a: Audit) -> Report:
@@ -50,7 +51,6 @@ def build(a: Audit) -> Report:
         return _cell_report(a, *a.cell_)
     panel = a.panel
     rooms = (_criteria, _systems, _off, _ranks, _agreement, _people, _gates, _position, _length, _reversals, _details)
-    drawers, spreads = _drawers(a)
     return Report(
         command="audit",
         title=f"Audit of {name(_file(panel.source))}" if panel.source else "Audit",
@@ -58,9 +58,9 @@ def build(a: Audit) -> Report:
         findings=a.findings,
         board=_criteria_table(a) if a.parts_ else _board(a),
         next=a.next,
-        sections=tuple(section for room in rooms for section in room(a)),
-        drawers=Lazy(drawers),
-        spreads=Lazy(spreads),
+        sections=lambda: tuple(section for room in rooms for section in room(a)),
+        drawers=Lazy(lambda: _drawers(a)[0]),
+        spreads=Lazy(lambda: _drawers(a)[1]),
         about=_about(a),
     )
 
@@ -87,14 +87,17 @@ def _table(
 
 
 def _board(a: Audit) -> Table | None:
-    frame = a.systems[a.systems["language"] == "all"]
-    if not len(frame) or any(f.key == "judges.blind" for f in a.findings):
+    """From columns: the first screen needs no frame."""
+    s = a.part_.systems
+    if s is None or any(f.key == "judges.blind" for f in a.findings):
         return None
     what = "share that passes" if a.panel.two_valued else "mean score"
     title = f"Systems ({what}, difference from the leader)"
+    data = columns_of({"all": s.board})
+    data |= {c: a.panel.factor * data[c] for c in ("behind_leader", "low", "high")}
     columns = {"rank_low": "rank rank_high", "system": "name", "mean": _mean(a), "behind_leader": "+points low high"}
     titles = {"rank_low": "rank", "mean": what, "behind_leader": "difference from the leader"}
-    return _table(a, "systems", title, frame, columns, titles)
+    return Table("systems", title, data, columns, {"language": a.panel.noun, **titles})
 
 
 def _mean(a: Audit) -> str:
@@ -208,7 +211,7 @@ def _off(a: Audit) -> list[Section]:
 
 
 def _ranks(a: Audit) -> list[Section]:
-    ranks, noun = a.rooms_["ranks"], a.panel.noun
+    ranks, noun = judge_ranks(a.panel, a.rooms_["values"]), a.panel.noun
     if not len(ranks):
         return []
     text = (f"Before calibrating, the ranking of the judges by mean score depends on the {noun}; after it, it does "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,10 +217,8 @@ def settle(spread: float, q: float, units: int, difference: float) -> float:
     return float(((q + 0.84) * spread / difference) ** 2 * (units - 1) / chdtri(units - 1, 0.8))
 
 
-def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
+def columns_of(boards: Mapping[str, Board]) -> dict[str, Any]:
     """language ("all" and each), system, mean, behind_leader, low, high, rank_low, rank_high, may_be_best."""
-    import pandas as pd
-
     parts = []
     for language, b in boards.items():
         o, top = [x for x in b.order if b.scored[x]], b.leader
@@ -230,7 +228,14 @@ def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
         part |= {"rank_low": b.rank_low[o], "rank_high": b.rank_high[o], "may_be_best": b.may_be_best[o]}
         parts.append(part)
     columns = ["language", "system", "mean", "behind_leader", "low", "high", "rank_low", "rank_high", "may_be_best"]
-    return pd.DataFrame({x: np.concatenate([part[x] for part in parts]) for x in columns if parts}, columns=columns)
+    return {x: np.concatenate([part[x] for part in parts]) if parts else [] for x in columns}
+
+
+def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
+    """The same as a frame."""
+    import pandas as pd
+
+    return pd.DataFrame(columns_of(boards))
 
 
 # --- who puts whom first: estimates only, from sums that can be added up ---
@@ -348,16 +353,27 @@ def own_maker(panel: Panel, given: Mapping[str, str] | None, *, level: float, se
 # --- all of it ---
 
 
+class Swap(NamedTuple):
+    """first is surely ahead of second in language_a, and behind in language_b."""
+
+    first: str
+    second: str
+    language_a: str
+    gap_a: float
+    low_a: float
+    high_a: float
+    language_b: str
+    gap_b: float
+    low_b: float
+    high_b: float
+
+
 @dataclass(frozen=True)
 class Systems:
-    """boards : "all" and each language
-
-    swaps : first is surely ahead of second in language_a, and behind in language_b
-    """
+    """boards : "all" and each language"""
 
     boards: Mapping[str, Board]
-    frame: pd.DataFrame
-    swaps: pd.DataFrame
+    swapped: tuple[Swap, ...]
     by_judge: tuple[int | None, ...]
     by_language: tuple[int | None, ...]
     everywhere: bool
@@ -371,6 +387,18 @@ class Systems:
     def board(self) -> Board:
         """Of all languages and judges."""
         return self.boards["all"]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """All boards, as `columns_of` has them."""
+        return frame_of(self.boards)
+
+    @property
+    def swaps(self) -> pd.DataFrame:
+        """Pairs of systems that reverse between languages, as `Swap` has them."""
+        import pandas as pd
+
+        return pd.DataFrame(self.swapped, columns=list(Swap._fields))
 
 
 def systems(
@@ -399,7 +427,7 @@ def systems(
     swapped = swaps(boards, panel.languages)
     without = _without(panel, added, top, families_)
     own = own_maker(panel, families_, level=level, seed=seed)
-    made = Systems(boards, frame_of(boards), swapped, by_judge, by_language, everywhere, without, own, ())
+    made = Systems(boards, swapped, by_judge, by_language, everywhere, without, own, ())
     return replace(made, findings=tuple(findings(panel, made, matters)))
 
 
@@ -420,11 +448,9 @@ def _without(panel: Panel, added: Sums, top: int, given: Mapping[str, str] | Non
     return tuple(out)
 
 
-def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame:
+def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> tuple[Swap, ...]:
     """Pairs that are surely one way round in a language and the other way in another, the largest first."""
-    import pandas as pd
-
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Swap] = []
     per_name = [x for x in languages if x in boards]
     per = [boards[x] for x in per_name]
     if per:
@@ -435,11 +461,10 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame
         most, least = up.max(0), down.min(0)
         for i, j in np.argwhere(np.triu(np.isfinite(most) & np.isfinite(least), 1)):
             at = [int(up[:, i, j].argmax()), int(down[:, i, j].argmin())]
-            ends = [x for y in at for x in (per_name[y], gap[y, i, j], low[y, i, j], high[y, i, j])]
-            rows.append((per[0].systems[i], per[0].systems[j], *ends))
-        rows.sort(key=lambda x: -round(min(x[3], -x[7]) / tiny))
-    columns = ["first", "second", "language_a", "gap_a", "low_a", "high_a", "language_b", "gap_b", "low_b", "high_b"]
-    return pd.DataFrame(rows, columns=columns)
+            ends: Any = [x for y in at for x in (per_name[y], gap[y, i, j], low[y, i, j], high[y, i, j])]
+            rows.append(Swap(per[0].systems[i], per[0].systems[j], *ends))
+        rows.sort(key=lambda x: -round(min(x.gap_a, -x.gap_b) / tiny))
+    return tuple(rows)
 
 
 # --- sentences ---
@@ -448,20 +473,20 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> pd.DataFrame
 def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
     """Winner, swaps between languages, self-preference."""
     out = [winner(panel, s, matters)]
-    if len(s.swaps):
+    if s.swapped:
         best = [b for b, may in zip(s.board.systems, s.board.may_be_best, strict=True) if may]
-        top = s.swaps["first"].isin(best) | s.swaps["second"].isin(best)
-        x = s.swaps[top].iloc[0] if top.any() else s.swaps.iloc[0]  # what concerns the winner is on the first screen
+        top = [x for x in s.swapped if x.first in best or x.second in best]
+        x = (top or s.swapped)[0]  # what concerns the winner is on the first screen
         one = (
-            f"In {name(x.language_a)}, {name(x['first'])} is ahead of {name(x.second)} by "
+            f"In {name(x.language_a)}, {name(x.first)} is ahead of {name(x.second)} by "
             f"{amount(panel, x.gap_a, x.low_a, x.high_a)}; in {name(x.language_b)}, it is behind by "
             f"{amount(panel, -x.gap_b, -x.high_b, -x.low_b)}."
         )
-        if len(s.swaps) > 1:
+        if len(s.swapped) > 1:
             total = len(panel.systems) * (len(panel.systems) - 1) // 2
-            one = f"{len(s.swaps)} of {total} pairs of systems reverse between {panel.nouns}. {one}"
-        where = {"system": str(x["first"]), "language": str(x.language_b)}
-        kind: tuple[Severity, str] = ("warning", "Winner") if top.any() else ("notice", "")
+            one = f"{len(s.swapped)} of {total} pairs of systems reverse between {panel.nouns}. {one}"
+        where = {"system": x.first, "language": x.language_b}
+        kind: tuple[Severity, str] = ("warning", "Winner") if top else ("notice", "")
         out.append(Finding(kind[0], "systems.swap", one, kind[1], where))
     if s.own.clear:
         said = amount(panel, s.own.difference, s.own.low, s.own.high)
