@@ -56,7 +56,7 @@ def plain(bench):
         "LABELS": "l.csv",
         "ITEMS": "i.jsonl",
         "PLAN": "p.json",
-        "FOLDER": "labels",
+        "WEIGHTS": "w.csv",
     }
     made = Path(tempfile.gettempdir()) / f"hostile-{os.getpid()}"
     if not made.exists():
@@ -69,7 +69,7 @@ def plain(bench):
         bench.folder = kept
     folder = bench.folder / "has"
     shutil.copytree(made, folder)
-    return {k: str(folder / f) for k, f in {**files, "WEIGHTS": "w.csv"}.items()}
+    return {k: str(folder / f) for k, f in {**files, "FOLDER": "labels"}.items()}
 
 
 def names(bench, rng) -> None:

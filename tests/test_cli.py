@@ -67,7 +67,6 @@ def test_version(cli: Run) -> None:
         (["audit", "scores.csv", "--level", "2"], "level"),
         (["audit", "scores.csv", "--level", "nan"], "level"),
         (["audit", "scores.csv", "--matters", "-1"], "matters"),
-        (["audit", "scores.csv", "--matters", "1e-320"], ""),
         (["audit", "scores.csv", "--seed", "-1"], "--seed"),
         (["audit", "scores.csv", "--threshold", "many"], "threshold"),
         (["audit", "scores.csv", "--cell", "Spanish"], "cell"),
@@ -95,9 +94,6 @@ def test_bad_input_is_one_sentence_and_exit_2(
     monkeypatch.chdir(scores.parent)
     before = scores.read_bytes()
     done = cli(*words)
-    if words[-1] == "1e-320":
-        assert done.returncode in (0, 2)
-        return
     assert done.returncode == 2, done.stderr + done.stdout
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -172,17 +168,11 @@ def test_a_closed_pipe_is_quiet(scores: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_full_disk_is_named(scores: Path) -> None:
+def test_a_full_disk_is_named(run_cli: Run, scores: Path) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "polyjudge", "audit", scores],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-        )
+        done = run_cli("audit", scores, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

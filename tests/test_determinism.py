@@ -1,11 +1,7 @@
-"""The same digits on any number of threads, and whenever a file is read again."""
+"""The same digits on any number of threads of the engine, and whenever a file is read again."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -24,27 +20,6 @@ ROWS = """SELECT 'task' || t AS task, 'system ' || s AS system, 'language ' || l
 def written(path: Path, tasks: int, tenths: int, order: str = "t, s, l, j") -> Path:
     duckdb.connect().execute(f"COPY ({ROWS.format(tasks=tasks, tenths=tenths)} ORDER BY {order}) TO '{path}'")
     return path
-
-
-def test_digits_do_not_depend_on_threads_of_matrices(tmp_path: Path) -> None:
-    """Holes and systems: the whole answer as JSON, in processes that have their threads set."""
-    scores = written(tmp_path / "scores.csv", 60, 8)
-    command = [sys.executable, "-m", "polyjudge", "audit", str(scores), "--json"]
-    said = []
-    for threads in ("1", "4"):
-        env = os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-        said.append(rounded(json.loads(done.stdout)))
-    assert said[0] == said[1]
-
-
-def rounded(found: object) -> object:
-    """Numbers to the digits that a table prints."""
-    if isinstance(found, dict):
-        return {k: rounded(v) for k, v in found.items()}
-    if isinstance(found, list):
-        return [rounded(v) for v in found]
-    return f"{found:.9g}" if isinstance(found, float) and abs(found) > 1e-9 else 0 if found == 0.0 else found
 
 
 @pytest.mark.parametrize("tenths", [8, 10])

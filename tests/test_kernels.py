@@ -1,4 +1,4 @@
-"""The same sentences on every processor, and the same numbers to 1e-9 of the scale."""
+"""The same sentences on every processor and any number of threads, and the same numbers to 1e-9 of the scale."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from polyjudge.report.text import to_json
 g = np.random.default_rng(0)
 ties = pj.Panel.from_array(g.integers(1, 4, (24, 3, 4, 4)) * 25.0, scale=(0, 100))  # many exact ties
 twins = ties.scores.copy(); twins[:, 1] = twins[:, 0]; twins[..., 1] = twins[..., 0]; twins[:, :, 2] = twins[:, :, 1]
-panels = [pj.sample_panel(), ties, pj.Panel.from_array(twins, scale=(0, 100))]
+holes = np.where(g.random(ties.scores.shape) < 0.2, np.nan, ties.scores)
+panels = [pj.sample_panel(), ties, *(pj.Panel.from_array(y, scale=(0, 100)) for y in (twins, holes))]
 if len(sys.argv) > 1:
     panels.append(pj.read_panel(sys.argv[1]))
 print(json.dumps([json.loads(to_json(pj.audit(p))) for p in panels]))
@@ -56,7 +57,7 @@ def _same(one: Any, two: Any, where: str = "") -> None:
 
 @pytest.fixture(scope="module")
 def here() -> Any:
-    return _answers()
+    return _answers(OPENBLAS_NUM_THREADS="4", OMP_NUM_THREADS="4")
 
 
 @pytest.mark.parametrize("kernel", ["old processor", "NumPy's baseline", "one thread"])

@@ -374,13 +374,3 @@ def test_the_action_with_an_open_quote_fails(tmp_path: Path) -> None:
     assert code == 2
     assert not words
     assert "::error::" in out
-
-
-def test_programs_end_when_they_are_asked(bench: hostile.Bench) -> None:
-    import signal
-
-    (bench.folder / "s.csv").write_text(CSV)
-    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        for wait in (0.25, 0.5):
-            said(bench, "audit", "s.csv", "-o", "out", codes=(0, code, -number), end=(wait, number))
-            assert not [p for p in os.listdir(bench.folder) if p.endswith((".part", ".old"))]
