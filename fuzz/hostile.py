@@ -30,11 +30,9 @@ import numpy as np
 import pandas as pd
 import typer
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from harmless import (  # noqa: I001
-    DAMAGED, NAMES, ODD, PLACES, PLANS, WRITERS, Bench, bombs, fill, hard_places, harm, hostile, odd_file, stamp,
-    world, write, wrong_in,
-)  # fmt: skip
+sys.path.extend(str(Path(__file__).resolve().parents[1] / x) for x in ("tests", "tools"))
+from commands import DAMAGED, NAMES, ODD, PLACES, PLANS, WRITERS, Bench, fill, hard_places, stamp  # noqa: I001
+from harmless import bombs, harm, hostile, odd_file, world, write, wrong_in
 
 from polyjudge import cli
 from polyjudge.read import big

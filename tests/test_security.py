@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import commands
 import hostile
 import numpy as np
 import pandas as pd
@@ -41,15 +42,15 @@ CSV = "task,language,judge,score\n" + "".join(
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> hostile.Bench:
+def bench(tmp_path: Path) -> commands.Bench:
     """Runs commands in processes with a budget of 1 GB; `findings` says what they broke."""
-    made = hostile.Bench()
+    made = commands.Bench()
     made.folder = tmp_path / "here"
     made.folder.mkdir()
     return made
 
 
-def said(bench: hostile.Bench, *words: object, codes: tuple[int, ...] = (2,), **how: Any) -> str:
+def said(bench: commands.Bench, *words: object, codes: tuple[int, ...] = (2,), **how: Any) -> str:
     """What a command says as a program of its own, which broke no promise."""
     _, out, err, _ = bench.run([str(w) for w in words], codes=codes, real=True, **how)
     assert not bench.findings, bench.findings
@@ -155,7 +156,7 @@ def test_a_cut_gzip_is_one_sentence(end: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bombs_stay_inside_the_budget(bench: hostile.Bench) -> None:
+def test_bombs_stay_inside_the_budget(bench: commands.Bench) -> None:
     for path in harmless.bombs(bench.folder):
         if path.suffix in (".gz", ".eval", ".json", ".csv") or path.stem == "view2":
             said(bench, "check", path, codes=(0, 2))
@@ -186,7 +187,7 @@ def test_a_sqlite_view_calls_nothing_that_its_author_chose(tmp_path: Path) -> No
         read_panel(f"{tmp_path}/s.sqlite::v")
 
 
-def test_a_wide_table_of_many_judges_keeps_to_the_budget(bench: hostile.Bench) -> None:
+def test_a_wide_table_of_many_judges_keeps_to_the_budget(bench: commands.Bench) -> None:
     rng = np.random.default_rng(0)
     path = bench.folder / "wide.csv"
     frame = pd.DataFrame(rng.integers(1, 6, (100, 5000)), columns=[f"judge {i}" for i in range(5000)])
@@ -255,10 +256,10 @@ def test_the_papers_tables_of_a_sparse_panel(cli: Run, tmp_path: Path) -> None:
 # --- writing ---
 
 
-def test_a_command_that_fails_leaves_nothing(bench: hostile.Bench) -> None:
+def test_a_command_that_fails_leaves_nothing(bench: commands.Bench) -> None:
     (bench.folder / "s.csv").write_text(CSV)
     (bench.folder / "mine.txt").write_text("mine")
-    before = harmless.stamp(bench.folder)
+    before = commands.stamp(bench.folder)
     for words in (
         ("calibrate", "s.csv", "-o", "mine.txt"), ("calibrate", "s.csv", "--save", "s.csv"),
         ("audit", "s.csv", "-o", "."),
@@ -266,10 +267,10 @@ def test_a_command_that_fails_leaves_nothing(bench: hostile.Bench) -> None:
         ("apply", "s.csv", "s.csv", "-o", "new.csv"), ("audit", "s.csv", "-o", "mine.txt"),
     ):  # fmt: skip
         said(bench, *words)
-        assert harmless.stamp(bench.folder) == before, words
+        assert commands.stamp(bench.folder) == before, words
 
 
-def test_a_full_disk_leaves_nothing(bench: hostile.Bench) -> None:
+def test_a_full_disk_leaves_nothing(bench: commands.Bench) -> None:
     (bench.folder / "s.csv").write_text(CSV)
     for words in (("audit", "s.csv", "-o", "out"), ("demo", "--write", "x.csv")):
         assert "Cannot write" in said(bench, *words, most=3000)
@@ -295,7 +296,7 @@ def test_memory_is_what_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- names ---
 
 
-def test_no_output_holds_a_hostile_name_raw(bench: hostile.Bench) -> None:
+def test_no_output_holds_a_hostile_name_raw(bench: commands.Bench) -> None:
     hostile.names(bench, random.Random("names of the test"))
     assert not bench.findings, bench.findings[:3]
 
@@ -327,7 +328,7 @@ def test_labels_are_overwritten_only_when_asked(cli: Run, tmp_path: Path) -> Non
     rows = [(t, s, x, "p", "r") for t in panel.tasks for s in panel.systems for x in panel.languages]
     items = pd.DataFrame(rows, columns=["task", "system", "language", "prompt", "response"])
     draw_labels(panel, n=3, items=items, output=tmp_path / "labels")
-    harmless.fill(tmp_path / "labels")
+    commands.fill(tmp_path / "labels")
     (tmp_path / "mine.csv").write_text("mine")
     words = ("label", "read", tmp_path / "labels", "-o", tmp_path / "mine.csv")
     assert "--overwrite" in cli(*words).stderr
