@@ -1,7 +1,6 @@
-"""Charts for notebooks and figures, drawn with Altair: one function for each kind of chart. `result.plot()` gives them.
+"""How a chart looks in Python, `result.plot()`: drawn with Altair, one function for each kind. On the page: figures.py.
 
-Colours can be told apart by colour-blind readers, axes carry their units, and a chart is as wide as its container. The
-page draws the same charts as HTML (`figures`).
+Colours can be told apart by colour-blind readers, axes carry their units, and a chart is as wide as its container.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Charts of the page as places on it: what stands where, in percent of the room there is.
+"""How a chart looks on the page: what stands where, in percent of the room there is. In Python: charts.py (Altair).
 
 The templates draw them as HTML tables, lanes and lines that fill their container at any width, print as they are, and
 are read by screen readers; no script draws. Every function takes a chart (or the board) and returns what its template
-in figures.html needs. `charts.py` draws the same charts with Altair for notebooks.
+in figures.html needs.
 """
 
 from __future__ import annotations
