@@ -1,4 +1,5 @@
-"""Files of evaluation tools: each module turns records into rows of a long table, `rows(record) -> dicts`.
+"""Files of evaluation tools: each module turns records into rows of a long table, `rows(record) -> dicts`. A new one is
+a module here, with its name in `read` below.
 
 A row has task, language, system, judge, metric, score, replicate, and what else was said about the answer under dotted
 names, so that a user can name it: --task vars.nr. `failed` says that the tool marks the score as none.
