@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.stats.cells import sum_by
 from polyjudge.stats.interval import FEWEST
 from polyjudge.stats.resample import bootstrap, groups_of
 
@@ -96,24 +97,29 @@ def agreement(
     w = np.vstack([np.ones(groups), bootstrap(groups, draws, seed)])
     varies = [bool(_varies(scores[..., b])) for b in range(m)]
     pairs = list(combinations(range(m), 2))
-    r = np.full((len(w), len(pairs)), np.nan)
-    for p, (i, j) in enumerate(pairs):
-        if varies[i] and varies[j]:
-            r[:, p] = _correlations(scores[..., i], scores[..., j], group, weight, w, over)
+    first, second = np.triu_indices(m, 1)
+    if np.isfinite(scores).all():
+        r = _every_two(scores, group, weight, w, over)
+        r[:, [not (varies[i] and varies[j]) for i, j in pairs]] = np.nan
+    else:
+        r = np.full((len(w), len(pairs)), np.nan)
+        for p, (i, j) in enumerate(pairs):
+            if varies[i] and varies[j]:
+                r[:, p] = _correlations(scores[..., i], scores[..., j], group, weight, w, over)
     told = np.isfinite(r[0])
     r[1:, told] = np.where(np.isfinite(r[1:, told]), r[1:, told], 0.0)
     limits = _Limits(level, units)
 
     def wide(values: Array) -> Array:
         full = np.full((m, m), np.nan)
-        for p, (i, j) in enumerate(pairs):
-            full[i, j] = full[j, i] = values[p]
+        full[first, second] = full[second, first] = values
         return full
 
     low, high = (wide(x) for x in limits(r, max(int(told.sum()), 1)))
     mean = _mean(r, told)
     mean_low, mean_high = (float(x[0]) for x in limits(mean))
-    has = np.array([[b in pair for pair in pairs] for b in range(m)], dtype=bool).reshape(m, len(pairs)) & told
+    judges = np.arange(m)[:, None]
+    has = ((judges == first) | (judges == second)) & told
     own = np.stack([_mean(r, h)[:, 0] for h in has], axis=1)
     own_low, own_high = limits(own)
     across: tuple[float, float, float] | None = None
@@ -178,9 +184,46 @@ def _correlations(a: Array, b: Array, group: NDArray[np.int64], weight: Array, w
         ab, aa, bb = (
             (sums(held * x * y) - p * q / n).sum(1) for x, y, p, q in ((a, b, sa, sb), (a, a, sa, sa), (b, b, sb, sb))
         )
+    return _ratio(ab, aa, bb, float((a**2).sum() + (b**2).sum()))
+
+
+def _ratio(ab: Array, aa: Array, bb: Array, square: float | Array) -> Array:
+    """Correlations; NaN where nothing is left of the squares."""
     size = np.sqrt(np.maximum(aa, 0.0) * np.maximum(bb, 0.0))
-    least = 1e-12 * max(float((a**2).sum() + (b**2).sum()), 1e-300)
+    least = 1e-12 * np.maximum(square, 1e-300)
     return np.divide(ab, size, out=np.full_like(ab, np.nan), where=size > least)
+
+
+def _every_two(scores: Array, group: NDArray[np.int64], weight: Array, w: Array, over: str) -> Array:
+    """The correlations of every two judges (draws, pairs) of a complete panel, by products of matrices."""
+    m = scores.shape[3]
+    i, j = np.triu_indices(m)  # a judge with itself, too
+
+    def products(x: Array) -> Array:
+        total = np.zeros((w.shape[1], len(i)))
+        step = max(1, 2_000_000 // m**2)
+        for rows in (slice(at, at + step) for at in range(0, len(x), step)):
+            own = np.matmul(x[rows].swapaxes(1, 2), x[rows])[:, i, j] * weight[rows, None]
+            total += sum_by(own, group[rows], len(total))
+        return w @ total
+
+    if over == "systems":
+        x = scores - scores.mean(1, keepdims=True)
+        more = weight.mean() - 1  # as for two judges
+        found = products(x.reshape(len(x), -1, m))
+        if more:
+            x_ = x - np.average(x, axis=0, weights=weight)
+            found += more * products(x_.reshape(len(x), -1, m))
+    else:
+        x, found = scores[:, 0], np.zeros((len(w), len(i)))
+        n = w @ np.bincount(group, weight, minlength=w.shape[1])[:, None]
+        for y in x.swapaxes(0, 1):
+            sums = w @ sum_by(y * weight[:, None], group, w.shape[1])
+            found += products(y[:, None]) - sums[:, i] * sums[:, j] / np.maximum(n, 1e-300)
+    own, apart = found[:, i == j], i != j
+    i, j = i[apart], j[apart]
+    square = (x**2).sum(tuple(range(x.ndim - 1)))
+    return _ratio(found[:, apart], own[:, i], own[:, j], square[i] + square[j])
 
 
 class _Limits:
@@ -216,7 +259,11 @@ def _odd(r: Array, has: NDArray[np.bool_], told: NDArray[np.bool_], limits: _Lim
     judges = [b for b in range(len(has)) if has[b].any() and (told & ~has[b]).any()]
     if len(judges) < 3:
         return ()
-    gap = np.stack([(_mean(r, has[b]) - _mean(r, told & ~has[b]))[:, 0] for b in judges], axis=1)
+    whole, number = r[:, told].sum(1), int(told.sum())
+    gap = np.empty((len(r), len(judges)))
+    for at, b in enumerate(judges):
+        own, size = r[:, has[b]].sum(1), int(has[b].sum())
+        gap[:, at] = own / size - (whole - own) / (number - size)
     high = gap[0] + limits.quantile(len(judges)) * gap[1:].std(0, ddof=1)
     return tuple(b for b, x in zip(judges, high, strict=True) if x < -ODD)
 
@@ -227,7 +274,7 @@ def _fall_apart(
     """Groups joined by pairs that surely agree, and judges alone, where all pairs across them agree little."""
     part = {b: b for b in judges}
     for i, j in combinations(judges, 2):
-        if low[i, j] > NEAR:
+        if low[i, j] > NEAR and part[i] != part[j]:
             part = {b: part[i] if p == part[j] else p for b, p in part.items()}
     found = [tuple(b for b in judges if part[b] == p) for p in sorted(set(part.values()))]
     across = [high[i, j] for i, j in combinations(judges, 2) if part[i] != part[j]]

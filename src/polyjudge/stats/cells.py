@@ -92,7 +92,7 @@ def complete(y: Array, unit: Index, weight: Array) -> Values:
         return Values(y[np.argsort(unit, kind="stable")], null)
     c = np.average(y, axis=0, weights=weight)
     size = np.bincount(unit, weight, minlength=units)
-    rest = _sum((y - c).reshape(len(y), -1) * weight[:, None], unit, units)
+    rest = sum_by((y - c).reshape(len(y), -1) * weight[:, None], unit, units)
     v = c + (units - 1) * (rest / np.maximum(size.sum() - size, TINY)[:, None]).reshape(units, *y.shape[1:])
     return Values(v - v.mean(0) + c, null)
 
@@ -159,12 +159,12 @@ def unit_means(y: Array, unit: Index, fewest: int = 6) -> tuple[Array, Index]:
     saw each column. Without holes and clusters they are the rows; a column that fewer units saw is NaN."""
     units = int(unit.max()) + 1
     there = np.isfinite(y)
-    number = _sum(there.astype(float), unit, units)
+    number = sum_by(there.astype(float), unit, units)
     seen = (number > 0).sum(0)
     if units == len(y) and there.all():
         v = y[np.argsort(unit, kind="stable")]
     else:
-        total = _sum(np.where(there, y, 0.0), unit, units)
+        total = sum_by(np.where(there, y, 0.0), unit, units)
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = total.sum(0) / number.sum(0)
             v = units * mean - (units - 1) * (total.sum(0) - total) / (number.sum(0) - number)
@@ -228,11 +228,11 @@ def _rows(y: Array, unit: Index, weight: Array) -> _Rows:
         order = np.argsort(joined, kind="stable")
         return _Rows(seen[first], filled[order], both % len(first), both // len(first), weight[order])
     total = np.bincount(joined, weight, minlength=len(both)).astype(np.float64)
-    mean = _sum(filled * weight[:, None], joined, len(both)) / total[:, None]
+    mean = sum_by(filled * weight[:, None], joined, len(both)) / total[:, None]
     return _Rows(seen[first], mean, both % len(first), both // len(first), total)
 
 
-def _sum(values: Array, group: Index, groups: int) -> Array:
+def sum_by(values: Array, group: Index, groups: int) -> Array:
     """Sums (groups, c) of rows (n, c)."""
     if (np.diff(group) < 0).any():
         order = np.argsort(group, kind="stable")
@@ -286,9 +286,9 @@ def _one_part(rows: _Rows, units: int) -> tuple[Array, Array]:
     inverse = np.linalg.inv(whole + ones)
     c = inverse @ (w * o * (rows.y - mean)).sum(0)
     c -= c.mean()
-    residual = _sum(w * o * (rows.y - mean - (c - o @ c[:, None] / number)), rows.unit, units)
+    residual = sum_by(w * o * (rows.y - mean - (c - o @ c[:, None] / number)), rows.unit, units)
 
-    number_of = _sum(w * o, rows.unit, units)
+    number_of = sum_by(w * o, rows.unit, units)
 
     def each(first: int, last: int) -> Array:
         found = np.empty((last - first, size, size))
@@ -300,7 +300,7 @@ def _one_part(rows: _Rows, units: int) -> tuple[Array, Array]:
 
     d = _without(whole + ones, inverse, residual, each)
     total = np.bincount(rows.unit, rows.weight, minlength=units)
-    share = _sum(w * o / number, rows.unit, units)
+    share = sum_by(w * o / number, rows.unit, units)
     level = np.bincount(rows.unit, (w * mean).ravel(), minlength=units)
     here = (level.sum() - share.sum(0) @ c) / total.sum()
     left = np.maximum(total.sum() - total, TINY * total.sum())
@@ -388,7 +388,7 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
             fitted = np.matmul(maker, c[cells][:, :, None])[:, :, 0]
             for x in _chunks(len(r), size):
                 score[r[x, None], cells[own[x]]] -= fitted[own[x]]
-        residual = _sum(rows.weight[:, None] * score, rows.unit, units)
+        residual = sum_by(rows.weight[:, None] * score, rows.unit, units)
         v = c + (units - 1) * _without(whole + null @ null.T * most, inverse, residual, each)
         return v - v.mean(0) + c, inverse
 
@@ -471,27 +471,64 @@ def additive_projection(present: Mask) -> Array:
     return _projection(row, column, *present.shape)
 
 
-def excess_contrasts(present: Mask, out: Sequence[tuple[int, int]] = ()) -> tuple[Array, Mask]:
-    """Contrasts (km, km): each cell less what the additive fit to the other seen cells, without those in `out`, says of
-    it; and for which cells that can be said. Without `out`, and with all cells seen, it is off."""
-    k, m = present.shape
-    require(24.0 * (k * m) ** 2, f"The grid of {k:,} x {m:,} cells")
-    keep = present.copy()
+@dataclass(frozen=True)
+class Excess:
+    """Contrasts of cells: each less what the additive fit to the other seen cells, without those in `out`, says of it.
+    Without `out`, and with all cells seen, it is off.
+
+    told : (k, m) for which cells that can be said
+    """
+
+    kept: Mask
+    told: Mask
+    fit: Callable[[Array], Array]
+    leverage: Array
+
+    def of(self, x: Array) -> Array:
+        """The contrasts of cells (r, km): (r, km), 0 where it cannot be said."""
+        grid = x.reshape(-1, *self.told.shape)
+        found = (grid - self.fit(np.where(self.kept, grid, 0.0))) * (self.told / (1 - self.leverage * self.told))
+        return found.reshape(len(x), -1)
+
+
+def excess(present: Mask, out: Sequence[tuple[int, int]] = ()) -> Excess:
+    """The excess of cells (k, m), with some left out."""
+    kept = present.copy()
     for cell in out:
-        keep[cell] = False
-    row, column = (x.ravel() for x in np.indices((k, m)))
-    flat = keep.ravel()
-    design = np.zeros((k * m, k + m))
-    design[np.arange(k * m), row] = 1.0
-    design[np.arange(k * m), k + column] = 1.0
-    to_fit = design @ np.linalg.pinv(design[flat], rcond=1e-10)  # (km, kept)
-    reach = np.abs(design - to_fit @ design[flat]).max(1) < 1e-8
-    leverage = np.zeros(k * m)
-    leverage[flat] = np.diag(to_fit[flat])
-    told = present.ravel() & reach & (1 - leverage > 1e-8)
-    found = np.eye(k * m)
-    found[:, flat] -= to_fit
-    return found / np.where(told, 1 - leverage, 1.0)[:, None] * told[:, None], told.reshape(k, m)
+        kept[cell] = False
+    fit, leverage = _additive(kept)
+    leverage = np.where(kept, leverage, 0.0)
+    part = _parts(kept)  # of judges; a language is of the part of its judges
+    own = part[np.argmax(kept, axis=1)]
+    reach = np.any(kept, axis=1)[:, None] & np.any(kept, axis=0) & (own[:, None] == part)
+    return Excess(kept, present & reach & (1 - leverage > 1e-8), fit, leverage)
+
+
+def _additive(kept: Mask) -> tuple[Callable[[Array], Array], Array]:
+    """What fits terms of languages and judges to the kept cells of grids (..., k, m), and the leverage of each cell."""
+    if kept.shape[1] > kept.shape[0]:  # the larger side has terms by itself, so that the smaller is left to be solved
+        turned, leverage = _additive(kept.T)
+        return lambda y: turned(y.swapaxes(-1, -2)).swapaxes(-1, -2), leverage.T
+    o = kept.astype(float)
+    rows = np.maximum(o.sum(1), 1.0)
+    share = o / rows[:, None]
+    inverse = np.linalg.pinv(np.diag(o.sum(0)) - o.T @ share, rcond=1e-10, hermitian=True)
+
+    def fit(y: Array) -> Array:
+        mean = y.sum(-1) / rows
+        columns = (y.sum(-2) - mean @ o) @ inverse
+        return (mean - columns @ share.T)[..., None] + columns[..., None, :]
+
+    spread = share @ inverse
+    return fit, (1 / rows + (spread * share).sum(1))[:, None] + np.diag(inverse) - 2 * spread
+
+
+def excess_contrasts(present: Mask, out: Sequence[tuple[int, int]] = ()) -> tuple[Array, Mask]:
+    """The same as contrasts (km, km), and for which cells."""
+    size = present.size
+    require(24.0 * size**2, f"The grid of {present.shape[0]:,} x {present.shape[1]:,} cells")
+    found = excess(present, out)
+    return found.of(np.eye(size)).T, found.told
 
 
 def _basis(columns: Array) -> Array:

@@ -26,7 +26,7 @@ from polyjudge.base.numbers import ci, number, percent, points
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.cells import Values, additive_projection, excess_contrasts
+from polyjudge.stats.cells import Values, additive_projection, excess, excess_contrasts
 from polyjudge.stats.interval import FEWEST, Interval, group_df, interval, pass_prior, ruled_out
 from polyjudge.stats.resample import bootstrap, groups_of
 from polyjudge.stats.slopes import slopes
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Cell = tuple[int, int]
 Kind = Literal[
     "calm", "named", "judge gaps", "language gaps", "two by two", "split", "many", "scale", "too few", "none"
@@ -194,6 +195,17 @@ class _Work:
         e, se, df, q, one = (x[self.pick] for x in (part.estimate, part.se, part.df, part.q, part.q_one))
         return Interval(e * self.sign, se, df, q, one, part.units)
 
+    def rest(self, left: Mask) -> Interval:
+        """The excess of the cells that are left."""
+        if self.values.spread is not None or self.panel.two_valued:  # their variances need the contrasts themselves
+            contrasts, told = excess_contrasts(left)
+            return self.interval(contrasts[told.ravel()])
+        found = excess(left)
+        flat = self.values.v.reshape(self.values.units, -1)
+        x = found.of(flat)[:, found.told.ravel()]
+        x[np.abs(x) <= 1e-12 * np.abs(flat).max(initial=0.0)] = 0.0
+        return interval(x, level=self.level)
+
     def name(self) -> tuple[tuple[Cell, ...], Interval]:
         """Cells at fault by leaving out the largest, one after the other; none where that does not lead to a rest in
         which nothing is clear. With two languages (judges) a cell stands for its judge (language)."""
@@ -229,11 +241,12 @@ class _Work:
             for one in range(size) if size > 2 and other > 2 else ():
                 left = self.present.copy()
                 left[(slice(None), one) if axis == 1 else (one, slice(None))] = False
-                contrasts, told = excess_contrasts(left)
-                rest = self.interval(contrasts[told.ravel()])
+                rest = self.rest(left)
                 if len(rest.q) and not rest.clear(self.matters).any():
                     found.append((axis, one))
-        if len(found) != 1:
+                if len(found) > 1:
+                    return ""
+        if not found:
             return ""
         axis, one = found[0]
         present = self.present if axis == 1 else self.present.T
@@ -286,7 +299,7 @@ class _Work:
         rounded = math.ceil(shown / 10.0**power - 1e-9) * 10.0**power
         return number(rounded, max(0, -math.floor(math.log10(rounded)) + 1))
 
-    def marks(self, named: Sequence[Cell]) -> NDArray[np.bool_]:
+    def marks(self, named: Sequence[Cell]) -> Mask:
         """Cells that are named; with two languages a judge is, with two judges a language."""
         found = np.zeros(self.shape, dtype=bool)
         for row, column in named:
@@ -430,7 +443,7 @@ def _named_words(work: _Work, first: Interval, rest: Interval, named: Sequence[C
     return " ".join(said)
 
 
-def _many_words(work: _Work, first: Interval, clear: NDArray[np.bool_]) -> str:
+def _many_words(work: _Work, first: Interval, clear: Mask) -> str:
     panel, (k, m) = work.panel, work.shape
     told = work.distinct & np.isfinite(first.estimate)
     size = np.where(clear, np.round(np.abs(first.estimate) / panel.width, 9), -1.0)
@@ -468,7 +481,7 @@ def _untold(work: _Work, first: Interval) -> list[Finding]:
     return [Finding("notice", "off.untold", text, "Off")]
 
 
-def _ceiling(work: _Work, clear: NDArray[np.bool_]) -> list[Finding]:
+def _ceiling(work: _Work, clear: Mask) -> list[Finding]:
     """Rates near 0 or 100%: a ceiling alone can make an interaction."""
     panel = work.panel
     if not panel.two_valued or not clear.any():
@@ -495,7 +508,7 @@ class _Scale:
     r: Array
     tested: Interval
     share: float
-    differ: NDArray[np.bool_]
+    differ: Mask
 
     @property
     def explains(self) -> bool:
