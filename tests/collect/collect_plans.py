@@ -10,6 +10,7 @@ from typing import Any
 def write_plan(folder: Path, url: str, kind: str = "rating", *, tasks: int = 5, **more: Any) -> Path:
     """Items that carry the server's marks, and a plan that asks the server about them."""
     languages, judges = more.pop("languages", ["en", "th"]), more.pop("judges", ["ja", "jb"])
+    judge = more.pop("judge", {})
     systems, requirements = more.pop("systems", [""]), more.pop("requirements", 3)
     rows = []
     for language in languages:
@@ -43,15 +44,9 @@ def write_plan(folder: Path, url: str, kind: str = "rating", *, tasks: int = 5, 
         "languages": languages,
         "items": {"path": "items.jsonl", **({"system": "system"} if systems != [""] else {}), **more.pop("items", {})},
         "rubric": {"kind": kind, **more.pop("rubric", {})},
-        "defaults": {
-            "base_url": url,
-            "retries": 0,
-            "timeout": 20,
-            "settings": {"max_tokens": 100},
-            **more.pop("defaults", {}),
-        },
-        "judges": [{"name": j, "model": f"openai-api/local/{j}"} for j in judges],
+        "settings": {"max_retries": 0, "attempt_timeout": 20, "max_tokens": 100, **more.pop("settings", {})},
+        "judges": [{"name": j, "model": f"openai-api/local/{j}", "base_url": url, **judge} for j in judges],
     }
-    path = folder / "plan.json"
+    path = folder / "plan.yaml"
     path.write_text(json.dumps({**plan, **more}))
     return path

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from collect_plans import write_plan
 from judge_server import Running, met, truth
 
-from polyjudge.base.errors import CollectError
+from polyjudge.base.errors import CollectError, PolyjudgeError
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
 from polyjudge.collect.plan import Rubric, load_plan, parse_plan
 from polyjudge.collect.prompts import layout, load_templates
@@ -36,21 +37,20 @@ def small(**more: Any) -> dict[str, Any]:
 
 REFUSED = [
     ([], "must be a mapping"),
-    (small(extra=1), "unknown key extra"),
+    (small(extra=1), "extra: there is no such key"),
     ({k: v for k, v in small().items() if k != "judges"}, "judges: Field required"),
-    (small(judges=[]), "judges: Value should have at least 1 item"),
+    (small(judges=[]), "judges: List should have at least 1 item"),
     (small(judges=["gpt-4o"]), r"judges\[0\].model: must be provider/model .*, not 'gpt-4o'"),
     (small(judges=[{"model": "openai/x", "base_url": "ftp://x"}]), "plain http"),
     (small(judges=[{"model": "openai/x", "base_url": "https://me:pw@host/v1"}]), "plain http"),
     (small(judges=["openai/x", "azure/x"]), "judge name x appears twice"),
-    (small(judges=[{"model": "openai/x", "settings": {"max_retries": 3}}]), "stands for a key of the judge"),
-    (small(judges=[{"model": "openai/x", "concurrency": 0}]), "concurrency"),
+    (small(judges=[{"model": "openai/x", "settings": {"since": date(2020, 1, 1)}}]), "settings.since: .* valid JSON"),
     (small(judges=[{"model": "openai/x", "price": {"input": -1, "output": 1}}]), "price.input"),
     (small(judges=[{"model": "openai/x", "price": {"input": 1}}]), "price.output: Field required"),
-    (small(judges=[{"model": "openai/x", "api_key": "abc"}]), "looks like a key"),
+    (small(judges=[{"model": "openai/x", "api_key": "abc"}]), "api_key: there is no such key"),
+    (small(settings={"extra_headers": {"Authorization": "x"}}), "looks like a key"),
     (small(judges=[{"model": "openai/x", "model_args": {"token": "sk-abcdefghijklmnopqrst"}}]), "looks like a key"),
-    (small(defaults={"model": "openai/x"}), "defaults: unknown key model"),
-    (small(defaults=[1]), "defaults must be a mapping"),
+    (small(settings=[1]), "settings: must be a valid dictionary"),
     (small(languages=[]), "languages"),
     (small(languages=["en", "en"]), "language name en appears twice"),
     (small(languages=[False]), "'no' is Norwegian"),
@@ -70,8 +70,8 @@ REFUSED = [
     (small(probes=True, rubric={"kind": "pair"}), "probes: damage"),
     (small(probes={"tasks": 0}), "probes.tasks"),
     (small(replicates=0), "replicates"),
-    (small(name="\ud800"), "half a character"),
-    ({**small(), 1: 2}, "not a text"),
+    (small(name="\ud800"), "half characters"),
+    ({**small(), 1: 2}, "Keys should be strings"),
 ]
 
 
@@ -85,14 +85,13 @@ def test_plans_are_refused_in_one_sentence(raw: Any, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("a: [", "not YAML"), ("a: 1\na: 2", "appears twice"), ("[" * 300, "nested|not YAML"), ("&a [*a]", "nested|mapping"), ("- 1", "mapping"),
-     ("x: 2020-01-01", "put it in quotes"), ("", "mapping")],
+    [("a: [", "not YAML"), ("a: 1\na: 2", "appears twice"), ("[" * 300, "nested|not YAML"), ("&a [*a]", "nested|mapping"), ("- 1", "mapping"), ("", "mapping")],
 )  # fmt: skip
 def test_files_that_are_no_plans(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "plan.yaml").write_text(text)
     with pytest.raises(CollectError, match=words):
         load_plan(tmp_path / "plan.yaml")
-    with pytest.raises(CollectError, match=r"none\.yaml (is not there|does not exist)"):
+    with pytest.raises(PolyjudgeError, match=r"none\.yaml does not exist"):
         load_plan(tmp_path / "none.yaml")
 
 
@@ -102,13 +101,13 @@ ROW = {"id": "a", "language": "en", "prompt": "p", "response": "r"}
 @pytest.mark.parametrize(
     ("lines", "words", "more"),
     [
-        (["null"], "must be an object", {}), (["[]"], "must be an object", {}), (["{"], "item 1", {}), ([], "No item", {}),
-        (["[" * 50_000], "nested|item 1", {}), ([{**ROW, "id": None}], "nothing in 'id'", {}),
+        (["null"], "must be an object", {}), (["[]"], "must be an object", {}), (["", "{"], "line 2", {}), ([], "No item", {}),
+        (["[" * 50_000], "nested|recursion", {}), ([{**ROW, "id": None}], "nothing in 'id'", {}),
         ([{k: v for k, v in ROW.items() if k != "language"}], "no column 'language'", {}),
         ([ROW, ROW], "appears twice", {}), ([ROW], "not whole in all languages .*not in ar", {}),
         ([ROW, {**ROW, "language": "ar", "prompt": None}], "no prompt in ar", {}),
         ([{**ROW, "requirements": 3}, {**ROW, "language": "ar", "requirements": 3}], "must be a list", {"rubric": {"kind": "checklist"}}),
-        ([{**ROW, "requirements": [{"id": 1}]}, {**ROW, "language": "ar", "requirements": ["x"]}], "has no text", {"rubric": {"kind": "checklist"}}),
+        ([{**ROW, "requirements": [{"id": 1}]}, {**ROW, "language": "ar", "requirements": ["x"]}], "Item a, requirements: .0..text: Field required", {"rubric": {"kind": "checklist"}}),
         ([{**ROW, "requirements": ["x"]}, {**ROW, "language": "ar", "requirements": ["x", "y"]}], "differ", {"rubric": {"kind": "checklist"}}),
         ([{**ROW, "requirements": [{"text": "x", "prerequisites": [7]}]}, {**ROW, "language": "ar", "requirements": ["x"]}],
          "no requirement 7", {"rubric": {"kind": "checklist"}}),
@@ -187,7 +186,7 @@ def test_own_templates(tmp_path: Path) -> None:
         with pytest.raises(CollectError, match=words):
             load_templates(parse_plan(plan, tmp_path))
     shutil.rmtree(tmp_path / "t" / "en")
-    with pytest.raises(CollectError, match=r"rating\.txt (is not there|does not exist)"):
+    with pytest.raises(PolyjudgeError, match=r"rating\.txt does not exist"):
         load_templates(parse_plan(plan, tmp_path))
 
 
@@ -202,8 +201,8 @@ def test_languages_are_found_by_name_and_code() -> None:
     ]
     for code in SHIPPED:
         for rubric in (
-            Rubric(kind="rating", reason="first"),
-            Rubric(kind="rating", scale=(0, 1), step=0.5),
+            Rubric(kind="rating"),
+            Rubric(kind="rating", scale=[0, 1], step=0.5),
             Rubric(kind="checklist"),
         ):
             text, reminder = layout(rubric, phrases(code))

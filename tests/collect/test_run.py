@@ -131,14 +131,14 @@ def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
     ("faults", "settings"),
     [
         ({"500": 0.2, "cut": 0.1, "malformed": 0.1}, {}),
-        ({"429": 0.1}, {"retries": 2}),
-        ({"hang": 0.05}, {"timeout": 2}),
+        ({"429": 0.1}, {"max_retries": 2}),
+        ({"hang": 0.05}, {"attempt_timeout": 2}),
     ],
     ids=["errors", "rate", "hang"],
 )
 def test_faults_that_pass_leave_no_trace(tmp_path: Path, server: Running, faults: Any, settings: Any) -> None:
     server.post("config", faults=faults)
-    plan = write_plan(tmp_path, server.url, tasks=10, defaults=settings)
+    plan = write_plan(tmp_path, server.url, tasks=10, settings=settings)
     found = run(plan)
     for _ in range(3):  # a sample may fail four times in a row
         found = found if found.complete else run(plan)
@@ -222,15 +222,15 @@ def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Runn
         with pytest.raises(CollectError, match=words):
             run(plan)
 
-    refused("scale changed", rubric={"scale": [1, 10]})
-    refused("prompts changed since", rubric={"criteria": "Be short."})
-    refused("had another settings", defaults={"settings": {"temperature": 1}})
+    refused("rubric.scale.* changed", rubric={"scale": [1, 10]})
+    refused("prompt of t0000 . en.*changed", rubric={"criteria": "Be short."})
+    refused("ja: settings changed", settings={"temperature": 1})
     refused("grow, not shrink", tasks=4)
-    refused("different settings", kind="pair")
+    refused("rubric.kind", kind="pair")
     write_plan(tmp_path, server.url, tasks=5, judges=["ja"], languages=["en", "th", "de"])
     items = tmp_path / "items.jsonl"
     items.write_text(items.read_text().replace("Do t0002.", "Do it."))
-    with pytest.raises(CollectError, match=r"3 prompts changed since this run began, first t0002 \| en"):
+    with pytest.raises(CollectError, match=r"the prompt of t0002 \| en, the prompt of t0002 \| th and the"):
         run(plan)
     assert server.answered == 45
     (tmp_path / "run" / "polyjudge-run.json").write_text("{")
@@ -240,7 +240,7 @@ def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Runn
 
 def test_progress_counts_an_answer_once(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
-    monkeypatch.setattr("polyjudge.collect.run._Progress.__exit__", lambda self, *_: counts.append(self.done))
+    monkeypatch.setattr("rich.progress.Progress.__exit__", lambda self, *_: counts.append(self.tasks[0].completed))
     for tasks in (2, 3):
         run(write_plan(tmp_path, server.url, tasks=tasks))
     assert counts == [8, 12]
@@ -250,9 +250,7 @@ def test_a_judge_that_never_answered_may_change(tmp_path: Path, server: Running)
     server.post("config", dead={"wrong": 404})
     plan = write_plan(tmp_path, server.url, tasks=2, judges=["wrong"])
     assert not run(plan).complete
-    raw = json.loads(plan.read_text())
-    raw["judges"] = [{"name": "wrong", "model": "openai-api/local/right"}]
-    plan.write_text(json.dumps(raw))
+    write_plan(tmp_path, server.url, tasks=2, judges=["wrong"], judge={"model": "openai-api/local/right"})
     assert run(plan).complete
 
 
@@ -263,16 +261,16 @@ def test_a_folder_of_other_files(tmp_path: Path, server: Running) -> None:
 
 def test_the_limit_holds(tmp_path: Path, server: Running) -> None:
     price = {"input": 1.0, "output": 10.0}
-    plan = write_plan(tmp_path, server.url, tasks=30, defaults={"price": price}, rubric={"reask": 0})
+    plan = write_plan(tmp_path, server.url, tasks=30, judge={"price": price})
     whole = run(plan).cost
     assert whole is not None
     spent = 0.0
-    for limit in (whole / 4, whole / 2, 10 * whole):
+    for limit in (whole, 1.3 * whole, 10 * whole):
         found = collect(plan, output=tmp_path / "limited", max_cost=limit)
         assert found.cost is not None
         assert spent < found.cost <= limit
         spent = found.cost
-        assert found.complete or found.cost > limit - 12 * whole / 30  # a task at its worst
+        assert found.complete or found.cost > limit - 24 * whole / 30  # a task at its worst, asked twice
         by_task = pd.read_csv(tmp_path / "limited" / "scores.csv").groupby("task")["score"].count()
         assert set(by_task) <= {0, 4}  # whole tasks: judges and languages stay balanced
         assert ("limit" in keys_of(found)) is not found.complete
@@ -284,12 +282,9 @@ def test_the_limit_holds(tmp_path: Path, server: Running) -> None:
 
 def test_a_batch(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "local-key-of-the-test")
-    plan = write_plan(
-        tmp_path, server.url, tasks=5, judges=[], defaults={"batch": {"size": 10, "tick": 0.05, "send_delay": 0.1}}
-    )
-    raw = json.loads(plan.read_text())
-    raw["judges"] = [{"name": "ja", "model": "openai/ja", "model_args": {"responses_api": False}}]
-    plan.write_text(json.dumps(raw))
+    batch = {"size": 10, "tick": 0.05, "send_delay": 0.1}
+    judge = {"model": "openai/ja", "model_args": {"responses_api": False}}
+    plan = write_plan(tmp_path, server.url, tasks=5, judges=["ja"], judge=judge, settings={"batch": batch})
     found = run(plan)
     assert found.complete
     assert server.stats()["batches"] >= 1
@@ -301,15 +296,11 @@ def test_a_batch(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatc
 
 def test_a_dry_run_counts_the_system_message_and_asks_nobody(tmp_path: Path, server: Running) -> None:
     price = {"input": 1.0, "output": 2.0}
-    plan = write_plan(tmp_path, server.url, tasks=5, defaults={"price": price})
+    plan = write_plan(tmp_path, server.url, tasks=5, judge={"price": price})
     plain = collect(plan, dry_run=True)
     system = "You are strict. " * 200
-    write_plan(
-        tmp_path,
-        server.url,
-        tasks=5,
-        defaults={"price": price, "settings": {"system_message": system, "max_tokens": 50}},
-    )
+    settings = {"system_message": system, "max_tokens": 50}
+    write_plan(tmp_path, server.url, tasks=5, judge={"price": price}, settings=settings)
     found = collect(plan, dry_run=True)
     more = found.judges["input_tokens"] - plain.judges["input_tokens"]
     assert (more.between(10 * len(system) / 6, 10 * len(system) / 3)).all()
@@ -328,7 +319,7 @@ def test_a_check_asks_once_for_each_cell_and_keeps_nothing(tmp_path: Path, serve
     plan = write_plan(tmp_path, server.url, tasks=50)
     assert collect(plan, check=True).calls == 4
     assert server.answered == 4
-    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "data") == ["items.jsonl", "plan.json"]
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "data") == ["items.jsonl", "plan.yaml"]
     with pytest.raises(UsageError, match="-o run/"):
         collect(plan)
 

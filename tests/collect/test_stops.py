@@ -18,6 +18,7 @@ from collect_plans import write_plan
 from judge_server import Running, truth
 
 from polyjudge.base.errors import CollectError
+from polyjudge.base.signals import Terminated
 from polyjudge.collect.run import collect
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -37,6 +38,8 @@ def _collect(plan: str, folder: str, environment: dict[str, str], said: str, lim
         collect(Path(plan), output=Path(folder))
     except KeyboardInterrupt:
         sys.exit(130)
+    except Terminated:
+        sys.exit(143)
     except CollectError as error:
         print("ERROR", error, flush=True)
         sys.exit(2)
@@ -71,7 +74,7 @@ TEN = [1, 8, 9, 15, 16, 30, 45, 60, 75, 95]
 def test_kill_nine_at_any_moment(tmp_path: Path, server: Running, moments: list[int]) -> None:
     server.post("config", delay=0.02)
     concurrency = 4
-    plan = write_plan(tmp_path, server.url, tasks=25, defaults={"concurrency": concurrency})
+    plan = write_plan(tmp_path, server.url, tasks=25, settings={"max_connections": concurrency})
     for answers in moments:
         process = begin(plan)
         wait(server, process, answers)
@@ -90,7 +93,7 @@ def test_kill_nine_at_any_moment(tmp_path: Path, server: Running, moments: list[
 
 def test_two_processes_on_one_folder(tmp_path: Path, server: Running) -> None:
     server.post("config", delay=0.05)
-    plan = write_plan(tmp_path, server.url, tasks=20, defaults={"concurrency": 4})
+    plan = write_plan(tmp_path, server.url, tasks=20, settings={"max_connections": 4})
     process = begin(plan)
     wait(server, process, 4)
     with pytest.raises(CollectError, match="Another process is collecting into"):
@@ -104,7 +107,7 @@ def test_two_processes_on_one_folder(tmp_path: Path, server: Running) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_a_run_in_order(tmp_path: Path, server: Running, number: int, code: int) -> None:
     server.post("config", delay=0.05)
-    plan = write_plan(tmp_path, server.url, tasks=40, defaults={"concurrency": 4})
+    plan = write_plan(tmp_path, server.url, tasks=40, settings={"max_connections": 4})
     process = begin(plan)
     wait(server, process, 12)
     os.kill(process.pid, number)

@@ -10,10 +10,12 @@ from statistics import median
 from typing import Any
 
 from polyjudge.collect.languages import phrases, shipped
-from polyjudge.collect.plan import Judge, Rubric
+from polyjudge.collect.plan import Judge
 
-OUTPUT = {"after": 100, "first": 300, "none": 12}
-"""Output tokens guessed per call, by where the reason stands (the paper's calls took 94)."""
+OUTPUT = 100
+"""Output tokens guessed per call (the paper's took 94)."""
+ASKED = 2
+"""How often an answer is asked for at most: once more where it cannot be read."""
 
 
 @cache
@@ -41,20 +43,13 @@ def tokens(text: str, language: str, model: str) -> float:
     return own * rates[code] + (len(text) - own) * rates["en"]
 
 
-def expected_output(judge: Judge, rubric: Rubric) -> float:
-    """Output tokens of a call, a guess."""
-    most = judge.settings.get("max_tokens")
-    guess = judge.output_tokens or OUTPUT[rubric.reason]
-    return min(guess, most) if isinstance(most, int) else guess
-
-
 def dollars(judge: Judge, tokens_in: float, tokens_out: float) -> float | None:
     """What tokens cost; None where the plan has no price."""
     price = judge.price
     return None if price is None else (tokens_in * price.input + tokens_out * price.output) / 1e6
 
 
-def worst(judge: Judge, prompt: str, reask: int) -> float:
+def worst(judge: Judge, prompt: str, times: int = ASKED) -> float:
     """The most that a call can cost: a token for every byte, and as many out as may come, each time it is asked."""
     text = len(prompt.encode("utf-8", "replace")) + len(str(judge.settings.get("system_message", "")).encode()) + 500
-    return (1 + reask) * (dollars(judge, text, judge.settings.get("max_tokens", 0)) or 0.0)
+    return times * (dollars(judge, text, judge.max_tokens or 0) or 0.0)

@@ -9,22 +9,32 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from polyjudge.base.errors import CollectError
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
-from polyjudge.collect.plan import NEEDED, Plan
+from polyjudge.collect.plan import NEEDED, Plan, explain
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """One line of a checklist. `needs`: ids of the requirements without which it does not count (DevAI)."""
+def _clean(text: str) -> str:
+    """A text that can be written as UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
-    id: str
-    text: str
-    type: str = ""
-    needs: tuple[str, ...] = ()
+
+Clean = Annotated[str, AfterValidator(_clean)]
+
+
+class Requirement(BaseModel):
+    """One line of a checklist, with our names or DevAI's. `needs`: ids of those without which it does not count."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+    id: Clean = Field(validation_alias=AliasChoices("requirement_id", "id"))
+    text: Clean = Field(validation_alias=AliasChoices("text", "criteria"), min_length=1)
+    type: Clean = Field("", validation_alias=AliasChoices("type", "category"))
+    needs: tuple[Clean, ...] = Field((), validation_alias="prerequisites")
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,7 @@ def _tables(plan: Plan) -> Iterator[tuple[str | None, Path]]:
 
 def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> str | None:
     """The plan's name for the language of a row; None where the plan does not have it."""
-    column = plan.items.language or "language"
+    column = plan.items.language
     if column in row:
         return next((x.name for x in plan.languages if x.items == str(row[column]).strip()), None)
     if len(plan.languages) == 1:
@@ -149,83 +159,69 @@ def _label(row: Mapping[str, Any], column: str, where: str) -> str:
     return _clean(str(value).strip()[:500])
 
 
-def _clean(text: str) -> str:
-    """A text that can be written as UTF-8."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 def _checklist(value: Any, where: str) -> tuple[Requirement, ...]:
     """The requirements of an item: a list of texts or objects, or that list written as JSON."""
     try:
-        value = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, list) or not value:
+        lines = json.loads(value) if isinstance(value, str) else value
+        lines = [{"text": line} if isinstance(line, str) else line for line in lines]
+        numbered = [{"id": i, **line} for i, line in enumerate(lines)]
+        out = TypeAdapter(tuple[Requirement, ...]).validate_python(numbered)
+    except ValidationError as error:
+        raise CollectError(f"{where}, requirements: {explain(error)}") from None
+    except (ValueError, TypeError, RecursionError):
+        out = ()
+    if not out:
         raise CollectError(f"{where}: requirements must be a list of at least one, or that list written as JSON.")
-    out: list[Requirement] = []
-    for i, line in enumerate(value):
-        line = {"text": line} if isinstance(line, str) else line
-        line = line if isinstance(line, dict) else {}
-        text = next((line[k] for k in ("text", "criteria", "requirement") if line.get(k)), None)
-        if not isinstance(text, str):
-            raise CollectError(f"{where}: requirement {i + 1} has no text (text, criteria or requirement).")
-        id_ = next((line[k] for k in ("id", "requirement_id") if line.get(k) is not None), i)
-        needs: Any = line.get("prerequisites") or []
-        type_ = next((line[k] for k in ("type", "category") if line.get(k)), "")
-        needs = tuple(map(str, needs)) if isinstance(needs, list) else (str(needs),)
-        out.append(Requirement(_clean(str(id_)), _clean(text), _clean(str(type_)), needs))
     ids = {r.id for r in out}
     if len(ids) != len(out):
         raise CollectError(f"{where}: two requirements have the same id.")
     if lost := [x for r in out for x in r.needs if x not in ids]:
         raise CollectError(f"{where}: there is no requirement {shown(lost[0])} that another one names as prerequisite.")
-    return tuple(out)
+    return out
 
 
 # --- files ---
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a CSV, JSONL, JSON or Parquet file."""
-    number = 0
     try:
-        if not path.is_file():
-            raise CollectError(f"There is no item file {shown(path, 200)}.")
-        for number, row in enumerate(_records(path), 1):
-            if type(row) is not dict:
-                raise CollectError(f"{shown(path, 200)}, item {number} must be an object with named fields.")
-            yield {str(k): v for k, v in row.items()}
-    except CollectError:
-        raise
-    except RecursionError:
-        raise CollectError(f"{shown(path, 200)}, item {number + 1} is nested too deeply.") from None
-    except (OSError, ValueError, TypeError, csv.Error) as error:
-        raise CollectError(f"Cannot read {shown(path, 200)}, item {number + 1}: {shown(error, 200)}.") from None
+        rows = _parquet(path) if path.suffix == ".parquet" else _texts(path)
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        raise CollectError(f"Cannot read {shown(path, 200)}: {shown(error, 200)}.") from None
+    for number, row in enumerate(rows, 1):
+        if type(row) is not dict:
+            raise CollectError(f"{shown(path, 200)}, item {number} must be an object with named fields.")
+    return rows
 
 
-def _records(path: Path) -> Iterator[Any]:
-    if path.suffix == ".parquet":
-        import duckdb
-
-        try:
-            with duckdb.connect() as con:
-                found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
-                columns = [str(column[0]) for column in found.description or []]
-                yield from (dict(zip(columns, row, strict=True)) for row in found.fetchall())
-        except duckdb.Error as error:
-            raise ValueError(str(error).splitlines()[0]) from None
-        return
+def _texts(path: Path) -> list[dict[str, Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         if path.suffix == ".csv":
             csv.field_size_limit(2**31 - 1)
-            yield from csv.DictReader(file)
-            return
-        start = file.read(1024).lstrip()[:1]
-        file.seek(0)
-        if start == "[" and path.suffix == ".json":
-            yield from json.load(file)
-        else:
-            yield from (json.loads(line) for line in file if not line.isspace())
+            return list(csv.DictReader(file))
+        text = file.read()
+    if text.lstrip()[:1] == "[" and path.suffix == ".json":
+        return list(json.loads(text))
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            rows += [json.loads(line)] if line.strip() else []
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+    return rows
+
+
+def _parquet(path: Path) -> list[dict[str, Any]]:
+    import duckdb
+
+    try:
+        with duckdb.connect() as con:
+            found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
+            columns = [column[0] for column in found.description or []]
+            return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+    except duckdb.Error as error:
+        raise ValueError(str(error).splitlines()[0]) from None
 
 
 def fingerprint(text: str) -> str:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -110,7 +110,7 @@ def visible(answer: str) -> list[str]:
 # --- ratings ---
 
 
-def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float | None = 1) -> Parsed:
+def parse_rating(answer: str, scale: Sequence[float] = (1, 5), step: float | None = 1) -> Parsed:
     """The score of an answer.
 
     >>> parse_rating('{"score": 4, "reason": "fine"}')
@@ -131,7 +131,7 @@ def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float |
     return Parsed(None, claims) if isinstance(claims, str) else _settle(claims, len(claims), scale, step, LENIENT)
 
 
-def _settle(values: set[float | None], count: int, scale: tuple[float, float], step: float | None, how: str) -> Parsed:
+def _settle(values: set[float | None], count: int, scale: Sequence[float], step: float | None, how: str) -> Parsed:
     if not values:
         return Parsed(None, NONE)
     if len(values) > 1 or (how == LENIENT and count > 1 and None in values):
@@ -269,7 +269,7 @@ def _number(text: str, high: float) -> float | None:
     return float(match[1].replace(",", "."))
 
 
-def _on_scale(value: float, scale: tuple[float, float], step: float | None, how: str) -> Parsed:
+def _on_scale(value: float, scale: Sequence[float], step: float | None, how: str) -> Parsed:
     low, high = scale
     if not math.isfinite(value) or not low <= value <= high:
         return Parsed(None, "off the scale")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from polyjudge.base.errors import CollectError, PanelError
+from polyjudge.base.errors import CollectError
 from polyjudge.base.files import read_text
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
@@ -89,7 +89,7 @@ def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
             )
         else:
             text, reminder = layout(rubric, phrases(code))
-            criteria, where = "\n".join(f"- {c}" for c in phrases(code)["criteria"]), f"the prompts of {code}"
+            criteria, where = bullets(phrases(code)), f"the prompts of {code}"
         own = rubric.criteria[language.name] if isinstance(rubric.criteria, dict) else rubric.criteria
         constants["criteria"] = (plan.wordings or {}).get(wording) or (own or criteria).strip()
         check_template(text, rubric, where, fields)
@@ -111,8 +111,7 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
         answer += "\n\n<requirement-{fence}>\n{requirement}\n</requirement-{fence}>"
     else:
         kind = "compare" if rubric.kind == "compare" else "rate"
-        more = {"after": say["reason"], "first": say["think"], "none": ""}[rubric.reason]
-        first, form, last = say[kind], _skeleton(rubric, say), f"{say['json']} {more}".strip()
+        first, form, last = say[kind], _skeleton(rubric, say), f"{say['json']} {say['reason']}"
     if rubric.kind == "compare":
         answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
     request = "<request-{fence}>\n{prompt}\n</request-{fence}>"
@@ -129,9 +128,7 @@ def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
         number += f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
     number += ">"
     verdict = f'"winner": "<{say["winner"]}>"' if rubric.kind == "compare" else f'"score": {number}'
-    why = f'"reason": "<{say["why"]}>"'
-    parts = {"after": (verdict, why), "first": (why, verdict), "none": (verdict,)}[rubric.reason]
-    return "{" + ", ".join(parts) + "}"
+    return f'{{{verdict}, "reason": "<{say["why"]}>"}}'
 
 
 def check_template(text: str, rubric: Rubric, where: str, fields: set[str]) -> None:
@@ -176,16 +173,16 @@ def fence(texts: list[str]) -> str:
 def _own(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]:
     """Template, reminder and criteria of the user's folder, and where the template is."""
     folder = plan.resolve(plan.rubric.templates or "") / language.template
-    code = shipped(language.template) or "en"
+    say = phrases(shipped(language.template) or "en")
 
-    def read(file: str) -> str:
-        try:
-            return read_text(folder / file, 1 << 20).strip() + "\n"
-        except PanelError as error:
-            raise CollectError(f"rubric.templates: {error}") from None
+    def read(file: str, otherwise: str) -> str:
+        return read_text(folder / file, 1 << 20) if (folder / file).is_file() else otherwise
 
-    text = read(f"{name}.txt")
-    criteria = read("criteria.txt").strip() if (folder / "criteria.txt").is_file() else ""
-    criteria = criteria or "\n".join(f"- {c}" for c in phrases(code)["criteria"])
-    reminder = read("reminder.txt") if (folder / "reminder.txt").is_file() else layout(plan.rubric, phrases(code))[1]
-    return text, reminder, criteria, f"{folder}/{name}.txt"
+    text = read_text(folder / f"{name}.txt", 1 << 20).strip() + "\n"
+    criteria = read("criteria.txt", bullets(say))
+    return text, read("reminder.txt", layout(plan.rubric, say)[1]), criteria, f"{folder}/{name}.txt"
+
+
+def bullets(say: Mapping[str, Any]) -> str:
+    """The criteria of a language where the plan gives none."""
+    return "\n".join(f"- {c}" for c in say["criteria"])

@@ -15,7 +15,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -25,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.base.errors import CollectError, UsageError
 from polyjudge.base.files import read_json, write_text
+from polyjudge.base.signals import Terminated
 from polyjudge.base.text import count, names, redact, shell, tell
 from polyjudge.base.text import name as shown
 from polyjudge.collect import tables
-from polyjudge.collect.cost import dollars, expected_output, tokens, worst
+from polyjudge.collect.cost import OUTPUT, dollars, tokens, worst
 from polyjudge.collect.items import fingerprint
 from polyjudge.collect.plan import Judge, Plan, hide_keys, load_plan
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
@@ -43,7 +43,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
 KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
 COLUMNS = ("judge", "model", "calls", "scored", "input_tokens", "output_tokens", "cost")
-OTHER = "Answers to two plans do not make a panel: use a new folder (-o)"
 Asked = Sequence[tuple["Call", str]]
 """Calls with their prompts."""
 
@@ -83,11 +82,11 @@ class Collection(Result):
     def report(self) -> Report:
         """The answer as it is shown."""
         hidden = () if self.kind != "dry run" else ("scored", *KINDS[2:])
-        board = {c: "name" if c in ("judge", "model") else "number" if c == "cost" else "count" for c in COLUMNS}
+        board = {"judge": "name", "model": "name", **dict.fromkeys(COLUMNS[2:-1], "count"), "cost": "number"}
         cells = {"judge": "name", "language": "name", **dict.fromkeys(KINDS, "count")}
-        shown_cells = {k: v for k, v in cells.items() if k not in hidden}
+        board, cells = ({k: v for k, v in x.items() if k not in hidden} for x in (board, cells))
         title = "By judge and language"
-        sections = [Section("cells", title, tables=(Table("cells", title, self.cells, shown_cells),))]
+        sections = [Section("cells", title, tables=(Table("cells", title, self.cells, cells),))]
         sections += [Section("prompt", f"First prompt in {shown(x)}", (text,)) for x, text in self.prompts.items()]
         by = "" if self.by == "language" else f" --by {self.by}"
         step = Step(f"polyjudge audit {shell(self.folder)}{by}", "audit the scores")
@@ -95,13 +94,7 @@ class Collection(Result):
             "collect",
             f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}",
             findings=self.findings,
-            board=Table(
-                "judges",
-                "Judges",
-                self.judges,
-                {k: v for k, v in board.items() if k not in hidden},
-                {"cost": "dollars"},
-            ),
+            board=Table("judges", "Judges", self.judges, board, {"cost": "dollars"}),
             next=(step,) if self.kind == "run" and self.scored else (),
             sections=tuple(sections),
         )
@@ -138,7 +131,7 @@ def collect(
         raise UsageError(f"--max-cost is a number of dollars above 0, not {max_cost:g}.")
     read = load_plan(plan)
     for judge in read.judges if max_cost is not None else ():
-        if judge.price is None or "max_tokens" not in judge.settings:
+        if judge.price is None or judge.max_tokens is None:
             text = "--max-cost needs price and settings.max_tokens of every judge"
             raise UsageError(f"{text}; {shown(judge.name)} lacks one.")
     try:
@@ -166,55 +159,65 @@ class _Run:
     """One sitting in a run folder."""
 
     def __init__(self, plan: Plan, folder: Path, asked: Asked, reminders: Mapping[str, str], kind: str) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
         from polyjudge.collect.task import Guard
 
         self.plan, self.folder, self.asked, self.reminders, self.kind = plan, folder, asked, reminders, kind
         self.logs, self.by = folder / "logs", "wording" if plan.wordings else "language"
-        self.progress = _Progress(len(asked) * len(plan.judges))
-        self.guards = {j.name: Guard(self.progress.tick, careful=not j.batch) for j in plan.judges}
+        self.guards = {j.name: Guard(self.tick, careful=not j.settings.get("batch")) for j in plan.judges}
         self.prompts = {call.id: prompt for call, prompt in asked}
         self.found: dict[str, dict[str, Any]] = {}
+        self.failed = 0
+        self.bars = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+        self.bar = self.bars.add_task("answers", total=len(asked) * len(plan.judges))
+
+    def tick(self, ok: bool) -> None:
+        """A call ended: move the line of progress."""
+        self.failed += not ok
+        label = f"answers, {count(self.failed, 'failed attempt')}" if self.failed else "answers"
+        self.bars.update(self.bar, advance=ok, description=label)
 
     # --- the change guard ---
 
     def compare_with_before(self) -> None:
         """Refuse a plan whose texts or settings are not those that were judged; accept more of them."""
         path = self.folder / MANIFEST
-        now = {id_: fingerprint(prompt) for id_, prompt in self.prompts.items()}
-        rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step", "reask"})
+        prompts = {id_: fingerprint(prompt) for id_, prompt in self.prompts.items()}
+        rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step"})
         judges = {j.name: j.identity for j in self.plan.judges}
         if path.exists():
-            try:
-                before = read_json(path)
-                parts = before["prompts"], before["judges"], before["rubric"]
-                if before["format"] != "polyjudge-run" or not all(isinstance(x, dict) for x in parts):
-                    raise KeyError
-            except (ValueError, KeyError, TypeError):
-                text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
-                raise CollectError(f"{text} Put it back, or use a new folder (-o).") from None
+            before = self._before(path)
             self.read_logs()
-            self._refuse_changes(before, now, rubric, judges)
-            now, judges = {**before["prompts"], **now}, {**before["judges"], **judges}
+            answered = [j for j, found in self.found.items() if any(s.scores for s in found.values())]
+            changed = [f"rubric.{k}" for k, v in rubric.items() if before["rubric"].get(k) != v]
+            for judge in answered:
+                old = before["judges"].get(judge, judges[judge])
+                changed += [f"{judge}: {k}" for k, v in judges[judge].items() if old.get(k) != v]
+            changed += [f"the prompt of {x}" for x, v in prompts.items() if before["prompts"].get(x, v) != v]
+            if changed:
+                text = f"The plan is not the one that this run began with: {names(changed)} changed"
+                text += ". Answers to two plans do not make a panel: use a new folder (-o)"
+                raise CollectError(f"{text}, or give a changed judge a new name.")
+            if gone := [x for x in before["prompts"] if x not in prompts]:
+                text = f"The plan lacks {count(len(gone), 'call')} of this run: {names(gone)}"
+                raise CollectError(f"{text}. A run may grow, not shrink: put them back, or use a new folder (-o).")
+            judges = {**before["judges"], **judges}
         elif any(p.name != ".lock" for p in self.folder.iterdir()):
             raise CollectError(f"{shown(self.folder, 200)} holds other files, and no run. Use a new folder (-o).")
-        made = {"format": "polyjudge-run", "version": 1, "name": self.plan.name, "by": self.by, "rubric": rubric}
-        write_text(path, json.dumps({**made, "judges": judges, "prompts": now}, ensure_ascii=False, indent=0) + "\n")
+        made = {"format": "polyjudge-run", "version": 2, "name": self.plan.name, "by": self.by, "rubric": rubric}
+        write_text(path, json.dumps({**made, "judges": judges, "prompts": prompts}, indent=0) + "\n")
 
-    def _refuse_changes(self, before: Any, now: dict[str, str], rubric: dict[str, Any], judges: dict[str, Any]) -> None:
-        if changed := [k for k in rubric if rubric[k] != before["rubric"].get(k)]:
-            raise CollectError(f"This run was started with different settings: {names(changed)} changed. {OTHER}.")
-        for judge, identity in judges.items():
-            old = before["judges"].get(judge, identity)
-            changed = [k for k in identity if identity[k] != old.get(k)]
-            if changed and any(s.scores for s in self.found.get(judge, {}).values()):
-                text = f"Judge {shown(judge)} had another {names(changed)} when this run began"
-                raise CollectError(f"{text}. {OTHER}, or give the changed judge a new name.")
-        if moved := [x for x in now if before["prompts"].get(x, now[x]) != now[x]]:
-            text = f"{count(len(moved), 'prompt')} changed since this run began, first {shown(moved[0])}"
-            raise CollectError(f"{text}: the item, the criteria, the scale or the template has another text. {OTHER}.")
-        if gone := [x for x in before["prompts"] if x not in now]:
-            text = f"The plan lacks {count(len(gone), 'call')} of this run, first {shown(gone[0])}"
-            raise CollectError(f"{text}. A run may grow, not shrink: put them back, or use a new folder (-o).")
+    def _before(self, path: Path) -> dict[str, Any]:
+        try:
+            found = read_json(path)
+            if all(isinstance(found[x], dict) for x in ("prompts", "judges", "rubric")):
+                return dict(found)
+        except (ValueError, KeyError, TypeError):
+            pass
+        text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
+        raise CollectError(f"{text} Put it back, or use a new folder (-o).")
 
     # --- asking ---
 
@@ -222,10 +225,10 @@ class _Run:
         """Ask for all that is missing, then write down what there is."""
         stopped: BaseException | None = None
         try:
-            with _terminable(), self.progress:
+            with _terminable(), self.bars:
                 self.read_logs()
                 said = [*said, *(self.in_slices(max_cost) if max_cost is not None else self.ask(self.asked))]
-        except (KeyboardInterrupt, SystemExit) as error:
+        except (KeyboardInterrupt, Terminated) as error:
             stopped = error
         self.read_logs()
         frame = tables.answers(self.plan, self.asked, self.found)
@@ -241,7 +244,7 @@ class _Run:
         """One sitting of Inspect over all judges that lack one of these answers."""
         from polyjudge.collect.task import judge_task, model_of
 
-        with _quiet(), _inspect_errors():
+        with _inspect():
             from inspect_ai import eval_set
 
             waiting = [j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead]
@@ -287,7 +290,7 @@ class _Run:
             for i, calls in enumerate(by_task.values(), 1):
                 for judge in (j for j in self.plan.judges if not self.guards[j.name].dead):
                     ids = self.missing(judge, calls)
-                    most += sum(worst(judge, self.prompts[x], self.plan.rubric.reask) for x in ids)
+                    most += sum(worst(judge, self.prompts[x]) for x in ids)
                 if most > max_cost - spent:
                     break
                 fits = i
@@ -316,7 +319,8 @@ class _Run:
                 for sample in read_eval_log_sample_summaries(info) if known is not None else ():
                     if known is not None and (sample.scores or str(sample.id) not in known):
                         known[str(sample.id)] = sample
-        self.progress.done = sum(bool(s.scores) for found in self.found.values() for s in found.values())
+        done = sum(bool(s.scores) for found in self.found.values() for s in found.values())
+        self.bars.update(self.bar, completed=done)
 
     def spent(self, judge: Judge) -> tuple[int, int, float | None]:
         """Tokens in and out, and dollars. What a service does not count is put at its worst."""
@@ -328,7 +332,7 @@ class _Run:
             used_in += sum(u.input_tokens_cache_write or 0 for u in usages)
             used_out += sum(u.output_tokens for u in usages)
             if sample.scores and not any(u.output_tokens for u in usages):
-                uncounted += worst(judge, self.prompts.get(id_, ""), 0)
+                uncounted += worst(judge, self.prompts.get(id_, ""), 1)
         cost = dollars(judge, used_in, used_out)
         return used_in, used_out, None if cost is None else cost + uncounted
 
@@ -388,7 +392,7 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     for judge in plan.judges:
         system = tokens(str(judge.settings.get("system_message", "")), "en", judge.model)
         size = sum(tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked)
-        out = len(asked) * expected_output(judge, plan.rubric)
+        out = len(asked) * min(OUTPUT, judge.max_tokens or OUTPUT)
         rows.append((judge.name, judge.model, len(asked), 0, round(size), round(out), dollars(judge, size, out)))
     board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
     first = {call.wording or call.language: prompt for call, prompt in reversed(asked)}
@@ -424,17 +428,18 @@ def _terminable() -> Iterator[None]:
         came.append(1)
         signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGTERM, stop)
-    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins without it
+    # a job in the background begins without a handler of interrupts
+    ours: dict[signal.Signals, Any] = {signal.SIGTERM: stop, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in ours.items()}
     try:
         yield
     except KeyboardInterrupt:
         if came:
-            raise SystemExit(143) from None
+            raise Terminated from None
         raise
     finally:
-        signal.signal(signal.SIGTERM, before)
-        signal.signal(signal.SIGINT, interrupt)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -454,20 +459,9 @@ def _disk(folder: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def _inspect_errors() -> Iterator[None]:
-    """What Inspect says of a model that it cannot set up, as an error of ours."""
-    try:
-        yield
-    except Exception as error:
-        if type(error).__name__ not in ("PrerequisiteError", "ValueError", "TypeError"):
-            raise
-        said = re.sub(r"\[/?[a-z]+\]|ERROR: ", "", " ".join(str(getattr(error, "message", error)).split()))
-        raise CollectError(f"A judge cannot be called: {shown(hide_keys(redact(said)), 400)}") from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Inspect says what it did on standard output, which is ours."""
+def _inspect() -> Iterator[None]:
+    """Inspect without what it says on standard output, which is ours; and what it says of a model that it cannot set
+    up, as an error of ours."""
     import rich
 
     console = rich.get_console()
@@ -476,6 +470,11 @@ def _quiet() -> Iterator[None]:
     try:
         with redirect_stdout(sys.stderr):  # what it says of batches
             yield
+    except Exception as error:
+        if type(error).__name__ not in ("PrerequisiteError", "ValueError", "TypeError"):
+            raise
+        said = re.sub(r"\[/?[a-z]+\]|ERROR: ", "", " ".join(str(getattr(error, "message", error)).split()))
+        raise CollectError(f"A judge cannot be called: {shown(hide_keys(redact(said)), 400)}") from None
     finally:
         console.quiet, logging.raiseExceptions = before, raising
 
@@ -483,50 +482,15 @@ def _quiet() -> Iterator[None]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """The folder, for one process at a time (not on Windows)."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
-    except OSError as error:
-        if error.errno in FULL:
-            raise
-        text = f"Cannot write into {shown(folder, 200)}: {error.strerror}"
-        raise CollectError(f"{text}. Name another folder (-o).") from None
-    try:
-        with suppress(ImportError):
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        try:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        text = f"Another process is collecting into {shown(folder, 200)}"
-        raise CollectError(f"{text}. Wait for it, or use another folder (-o).") from None
-    try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass
+        except OSError:
+            text = f"Another process is collecting into {shown(folder, 200)}"
+            raise CollectError(f"{text}. Wait for it, or use another folder (-o).") from None
         yield
-    finally:
-        os.close(handle)
-
-
-class _Progress:
-    """A line on standard error: how many answers there are, and how many attempts failed."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.failed, self.last = total, 0, 0, time.monotonic()
-        self.watched, self.said = sys.stderr.isatty(), False
-
-    def tick(self, ok: bool) -> None:
-        """A call ended."""
-        self.done, self.failed = self.done + ok, self.failed + (not ok)
-        if time.monotonic() - self.last > (0.5 if self.watched else 60):
-            self.last, self.said = time.monotonic(), True
-            failed = f", {count(self.failed, 'failed attempt')}" if self.failed else ""
-            line = f"polyjudge: {self.done:,} of {self.total:,} answers{failed}"
-            with suppress(OSError, ValueError):
-                sys.stderr.write(f"\r\x1b[K{line}" if self.watched else f"{line}\n")
-                sys.stderr.flush()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(OSError, ValueError):
-            print("\r\x1b[K" if self.said and self.watched else "", end="", file=sys.stderr, flush=True)

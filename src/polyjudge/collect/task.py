@@ -34,20 +34,24 @@ from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import EarlyStop
+from pydantic import ValidationError
 
 from polyjudge.base.errors import CollectError
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
+from polyjudge.collect.cost import ASKED
 from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.parse import REFUSED, Parsed, parse
-from polyjudge.collect.plan import Judge, Plan, Rubric, load_plan
-from polyjudge.collect.prompts import Call, Template, calls_of, fence, fill, layout, load_templates, render
+from polyjudge.collect.plan import Judge, Plan, Rubric, explain, load_plan
+from polyjudge.collect.prompts import Call, Template, bullets, calls_of, fence, fill, layout, load_templates, render
 
 FIRST = 8
 """Calls that go ahead until one is answered, and after which a judge that answers none is stopped."""
 LATER = 40
 """Failed calls in a row after which a judge is stopped that did answer before."""
+TIMEOUT = 300
+"""Seconds that a call may take where the plan does not say (attempt_timeout); a batch may take a day."""
 
 
 class Guard:
@@ -140,7 +144,7 @@ def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
     @solver(name="polyjudge/ask")  # type: ignore[untyped-decorator]
     def ask() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
-            for again in range(rubric.reask + 1):
+            for again in range(ASKED):
                 if guard.dead:
                     raise RuntimeError(f"the judge was stopped: {guard.why}")
                 if again:
@@ -203,26 +207,16 @@ def reason_of(answer: str) -> str:
 
 def model_of(judge: Judge) -> Model:
     """The model of a judge, with the plan's settings."""
-    from pydantic import ValidationError
-
-    settings = {**judge.settings, "max_retries": judge.retries}
-    settings |= {"attempt_timeout": judge.timeout} if not judge.batch else {}  # a batch may take a day
-    settings |= {"max_connections": judge.concurrency} if judge.concurrency else {}
-    settings |= {"batch": judge.batch} if judge.batch else {}
+    settings = {**({} if judge.settings.get("batch") else {"attempt_timeout": TIMEOUT}), **judge.settings}
     known = set(GenerateConfig.model_fields)
     if unknown := sorted(set(settings) - known):
-        raise CollectError(
-            f"{shown(judge.name)}: Inspect has no setting {names(unknown)}. It has max_tokens, top_p, seed, "
-            "reasoning_effort, system_message, extra_body and more (GenerateConfig)."
-        )
+        text = f"{shown(judge.name)}: Inspect has no setting {names(unknown)}"
+        raise CollectError(f"{text}. It has max_tokens, top_p, seed, system_message and more (GenerateConfig).")
     try:
         config = GenerateConfig(**settings)
         return get_model(judge.model, base_url=judge.base_url, config=config, memoize=False, **judge.model_args)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise CollectError(
-            f"{shown(judge.name)}: the setting {shown(first['loc'])} is wrong: {shown(first['msg'], 200)}."
-        ) from None
+        raise CollectError(f"{shown(judge.name)}, settings: {explain(error)}") from None
 
 
 def ready(plan: Plan) -> tuple[list[tuple[Call, str]], dict[tuple[str, str], Template], list[tuple[str, str]]]:
@@ -275,7 +269,7 @@ def judge(
     low, high : ends of the scale
     name : of the judge in the score's metadata, beside the language
     """
-    rubric = Rubric(kind="rating", scale=(low, high))
+    rubric = Rubric(kind="rating", scale=[low, high])
 
     async def score(state: TaskState, target: Target) -> Score:
         grader = get_model(model) if model else get_model(role="grader")
@@ -284,7 +278,7 @@ def judge(
         text = layout(rubric, say)[0]
         fields = {"prompt": state.input_text, "response": state.output.completion}
         fields |= {"low": f"{low:g}", "high": f"{high:g}"}
-        fields["criteria"] = criteria or "\n".join(f"- {c}" for c in say["criteria"])
+        fields["criteria"] = criteria or bullets(say)
         fields["fence"] = fence([fields["prompt"], fields["response"]])  # a mark that their author cannot know
         output = await grader.generate(fill(text, fields))
         found = parse(output.completion, rubric, str(output.stop_reason))
