@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-import statsmodels.api as sm
 from scipy import stats
 
 
@@ -115,5 +114,6 @@ def r_squared(runs: Any, with_task_language: bool) -> float:
     parts += [(a * m + b) == x for x in range(1, k * m)]
     if with_task_language:
         parts += [(t == x) & (a == y) for x in range(1, n) for y in range(1, k)]
-    design = sm.add_constant(np.stack(parts, axis=1).astype(float))
-    return float(sm.OLS(np.ravel(runs), design).fit().rsquared)
+    y = np.ravel(runs) - np.mean(runs)
+    design = np.stack([np.ones(len(y), bool), *parts], axis=1).astype(float)
+    return 1 - float(np.linalg.lstsq(design, y, rcond=None)[1][0] / (y @ y))
