@@ -4,6 +4,7 @@ import datetime
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -74,14 +75,11 @@ def test_json_of_a_result():
     assert result.to_dict() == {"table": [{"x": 1.5}], "number": None, "findings": []}
 
 
-def test_json_of_a_report_has_all_tables():
+def test_json_of_a_report_has_all_tables_keeps_names_and_hides_nothing():
     made = json.loads(text.to_json(report()))
     assert set(made["tables"]) == {"systems", "off", "disagreements"}
     assert len(made["tables"]["disagreements"]) == 40
     assert made["tables"]["systems"][0]["low"] is None
-
-
-def test_json_keeps_names_and_hides_nothing():
     written = text.to_json(hostile())
     assert "\u202e" not in written
     assert "\x1b" not in written
@@ -125,27 +123,24 @@ def test_csv_holds_no_formula_and_every_number():
 def test_junit():
     suite = ET.fromstring(text.junit(report(), "warning"))
     assert (suite.get("tests"), suite.get("failures")) == ("4", "1")
-    failed = suite.find(".//failure")
-    assert failed is not None
-    assert failed.get("message", "").startswith("In Thai")
+    assert suite.find(".//failure").get("message").startswith("In Thai")
     assert ET.fromstring(text.junit(report(), "never")).get("failures") == "0"
-
-
-def test_junit_holds_hostile_text_and_no_findings():
-    from dataclasses import replace
-
     odd = Finding("serious", "\x00k", "a\x00b\ud800<c>", "Off")
     suite = ET.fromstring(text.junit(replace(report(), findings=(odd,)), "info"))
     assert suite.find(".//failure").get("message") == "a\\x00b\\ud800<c>"
     assert ET.fromstring(text.junit(replace(report(), findings=()), "info")).get("tests") == "1"
 
 
-def test_in_python_falls_back_to_the_command():
-    assert text.in_python("polyjudge label make a.csv --items x.csv") == "pj.draw_labels('a.csv', items='x.csv')"
-    assert text.in_python("polyjudge label read a -o l.csv") == "pj.read_labels('a', output='l.csv')"
-    assert text.in_python("polyjudge humans a.csv -o people") == "polyjudge humans a.csv -o people"
-    assert text.in_python("polyjudge paper --check") == "polyjudge paper --check"
-    assert text.in_python("polyjudge audit 'unclosed") == "polyjudge audit 'unclosed"
+@pytest.mark.parametrize(
+    ("command", "python"),
+    [
+        ("label make a.csv --items x.csv", "pj.draw_labels('a.csv', items='x.csv')"),
+        ("label read a -o l.csv", "pj.read_labels('a', output='l.csv')"),
+        *((x, f"polyjudge {x}") for x in ("humans a.csv -o people", "paper --check", "audit 'unclosed")),
+    ],
+)
+def test_in_python_falls_back_to_the_command(command, python):
+    assert text.in_python(f"polyjudge {command}") == python
 
 
 def test_spread_on_levels_and_in_bins():

@@ -189,9 +189,9 @@ def serious(tab):
 
 
 @pytest.mark.browser
-def test_a_click_on_a_square_opens_its_answers(fresh_tab):
-    fresh_tab.click("button.cell.named")
-    drawer = fresh_tab.locator("dialog")
+def test_a_click_or_a_key_opens_the_answers(fresh_tab):
+    drawer, square = fresh_tab.locator("dialog"), fresh_tab.locator("button.cell.named")
+    square.click()
     assert drawer.is_visible()
     assert drawer.locator("h2").inner_text() == "mistral-large in Thai"
     assert "off −12.2 [−12.9, −11.5]" in drawer.inner_text()
@@ -200,22 +200,14 @@ def test_a_click_on_a_square_opens_its_answers(fresh_tab):
     assert drawer.locator(".strip .bars").count() == 2
     fresh_tab.click("dialog .close")
     assert not drawer.is_visible()
-
-
-@pytest.mark.browser
-def test_the_same_by_keyboard(fresh_tab):
-    fresh_tab.locator("button.cell.named").focus()
+    square.focus()
     fresh_tab.keyboard.press("Enter")
-    assert fresh_tab.locator("dialog").is_visible()
+    assert drawer.is_visible()
     fresh_tab.keyboard.press("Escape")
-    assert not fresh_tab.locator("dialog").is_visible()
+    assert not drawer.is_visible()
     assert fresh_tab.evaluate("document.activeElement.classList.contains('named')")
-
-
-@pytest.mark.browser
-def test_a_system_opens_its_answers(fresh_tab):
     fresh_tab.click(".board button:has-text('delta')")
-    assert fresh_tab.locator("dialog h2").inner_text() == "delta"
+    assert drawer.locator("h2").inner_text() == "delta"
 
 
 @pytest.mark.browser
@@ -235,26 +227,21 @@ def test_a_table_is_filtered_and_sorted(fresh_tab):
 
 
 @pytest.mark.browser
-def test_a_chart_switches_to_its_numbers(fresh_tab):
+def test_a_chart_switches_to_its_numbers_and_a_table_is_saved(fresh_tab):
     chart = fresh_tab.locator("#c-board-languages")
     assert chart.locator(".numbers").bounding_box()["width"] < 5
     chart.locator("button:has-text('Numbers')").click()
     assert chart.locator(".numbers").bounding_box()["width"] > 300
     assert not chart.locator(".drawn").is_visible()
-
-
-@pytest.mark.browser
-def test_a_table_is_saved_as_csv(fresh_tab):
     with fresh_tab.expect_download() as waiting:
         fresh_tab.click("[data-csv=disagreements]")
     assert waiting.value.suggested_filename == "audit-disagreements.csv"
-    back = pd.read_csv(waiting.value.path())
-    assert len(back) == 40
+    assert len(pd.read_csv(waiting.value.path())) == 40
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (400, "light"), (1400, "dark"), (400, "dark")])
-def test_axe_finds_nothing_serious(view, width, scheme):
+def test_axe_finds_nothing_serious_and_letters_are_large_enough(view, width, scheme):
     languages = (*LANGUAGES, *(f"l{i}" for i in range(9))) if width == 400 else LANGUAGES  # more than fit in one row
     tab = view(report(languages), viewport={"width": width, "height": 900}, color_scheme=scheme)
     tab.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
@@ -263,17 +250,10 @@ def test_axe_finds_nothing_serious(view, width, scheme):
             tab.locator("button.cell.named").click()
         assert serious(tab) == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert tab.problems == []
-
-
-@pytest.mark.browser
-def test_letters_are_large_enough_at_400_pixels(view):
-    tab = view(report(), viewport={"width": 400, "height": 900})
-    small = tab.evaluate(
-        """() => [...document.querySelectorAll("main *")].filter((e) => e.childNodes.length && [...e.childNodes].some(
+    letters = """() => [...document.querySelectorAll("main *")].filter((e) => [...e.childNodes].some(
         (n) => n.nodeType === 3 && n.textContent.trim()) && parseFloat(getComputedStyle(e).fontSize) < 11).length"""
-    )
-    assert small == 0
+    assert tab.evaluate(letters) == 0, "letters of less than 11 pixels"
+    assert tab.problems == []
 
 
 @pytest.mark.browser

@@ -57,13 +57,10 @@ def test_a_board_without_ranks_has_headings():
     assert re.search(r"criterion +agreement\n +tone +0\.50\n +facts +–", text)
 
 
-def test_findings_without_topics_are_shown_from_the_left():
+def test_findings_without_topics_stand_left_or_wait_for_full():
     said = "gpt5 scores German answers 5.0 points [4.1, 5.9] higher than on 3 March."
     text = screen(Report("drift", "Drift", ("80 tasks.",), (Finding("warning", "d", said),)))
     assert text.splitlines()[2] == said
-
-
-def test_what_has_no_topic_waits_for_full():
     assert "Longer responses" not in screen(report())
     full = screen(report(), full=True)
     assert "Longer responses" in full
@@ -96,17 +93,14 @@ def test_commands_are_aligned_and_never_broken():
     assert "         polyjudge audit scores.csv --cell Thai,mistral-large\n" in narrow.replace("Next     ", " " * 9)
 
 
-def test_in_python_the_advice_is_python():
-    text = screen(report(), python=True)
+def test_in_python_the_advice_is_python_inside_sentences_too():
+    found = (*report().findings, Finding("info", "x", "Read its answers:  polyjudge audit a.csv --cell th,m", "Off"))
+    text = screen(replace(report(), findings=found), python=True)
     assert "pj.audit('scores.csv', cell='Thai,mistral-large')" in text
     assert "pj.ConsensusCalibrator().fit('scores.csv')" in text
+    assert "Read its answers:  pj.audit('a.csv', cell='th,m')" in text
     assert "polyjudge " not in text
     assert "--" not in text
-
-
-def test_advice_inside_a_sentence_is_python_too():
-    found = (Finding("info", "x", "Read its answers:  polyjudge audit a.csv --cell th,m", "Off"),)
-    assert "Read its answers:  pj.audit('a.csv', cell='th,m')" in screen(replace(report(), findings=found), python=True)
 
 
 def test_wide_characters_count_two_columns():
@@ -144,10 +138,6 @@ def test_colour_only_on_a_terminal(monkeypatch, capsys):
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_a_step_without_a_command_is_a_sentence():
-    assert "Next     Read the answers." in screen(replace(report(), next=(Step("", "Read the answers."),)))
-
-
 def test_answers_with_texts_stand_one_below_the_other():
     frame = pd.DataFrame({"task": ["t1", "t2"], "score": [20.0, 25.0], "response": ["word " * 60, "short"]})
     table = Table("answers", "Answers", frame, {"task": "name", "score": "points", "response": "text"})
@@ -171,5 +161,6 @@ def test_a_wide_table_repeats_all_its_names_and_a_column_has_one_number_of_decim
     assert "-7.8 [-11.6, -4.0]" in text
 
 
-def test_a_page_is_offered_only_where_the_output_is_one():
-    assert screen(replace(report(), command="calibrate")).splitlines()[-1] == "All details: --full."
+def test_the_last_lines_offer_what_there_is():
+    assert screen(replace(report(), command="calibrate")).splitlines()[-1] == "All details: --full."  # no page
+    assert "Next     Read the answers." in screen(replace(report(), next=(Step("", "Read the answers."),)))
