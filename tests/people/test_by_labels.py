@@ -10,6 +10,8 @@ import pytest
 
 from polyjudge.base.errors import CalibratorError, UsageError
 from polyjudge.calibrate.by_labels import LabelCalibrator
+from polyjudge.calibrate.consensus import calibrate
+from polyjudge.calibrate.saved import apply, load_calibrator
 from polyjudge.panel import Panel
 
 
@@ -122,29 +124,53 @@ def test_values_by_language() -> None:
         LabelCalibrator().transform(panel)
 
 
-def test_it_is_kept_and_checked(tmp_path: Path) -> None:
-    from polyjudge.calibrate.saved import load_calibrator
-
+def files(folder: Path) -> tuple[Panel, Path, Path, Path]:
+    """Scores, labels, and scores with a column of labels, as files."""
     panel, frame, _ = planted()
-    made = LabelCalibrator().fit(panel, frame)
-    path = tmp_path / "cal.json"
-    made.save(path)
-    again = load_calibrator(path)
-    assert isinstance(again, LabelCalibrator)
-    assert again.transform(panel) == pytest.approx(made.transform(panel))
-    text = path.read_text()
-    path.write_text(text.replace('"shift": [', '"shift": [1', 1))
-    with pytest.raises(CalibratorError):
-        load_calibrator(path)
+    scores, labels, both = (folder / f"{x}.csv" for x in ("scores", "labels", "both"))
+    panel.to_frame().to_csv(scores, index=False)
+    frame.to_csv(labels, index=False)
+    panel.to_frame().merge(frame.rename(columns={"label": "human"}), how="left").to_csv(both, index=False)
+    return panel, scores, labels, both
 
 
-def test_scikit_learn_clones_it() -> None:
-    from sklearn.base import clone
+def test_commands_fit_save_and_apply_it(tmp_path: Path) -> None:
+    panel, scores, labels, both = files(tmp_path)
+    out, again, saved = (tmp_path / x for x in ("out.csv", "again.csv", "cal.json"))
+    found = calibrate(scores, labels=labels, output=out, save=saved)
+    made = load_calibrator(saved)
+    assert isinstance(made, LabelCalibrator)
+    assert "removes" in found.findings[0].text
+    assert pd.read_csv(out)["corrected"].to_numpy() == pytest.approx(made.transform(panel).ravel())
+    apply(scores, saved, output=again)
+    assert again.read_text() == out.read_text()
+    own = calibrate(both, method="labels").calibrator_
+    assert isinstance(own, LabelCalibrator)
+    assert own.shift_ == pytest.approx(made.shift_)
+    text = saved.read_text()
+    saved.write_text(text.replace('"shift": [', '"shift": [1', 1))
+    with pytest.raises(CalibratorError, match="checksum"):
+        load_calibrator(saved)
+    for more in ({"extend": saved}, {"method": "cbc-weighted"}):
+        with pytest.raises(UsageError, match="Labels correct"):
+            calibrate(scores, labels=labels, **more)  # type: ignore[arg-type]
 
-    made = clone(LabelCalibrator(shrink=False, level=0.9))
-    assert made.get_params() == {"shrink": False, "clip": True, "level": 0.9, "seed": 0}
-    with pytest.raises(UsageError, match="no parameter"):
-        made.set_params(oops=1)
+
+def test_weights_of_judges_are_applied(tmp_path: Path) -> None:
+    panel, scores, labels, _ = files(tmp_path)
+    weights, out, cal, by = (tmp_path / x for x in ("weights.csv", "out.csv", "cal.json", "by.json"))
+    pd.DataFrame({"judge": panel.judges, "weight": [3, 1]}).to_csv(weights, index=False)
+    made = calibrate(scores, save=cal).calibrator_
+    apply(scores, cal, output=out, weights=weights)
+    expected = made.transform(panel).scores @ np.array([0.75, 0.25])
+    assert pd.read_csv(out)["weighted"].to_numpy() == pytest.approx(expected.ravel())
+    calibrate(scores, labels=labels, save=by)
+    with pytest.raises(UsageError, match="weights do not go"):
+        apply(scores, by, output=out, weights=weights, overwrite=True)
+    for text, words in (("judge,weight\nJ1,1\n", "no weight for J2"), ("judge,weight\nJ1,1\nJ2,-1\n", "from 0 on")):
+        weights.write_text(text)
+        with pytest.raises(UsageError, match=words):
+            apply(scores, cal, output=out, weights=weights, overwrite=True)
 
 
 def test_corrected_answers_as_a_table() -> None:

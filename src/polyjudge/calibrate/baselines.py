@@ -6,10 +6,10 @@ A method is a function of a `cbc.Split`: from what was drawn (`train`) it adjust
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,23 +45,13 @@ class Block(Split):
 # --- methods that subtract a matrix ---
 
 
-def raw(s: Split) -> Array:
-    """Nothing is done."""
-    return s.left
-
-
 def judge_only(s: Split) -> Array:
     """Less each judge's mean over languages in the drawn tasks."""
     return s.left - s.train.mean(-2, keepdims=True)
 
 
-def cbc(s: Split) -> Array:
-    """Less the interaction of the drawn tasks (Eq. 3)."""
-    return s.left - s.beta
-
-
 def cbc_weighted(s: Split) -> Array:
-    """The same against a language mean that weights judges by their steadiness over languages (METHODS 2)."""
+    """Like CBC, against a language mean that weights judges by their steadiness over languages (METHODS 2)."""
     return s.left - weighted_centre(s.train, s.tiny)
 
 
@@ -71,11 +61,6 @@ def cbc_shrunken(s: Split) -> Array:
     size = (s.beta**2).sum((-2, -1))
     spread = s.drawn @ (d * d).sum(1) / s.drawn.sum(1) - size
     return s.left - kept(size, np.maximum(spread, 0.0) / max(len(d) - 1, 1))[:, None, None] * s.beta
-
-
-def oracle(s: Split) -> Array:
-    """Less the interaction of the left-out tasks themselves: an upper bound, not a method."""
-    return s.left - double_centre(s.left)
 
 
 def weighted_centre(means: Array, tiny: float) -> Array:
@@ -205,7 +190,7 @@ def random_control(s: Split) -> Array:
 
 
 METHODS: dict[str, Method] = {
-    "raw": raw,
+    "raw": lambda s: s.left,
     "per-language norm": per_language,
     "judge-only norm": judge_only,
     "z-score": z_score,
@@ -214,10 +199,10 @@ METHODS: dict[str, Method] = {
     "combat-eb": combat,
     "dawid-skene": dawid_skene,
     "random control": random_control,
-    "cbc": cbc,
+    "cbc": lambda s: s.left - s.beta,
     "cbc-weighted": cbc_weighted,
     "cbc-shrunken": cbc_shrunken,
-    "oracle": oracle,
+    "oracle": lambda s: s.left - double_centre(s.left),
 }
 SUBTRACT = frozenset({"raw", "judge-only norm", "cbc", "cbc-weighted", "cbc-shrunken", "oracle"})
 """Methods that only subtract a matrix: their gain can be measured without labels (I7)."""
@@ -254,13 +239,12 @@ def method_names(wanted: Sequence[str] | None) -> list[str]:
 
 class HeldOut(NamedTuple):
     """tau, gain : method -> (replicates,) of each resample that left something out; gain of `SUBTRACT` alone
-    full_fit : method -> tau where all tasks are drawn and all are left out; full_gain : the same of the gain
+    full_fit : method -> tau where all tasks are drawn and all are left out
     skipped : resamples that drew every unit"""
 
     tau: dict[str, Array]
     gain: dict[str, Array]
     full_fit: dict[str, float]
-    full_gain: dict[str, float]
     skipped: int
 
 
@@ -270,47 +254,32 @@ def held_out(panel: Panel, methods: Sequence[str], replicates: int = 1000, seed:
     n, k, m = values.shape
     pairs = k * m * (m - 1) // 2 + k * k
     require(4.0 * min(SIZE * pairs, 8e6 + pairs) + 16.0 * SIZE * n, f"The order of {m} judges in {k} languages")
-    own = full_scores(panel) if "dawid-skene" in methods else None
-    tau: dict[str, list[Array]] = {x: [] for x in methods}
-    gains: dict[str, list[Array]] = {x: [] for x in methods if x in SUBTRACT}
+    own = full_scores(panel) if "dawid-skene" in methods else (np.zeros((0, 0)), np.zeros(0, dtype=np.int64))
 
-    def measure(s: Split) -> None:
-        for x in methods:
+    def block(drawn: Any, number: int) -> Block:
+        s = split(values, drawn, tiny=1e-9 * panel.width)
+        return Block(**vars(s), labels=own[0], of_unit=own[1], seed=(seed, number))
+
+    def tau(method: str, adjusted: Array) -> Array:
+        return np.asarray(mean_tau(adjusted, 1e-9 * WIDTH.get(method, panel.width)))
+
+    taus: dict[str, list[Array]] = {x: [] for x in methods}
+    gains: dict[str, list[Array]] = {x: [] for x in methods if x in SUBTRACT}
+    count, left = -(-replicates // SIZE), 0
+    for index in track(range(count), count, "comparing methods"):
+        s = block(draw(n, min(SIZE, replicates - index * SIZE), seed, index), index)
+        left += len(s.left)
+        for x in methods if len(s.left) else ():
             adjusted = METHODS[x](s)
-            tau[x].append(np.asarray(mean_tau(adjusted, 1e-9 * WIDTH.get(x, panel.width))))
+            taus[x].append(tau(x, adjusted))
             if x in SUBTRACT:
                 gains[x].append(gain(s, s.left - adjusted))
-
-    left = 0
-    for s in _splits(values, own, replicates, seed, 1e-9 * panel.width):
-        left += len(s.left)
-        measure(s)
     if not left:
         raise UsageError("Every resample drew all tasks, so nothing was left out to measure on. Score more tasks.")
-    measure(_block(split(values, tiny=1e-9 * panel.width), own, (seed, replicates)))
-    joined, full = ({x: np.concatenate(p) for x, p in parts.items()} for parts in (tau, gains))
-    return HeldOut(
-        {x: v[:-1] for x, v in joined.items()},
-        {x: v[:-1] for x, v in full.items()},
-        {x: float(v[-1]) for x, v in joined.items()},
-        {x: float(v[-1]) for x, v in full.items()},
-        replicates - left,
-    )
-
-
-def _splits(values: Array, own: Labels | None, replicates: int, seed: int, tiny: float) -> Iterator[Split]:
-    """Resamples that leave a unit out, in blocks."""
-    count = -(-replicates // SIZE)
-    for index in track(range(count), count, "comparing methods"):
-        drawn = draw(len(values), min(SIZE, replicates - index * SIZE), seed, index)
-        s = split(values, drawn, tiny=tiny)
-        if len(s.left):
-            yield _block(s, own, (seed, index))
-
-
-def _block(s: Split, own: Labels | None, seed: tuple[int, int]) -> Block:
-    labels, of_unit = own or (np.zeros((0, 0)), np.zeros(0, dtype=np.int64))
-    return Block(**{f.name: getattr(s, f.name) for f in fields(s)}, labels=labels, of_unit=of_unit, seed=seed)
+    whole = block(None, replicates)
+    full = {x: float(tau(x, METHODS[x](whole))[0]) for x in methods}
+    of_taus, of_gains = ({x: np.concatenate(parts) for x, parts in found.items()} for found in (taus, gains))
+    return HeldOut(of_taus, of_gains, full, replicates - left)
 
 
 def draw(units: int, size: int, seed: int, block: int) -> NDArray[np.int64]:

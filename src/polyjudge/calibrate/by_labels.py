@@ -7,16 +7,19 @@ stated with an interval, or cannot be told.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import CalibratorError, UsageError
-from polyjudge.base.text import name
-from polyjudge.calibrate.labelled import Array, Labelled, labelled, panel_mean
+from polyjudge.base.numbers import percent_ci
+from polyjudge.base.text import count, name, plural
+from polyjudge.calibrate.labelled import Array, Labelled, answers, labelled, panel_mean
+from polyjudge.calibrate.saved import Calibrator, numbers, one_of, texts
 from polyjudge.panel import Panel
+from polyjudge.read import as_panel
+from polyjudge.report.model import Finding
 from polyjudge.stats.interval import moderate
 from polyjudge.stats.labels import Limits, isotonic, severity
 
@@ -28,7 +31,7 @@ FEWEST = 20
 """Labels of a language below which nothing is said of what they remove: with ten the interval covers 82 to 97%."""
 
 
-class LabelCalibrator:
+class LabelCalibrator(Calibrator):
     """Corrects the mean of a panel by labels of people on some of its answers.
 
     `fit` takes a panel with labels (its own column, or a table); `transform` gives what people would say of every
@@ -59,20 +62,9 @@ class LabelCalibrator:
         self.level = level
         self.seed = seed
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, as scikit-learn asks for them."""
-        return {"shrink": self.shrink, "clip": self.clip, "level": self.level, "seed": self.seed}
-
-    def set_params(self, **params: Any) -> LabelCalibrator:
-        """Set parameters by name."""
-        for key, value in params.items():
-            if key not in self.get_params():
-                raise UsageError(f"LabelCalibrator has no parameter {name(key)!r}.")
-            setattr(self, key, value)
-        return self
-
-    def fit(self, panel: Panel, labels: Any = None) -> LabelCalibrator:
+    def fit(self, panel: Any, labels: Any = None) -> Self:
         """Learn the map and the shifts from the labels of a panel (None: its own column; else a table, or a file)."""
+        panel = as_panel(panel)
         found = labels if isinstance(labels, Labelled) else labelled(panel, labels)
         f = panel_mean(panel)
         at = np.isfinite(f) & np.isfinite(found.y)
@@ -162,8 +154,7 @@ class LabelCalibrator:
     def transform(self, x: Any, *, language: Any = None) -> Array:
         """What people would say. x : a panel, for (rows, systems, languages); or means of its judges, with `language`
         naming the language of each (not needed where there is one)."""
-        if not hasattr(self, "x_"):
-            raise CalibratorError("This LabelCalibrator has not been fitted: call fit(panel, labels) first.")
+        self._fitted()
         if isinstance(x, Panel):
             return self._correct(panel_mean(x), self._places(x.languages))
         f = np.asarray(x, dtype=float)
@@ -176,13 +167,14 @@ class LabelCalibrator:
 
     def corrected(self, panel: Panel) -> pd.DataFrame:
         """Every answer of a panel: task, system, language, what the panel says, and what people would."""
+        return answers(panel, panel=panel_mean(panel), corrected=self.transform(panel))
+
+    def table(self) -> pd.DataFrame:
+        """What is subtracted after the map: language, labelled (answers), subtract."""
         import pandas as pd
 
-        mean, made = panel_mean(panel), self.transform(panel)
-        at = np.nonzero(np.isfinite(mean))
-        axes = {"task": panel.tasks, "system": panel.systems, "language": panel.languages}
-        frame = pd.DataFrame({a: np.array(x, dtype=object)[i] for (a, x), i in zip(axes.items(), at, strict=True)})
-        return frame.assign(panel=mean[at], corrected=made[at])
+        rows = zip(self._fitted().languages_, self.n_, self.shift_, strict=True)
+        return pd.DataFrame(rows, columns=["language", "labelled", "subtract"])
 
     def _places(self, languages: Any) -> NDArray[np.int64]:
         unknown = [x for x in languages if x not in self.languages_]
@@ -195,20 +187,27 @@ class LabelCalibrator:
         out = np.where(np.isfinite(f), out, np.nan)
         return np.clip(out, *self.scale_) if self.clip else out
 
+    def findings(self) -> tuple[Finding, ...]:
+        """What correcting by these labels does to the comparison of languages."""
+        if len(self.languages_) < 2:
+            text = f"The panel's mean is mapped to people's labels, by {count(int(self.n_.sum()), 'labelled answer')}."
+            return (Finding("info", "humans.removes", text, "People"),)
+        n, nouns = self.n_[self.known_], plural(self.noun_)
+        each = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'}"
+        if self.removes_ is not None and self.removes_[1] > 0:
+            text = f"Correcting by {each} labels per {self.noun_} removes {percent_ci(*self.removes_)} of the panel's "
+            return (Finding("info", "humans.removes", f"{text}squared error between {nouns}.", "People"),)
+        text = f"Whether correcting by {each} labels per {self.noun_} helps to compare {nouns} cannot be told yet"
+        more = "" if n.min() >= 50 else f": label {20 if n.min() < 20 else 50} per {self.noun_}"
+        more = f": annotators of one {self.noun_} differ too much" if self.differ_ and n.min() >= 20 else more
+        return (Finding("notice", "humans.removes", f"{text}{more}.", "People"),)
+
     # --- on disk ---
-
-    def save(self, path: str | Path, overwrite: bool = True) -> None:
-        """Write the calibrator to a JSON file that `load_calibrator` reads."""
-        from polyjudge.calibrate.saved import save_fields
-
-        save_fields(path, self.kind, self.to_dict(), overwrite)
 
     def to_dict(self) -> dict[str, Any]:
         """All that `transform` needs, as plain values."""
-        if not hasattr(self, "x_"):
-            raise CalibratorError("This LabelCalibrator has not been fitted: call fit(panel, labels) first.")
         return {
-            **self.get_params(),
+            **self._fitted().get_params(),
             "languages": list(self.languages_),
             "noun": self.noun_,
             "scale": list(self.scale_),
@@ -223,8 +222,6 @@ class LabelCalibrator:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LabelCalibrator:
         """The calibrator of these fields, each checked."""
-        from polyjudge.calibrate.saved import numbers, one_of, texts
-
         made = cls(
             one_of(data, "shrink", (True, False)), one_of(data, "clip", (True, False)), float(data["level"]),
             int(data["seed"]),

@@ -7,8 +7,6 @@ languages and judges leaves of each cell, the same on a complete panel.
 
 from __future__ import annotations
 
-import math
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -22,23 +20,26 @@ from polyjudge.base.errors import CalibratorError, PanelError, UsageError
 from polyjudge.base.numbers import ci, points
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.baselines import Gain, shrinkage, unbiased_gain, weighted_centre
-from polyjudge.calibrate.saved import load_consensus, numbers, one_of, plain, save_fields, texts
+from polyjudge.calibrate.saved import Calibrator, load_consensus, numbers, one_of, plain, texts
 from polyjudge.cbc import double_centre
 from polyjudge.panel import Panel
-from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
+from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 from polyjudge.stats.cells import Values, additive_projection, mean_seen
 from polyjudge.stats.interval import interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from polyjudge.calibrate.by_labels import LabelCalibrator
+
 Array = NDArray[np.float64]
 Method = Literal["cbc", "cbc-weighted"]
+AXES = ("tasks", "systems", "languages", "judges")
 KEPT = 20_000
 """Numbers of the fit that a calibrator keeps, so that later scores can be compared with it (METHODS 21)."""
 
 
-class ConsensusCalibrator:
+class ConsensusCalibrator(Calibrator):
     """Removes from every score the effect of its language on its judge: `fit` a panel, then `transform` scores.
 
     method : "cbc"; "cbc-weighted" weights judges by their steadiness over languages (the order within a language stays)
@@ -70,18 +71,6 @@ class ConsensusCalibrator:
         self.method: Method = method
         self.shrink = shrink
         self.clip = clip
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments it was made with, as scikit-learn asks for them."""
-        return {"method": self.method, "shrink": self.shrink, "clip": self.clip}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change arguments by name."""
-        for key, value in params.items():
-            if key not in self.get_params():
-                raise UsageError(f"ConsensusCalibrator has no argument {name(key)!r}: method, shrink, clip.")
-            setattr(self, key, value)
-        return self
 
     def fit(self, scores: Any, y: None = None, **columns: Any) -> Self:
         """Learn what to subtract from a panel, or from what `read_panel` takes, with the names of its columns."""
@@ -134,45 +123,38 @@ class ConsensusCalibrator:
             raise UsageError(f"unseen is 'error' or 'keep', not {unseen!r}.")
         if isinstance(scores, Panel):
             return self._panel(scores, unseen)
-        if (
-            isinstance(scores, float)
-            and math.isfinite(scores)
-            and isinstance(language, str)
-            and isinstance(judge, str)
-            and not self.clip
-        ):
-            with suppress(KeyError):  # a service that calibrates score by score
-                off: Any = self._fitted().beta_.at[language, judge]
-                if off == off:
-                    return float(scores - off)
         if language is None and judge is None and hasattr(scores, "columns"):
             tongue = "language" if "language" in scores.columns else self._fitted().noun_
             if lacking := [c for c in (tongue, "judge", "score") if c not in scores.columns]:
                 raise UsageError(f"The frame has no column {names(lacking)}. Rename it, or read it: read_panel(frame).")
-            return scores.assign(calibrated=self._scores(scores["score"], scores[tongue], scores["judge"], unseen))
+            made = self.transform(scores["score"], language=scores[tongue], judge=scores["judge"], unseen=unseen)
+            return scores.assign(calibrated=made)
         if language is None or judge is None:
             raise UsageError("A score needs its language and its judge: transform(71, language='de', judge='GPT-4o').")
-        made = self._scores(scores, language, judge, unseen)
-        return float(made) if isinstance(scores, Real) else made
-
-    def _scores(self, scores: Any, language: Any, judge: Any, unseen: str) -> Array:
-        import pandas as pd
-
         try:
             y = np.asarray(scores, dtype=float)
         except (TypeError, ValueError):
             raise PanelError(f"A score is a number, not {name(repr(scores))}.") from None
         if np.isinf(y).any():
             raise PanelError("A score is infinite.")
+        made = self._less(y, self._amounts(language, judge, unseen))
+        return float(made) if isinstance(scores, Real) else made
+
+    def _amounts(self, language: Any, judge: Any, unseen: str, needed: Any = True) -> Array:
+        """What is subtracted of scores of these languages and judges (broadcast); 0 where it is not known."""
+        import pandas as pd
+
         table = self._fitted().beta_
         said = np.broadcast_arrays(*(np.asarray(x, dtype=object).astype(str) for x in (language, judge)))
         i, j = (ax.get_indexer(pd.Index(x.ravel())) for ax, x in zip((table.index, table.columns), said, strict=True))
-        off = np.where((i < 0) | (j < 0), np.nan, table.to_numpy()[i, j])
-        lost = np.flatnonzero(np.isnan(off))
+        off = np.where((i < 0) | (j < 0), np.nan, table.to_numpy()[i, j]).reshape(said[0].shape)
+        lost = np.argwhere(np.isnan(off) & needed)
         if len(lost) and unseen == "error":
-            raise self._unseen(*(x.ravel()[lost[0]] for x in said))
-        out = y - np.where(np.isnan(off), 0.0, off).reshape(said[0].shape)
-        return np.clip(out, *self.scale_) if self.clip else out
+            raise self._unseen(*(x[tuple(lost[0])] for x in said))
+        return np.where(np.isnan(off), 0.0, off)
+
+    def _less(self, scores: Array, off: Array) -> Array:
+        return np.clip(scores - off, *self.scale_) if self.clip else scores - off
 
     def _unseen(self, language: str, judge: str) -> CalibratorError:
         new = [x for x, known in ((language, self.languages), (judge, self.judges)) if x not in known]
@@ -183,15 +165,10 @@ class ConsensusCalibrator:
         )
 
     def _panel(self, panel: Panel, unseen: str) -> Panel:
-        off = self._fitted().beta_.reindex(index=panel.languages, columns=panel.judges).to_numpy(dtype=float)
         seen = np.isfinite(panel.scores).any((0, 1))
-        lost = np.argwhere(seen & np.isnan(off))
-        if len(lost) and unseen == "error":
-            raise self._unseen(panel.languages[lost[0][0]], panel.judges[lost[0][1]])
-        off = np.where(np.isnan(off), 0.0, off)
-        ends = self.scale_ if self.clip else (-np.inf, np.inf)
-        again = None if panel.replicates is None else np.clip(panel.replicates - off[..., None], *ends)
-        made = np.clip(panel.scores - off, *ends)
+        off = self._amounts(np.array(panel.languages, dtype=object)[:, None], panel.judges, unseen, seen)
+        again = None if panel.replicates is None else self._less(panel.replicates, off[..., None])
+        made = self._less(panel.scores, off)
         return replace(panel, scores=made, replicates=again, indicator=None, two_valued=False)
 
     def table(self) -> pd.DataFrame:
@@ -224,18 +201,12 @@ class ConsensusCalibrator:
             _add(new, panel, x, by_judge=True)
         return new
 
-    def save(self, path: str | Path, overwrite: bool = True) -> None:
-        """Write it as JSON, whole or not at all; `load_calibrator` reads it."""
-        save_fields(path, self.kind, self.to_dict(), overwrite)
-
     def to_dict(self) -> dict[str, Any]:
         """Its fields as plain values."""
-        f = self._fitted().fit_
-        fit = None
+        f, fit = self._fitted().fit_, None
         if f is not None:
-            own: dict[str, Any] = {"tasks": list(f.tasks), "systems": list(f.systems), "languages": list(f.languages)}
-            own |= {"judges": list(f.judges), "scores": plain(f.scores, 12), "unit": f.unit.tolist()}
-            fit = own | {"grouped": f.source == GROUPED, "two_valued": f.two_valued}
+            fit = {x: list(getattr(f, x)) for x in AXES} | {"scores": plain(f.scores, 12), "unit": f.unit.tolist()}
+            fit |= {"grouped": f.source == GROUPED, "two_valued": f.two_valued}
         return {
             "method": self.method, "shrink": self.shrink, "clip": self.clip, "noun": self.noun_,
             "languages": list(self.languages), "judges": list(self.judges), "scale": list(self.scale_),
@@ -269,18 +240,12 @@ class ConsensusCalibrator:
         out.fit_ = None if data["fit"] is None else _fit_of(data["fit"], (low, high), out.noun_)
         return out
 
-    def _fitted(self) -> Self:
-        if not hasattr(self, "beta_"):
-            raise CalibratorError("This calibrator is not fitted yet: call fit(panel) first.")
-        return self
-
     def __repr__(self) -> str:
-        own = ", ".join(f"{key}={value!r}" for key, value in self.get_params().items())
         if not hasattr(self, "beta_"):
-            return f"ConsensusCalibrator({own}), not fitted"
+            return super().__repr__()
         most = float(np.nanmax(np.abs(self.beta_.to_numpy()), initial=0.0))
         size = f"{count(len(self.languages), self.noun_)} and {count(len(self.judges), 'judge')}"
-        return f"ConsensusCalibrator({own}), fitted on {size}; subtracts up to {points(most)}"
+        return f"{super().__repr__()}, fitted on {size}; subtracts up to {points(most)}"
 
 
 def _panel(scores: Any, columns: dict[str, Any]) -> Panel:
@@ -353,18 +318,11 @@ GROUPED = "means of groups of tasks"
 
 def _kept(panel: Panel, v: Array) -> Panel | None:
     """The panel of the fit without what is not needed to compare it: its scores, or means of groups of its units."""
+    more: dict[str, Any] = {"languages": panel.languages, "judges": panel.judges, "scale": panel.scale}
+    more["noun"] = panel.noun
     if panel.scores.size <= KEPT and bool((panel.weight == 1).all()):
-        return replace(
-            panel,
-            texts=None,
-            human=None,
-            indicator=None,
-            order=None,
-            length=None,
-            replicates=None,
-            criteria={},
-            read=(),
-        )
+        more |= {"tasks": panel.tasks, "systems": panel.systems, "unit": panel.unit, "two_valued": panel.two_valued}
+        return Panel.from_array(panel.scores, clustered=panel.clustered, source=panel.source, **more)
     units, k, m = v.shape
     groups = min(units, KEPT // (k * m))
     if groups < 6:
@@ -375,23 +333,18 @@ def _kept(panel: Panel, v: Array) -> Panel | None:
     # a group that holds more units has a mean as good as any: all count alike, their mean is kept where it was
     mean = total / np.bincount(at).reshape(-1, 1, 1)
     mean += v.mean(0) - mean.mean(0)
-    return Panel.from_array(
-        mean, languages=panel.languages, judges=panel.judges, scale=panel.scale, noun=panel.noun,
-        two_valued=False, source=GROUPED,
-    )  # fmt: skip
+    return Panel.from_array(mean, two_valued=False, source=GROUPED, **more)
 
 
 def _fit_of(data: dict[str, Any], scale: tuple[float, float], noun: str) -> Panel:
-    axes = [texts(data, x) for x in ("tasks", "systems", "languages", "judges")]
+    tasks, systems, languages, judges = axes = [texts(data, x) for x in AXES]
     scores = numbers(data, "scores", tuple(map(len, axes)), missing=True)
     unit = np.asarray(data["unit"])
     if unit.shape != (len(scores),) or unit.dtype.kind != "i" or (unit < 0).any():
         raise ValueError("the units of the fit are not one for each task")
     grouped, two = one_of(data, "grouped", (True, False)), one_of(data, "two_valued", (True, False))
-    return Panel(
-        scores, axes[0], axes[2], axes[3], axes[1], scale=scale, unit=unit, noun=noun, two_valued=two,
-        source=GROUPED if grouped else "",
-    )  # fmt: skip
+    more: dict[str, Any] = {"scale": scale, "unit": unit, "noun": noun, "two_valued": two}
+    return Panel(scores, tasks, languages, judges, systems, source=GROUPED if grouped else "", **more)
 
 
 # --- the command ---
@@ -399,36 +352,40 @@ def _fit_of(data: dict[str, Any], scale: tuple[float, float], noun: str) -> Pane
 
 @dataclass(frozen=True, repr=False)
 class Calibrated(Result):
-    """What `calibrate` did. cells: language, judge, beta (subtracted), low, high (all together)."""
+    """What `calibrate` did.
+
+    cells : language, judge, beta (subtracted), low, high (all together); by labels: language, labelled, subtract
+    gain : what that gains for who uses single judges (I7); closer : the same as points by which a judge's mean in a
+        language comes closer to the panel's; None by labels
+    """
 
     cells: pd.DataFrame
-    gain: Gain
-    closer: tuple[float, float, float]
-    """How much closer a judge's mean in a language comes to the panel's, with its interval, in points."""
-    units: int
     findings: tuple[Finding, ...]
-    calibrator_: ConsensusCalibrator = field(repr=False)
+    calibrator_: ConsensusCalibrator | LabelCalibrator = field(repr=False)
     panel_: Panel = field(repr=False)
+    gain: Gain | None = None
+    closer: tuple[float, float, float] | None = None
     saved_: Path | None = None
 
     def report(self) -> Report:
         """The report."""
-        p = self.panel_
-        shown = self.cells.assign(**{x: self.cells[x] * p.factor for x in ("beta", "low", "high")})
-        title, about = "What is subtracted", f"What is subtracted in each {p.noun} and of each judge, in {p.unit_name}."
+        p, by_labels, what = self.panel_, self.calibrator_.kind == "labels", "What is subtracted"
         head = {"language": "name", "judge": "name", "beta": "+points low high"}
-        table = Table("cells", title, shown, head, {"language": p.noun, "beta": f"subtracted, {p.unit_name}"})
-        drawn = shown.rename(columns={"language": "row", "judge": "column", "beta": "value"})
-        heat = Chart("beta", "heatmap", title, drawn, about, x="judge", y=p.noun)
-        after: tuple[Step, ...] = ()
+        titles, shown = {"language": p.noun, "beta": f"subtracted, {p.unit_name}"}, self.cells
+        if by_labels:
+            head = {"language": "name", "labelled": "count", "subtract": "+points"}
+            titles = {"language": p.noun, "subtract": "subtracted, after the map, on the scale of the labels"}
+        else:
+            shown = shown.assign(**{x: shown[x] * p.factor for x in ("beta", "low", "high")})
+        after: list[Step] = []
         if self.saved_ is not None:
             saved = shell(str(self.saved_))
-            after = (
-                Step(f"polyjudge apply NEW.csv {saved} -o calibrated.csv", "calibrate other scores the same way"),
-                Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"),
-            )
-        section = Section("cells", title, tables=(table,), charts=(heat,))
-        return Report("calibrate", "Calibrated scores", (p.facts, *p.notes), self.findings, None, after, (section,))
+            after = [Step(f"polyjudge apply NEW.csv {saved} -o calibrated.csv", "calibrate other scores the same way")]
+            if not by_labels:
+                after.append(Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"))
+        section = Section("cells", what, tables=(Table("cells", what, shown, head, titles),))
+        facts = (p.facts, *p.notes)
+        return Report("calibrate", "Calibrated scores", facts, self.findings, next=tuple(after), sections=(section,))
 
 
 def calibrate(
@@ -436,7 +393,8 @@ def calibrate(
     *,
     output: Path | None = None,
     save: Path | None = None,
-    method: Method = "cbc",
+    method: Literal["cbc", "cbc-weighted", "labels"] = "cbc",
+    labels: Any = None,
     shrink: bool = False,
     clip: bool = False,
     extend: Path | None = None,
@@ -445,17 +403,19 @@ def calibrate(
     overwrite: bool = False,
     **columns: Any,
 ) -> Calibrated:
-    """Remove the effect of language on each judge, without labels (consensus-based calibration).
+    """Remove the effect of language on each judge: without labels (consensus-based calibration), or by labels.
 
-    Afterwards every judge's gap to the others is the same in all languages. The mean of all judges stays what it was,
-    and so does every order inside one judge and language.
+    Without labels every judge's gap to the others is afterwards the same in all languages; the mean of all judges stays
+    what it was, and so does every order inside one judge and language. By labels the panel's mean is corrected: one row
+    an answer, what people would say of it.
 
     scores : file, table or panel of scores
-    output : write the scores with one more column to this file
+    output : write the scores with one more column to this file; by labels, the corrected answers (CSV)
     save : write the calibrator to this file, for `polyjudge apply` and `polyjudge drift`
-    method : cbc, or cbc-weighted: judges count by their steadiness over languages
-    shrink : keep only the share that is not noise, for few tasks
-    clip : cut calibrated scores to the scale
+    method : cbc; cbc-weighted: judges count by their steadiness over languages; labels: by the scores' human column
+    labels : human labels in a file of their own (columns task, label, language, ...): correct the panel by them
+    shrink : keep only the share that is not noise, for few tasks (by labels always)
+    clip : cut calibrated scores to the scale (by labels always)
     extend : a saved calibrator: add to it the new languages and judges of these scores, from a few tasks
     column : name of the new column
     level : of the intervals
@@ -464,14 +424,21 @@ def calibrate(
     Examples:
         polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
         polyjudge calibrate swahili.csv --extend cal.json --save wider.json
+        polyjudge calibrate scores.csv --labels gold.csv -o corrected.csv
     """
-    from polyjudge.base.files import check_apart, check_new
-    from polyjudge.calibrate.saved import write_calibrated
+    from polyjudge.base.files import check_apart, check_new, write_text
+    from polyjudge.calibrate.by_labels import LabelCalibrator
+    from polyjudge.calibrate.saved import CORRECTED, write_calibrated
+    from polyjudge.report.text import csv as as_csv
 
-    check_apart({"--output": output, "--save": save}, [x for x in (scores, extend) if isinstance(x, (str, Path))])
+    inputs = [x for x in (scores, extend, labels) if isinstance(x, (str, Path))]
+    check_apart({"--output": output, "--save": save}, inputs)
     for path in (output, save):
         if path is not None:
             check_new(path, overwrite)
+    by_labels = labels is not None or method == "labels"
+    if by_labels and (extend is not None or method == "cbc-weighted"):
+        raise UsageError("Labels correct the panel by themselves: leave out --extend and --method cbc-weighted.")
     panel = _panel(scores, columns)
     if len(panel.criteria) > 1:
         first = next(iter(panel.criteria))
@@ -479,20 +446,25 @@ def calibrate(
             f"These scores have {len(panel.criteria)} criteria: {names(panel.criteria)}. Language may do something "
             f"else to each, so calibrate one at a time: --criteria {shell(first)}."
         )
-    if extend is None:
-        made = ConsensusCalibrator(method, shrink, clip).fit(panel)
+    made: ConsensusCalibrator | LabelCalibrator
+    if by_labels:
+        made = LabelCalibrator(level=level).fit(panel, labels)
+        found = Calibrated(made.table(), made.findings(), made, panel, saved_=save)
     else:
-        made = load_consensus(extend).extend(panel)
+        plain_ = ConsensusCalibrator("cbc-weighted" if method == "cbc-weighted" else "cbc", shrink, clip)
+        made = plain_.fit(panel) if extend is None else load_consensus(extend).extend(panel)
+        cells, closer = _cells(made, panel, level, extend is not None), closeness(made.gain_, panel.values().mean)
+        said = (*(gain_findings(made.gain_, closer, panel) if extend is None else ()), *_most(cells, panel))
+        found = Calibrated(cells, said, made, panel, made.gain_, closer, save)
     if save is not None:
         made.save(save, overwrite)
-    if output is not None:
+    if output is not None and isinstance(made, LabelCalibrator):
+        write_text(output, as_csv(made.corrected(panel)))
+    elif output is not None and isinstance(made, ConsensusCalibrator):
         write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, **columns)
-    cells = _cells(made, panel, level, extended=extend is not None)
-    mean = panel.values().mean
-    closer = closeness(made.gain_, mean)
-    said = [*(gain_findings(made.gain_, closer, panel) if extend is None else ()), *_most(cells, panel)]
-    said += [_written(path, what) for path, what in ((output, "the scores"), (save, "the calibrator")) if path]
-    return Calibrated(cells, made.gain_, closer, made.units_, tuple(said), made, panel, save)
+    holds = ((output, CORRECTED if by_labels else "the scores"), (save, "the calibrator"))
+    texts_ = [f"{name(str(path), 200)} holds {what}." for path, what in holds if path is not None]
+    return replace(found, findings=(*found.findings, *(Finding("info", "written", x, "Written") for x in texts_)))
 
 
 def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool) -> pd.DataFrame:
@@ -517,8 +489,8 @@ def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool
 def closeness(gain: Gain, means: Array) -> tuple[float, float, float]:
     """A gain as points: fall of the root mean square distance of the judges' means in a language to the panel's."""
     apart = float(mean_seen((means - np.reshape(mean_seen(means, 1), (-1, 1))) ** 2))
-    low, middle, high = (
-        float(np.sqrt(apart) - np.sqrt(max(apart - x, 0.0))) for x in (gain.low, gain.estimate, gain.high)
+    middle, low, high = (
+        float(np.sqrt(apart) - np.sqrt(max(apart - x, 0.0))) for x in (gain.estimate, gain.low, gain.high)
     )
     return middle, low, high
 
@@ -560,23 +532,11 @@ def _most(cells: pd.DataFrame, panel: Panel) -> list[Finding]:
     size = cells["beta"].abs().round(9)
     if size.max() > 1e-9 * panel.width:
         top = cells.iloc[int(size.argmax())]
-        more = "lowered" if top["beta"] > 0 else "raised"
         sign = panel.factor if top["beta"] > 0 else -panel.factor
         low, high = sorted((sign * top["low"], sign * top["high"]))
         shown = ci(sign * top["beta"], low, high, panel.unit_name)
         where = {"language": top["language"], "judge": top["judge"]}
-        text = f"{name(top['judge'])}'s scores in {name(top['language'])} are {more} most, by {shown}"
-        rest = cells[(cells["language"] == top["language"]) & (cells["judge"] != top["judge"])]["beta"].mean()
-        if rest * top["beta"] < 0:
-            turn, half = "raised" if top["beta"] > 0 else "lowered", panel.factor * (top["high"] - top["low"]) / 2
-            mean = points(panel.factor * abs(rest), half)
-            text += (
-                f"; the other judges' scores there are {turn} by {mean}{' on average' if len(panel.judges) > 2 else ''}"
-            )
-        text += "."
+        how = "lowered" if top["beta"] > 0 else "raised"
+        text = f"{name(top['judge'])}'s scores in {name(top['language'])} are {how} most, by {shown}."
         out.append(Finding("info", "largest", text, "Gain", where))
     return out
-
-
-def _written(path: Path, what: str) -> Finding:
-    return Finding("info", "written", f"{name(str(path), 200)} holds {what}.", "Written")

@@ -17,6 +17,8 @@ from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.read import read_table
 from polyjudge.read.columns import usual
+from polyjudge.read.scale import PASS
+from polyjudge.stats.cells import mean_seen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,10 +27,6 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 LABELS = ("human", "score", "weak score")
 """Kinds of columns that may hold labels where none is called label, the likeliest first."""
-WORDS = {
-    **dict.fromkeys(("pass", "passed", "yes", "true", "good", "correct"), 1.0),
-    **dict.fromkeys(("fail", "failed", "no", "false", "bad", "incorrect", "wrong"), 0.0),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,23 +60,22 @@ class Labelled:
 
     def by_answer(self, label: Array) -> Array:
         """Mean of such labels of each answer: of its annotators, each the mean of the looks they took."""
-        shape = self.y.shape
-        flat = np.ravel_multi_index((self.row, self.system, self.language), shape)
-        pair, back = np.unique(flat * len(self.annotators) + self.who, return_inverse=True)
-        mean, answer = np.bincount(back, label) / np.bincount(back), pair // len(self.annotators)
-        n = np.bincount(answer, minlength=self.y.size)
-        total = np.bincount(answer, mean, minlength=self.y.size)
-        return np.where(n > 0, total / np.maximum(n, 1), np.nan).reshape(shape)
+        out = np.full(self.y.shape, np.nan)
+        out.ravel()[np.unique(self._answer)] = mean_seen(self.table(label), 1)
+        return out
 
     def table(self, label: Array) -> Array:
         """Such labels by answer and annotator, (labelled answers, annotators)."""
-        flat = np.ravel_multi_index((self.row, self.system, self.language), self.y.shape)
-        answer = np.unique(flat, return_inverse=True)[1]
+        answer = np.unique(self._answer, return_inverse=True)[1]
         shape = (int(answer.max()) + 1, len(self.annotators))
-        at = answer * shape[1] + self.who
-        n = np.bincount(at, minlength=shape[0] * shape[1])
-        total = np.bincount(at, label, minlength=shape[0] * shape[1])
-        return np.where(n > 0, total / np.maximum(n, 1), np.nan).reshape(shape)
+        n, total = np.zeros(shape), np.zeros(shape)
+        np.add.at(n, (answer, self.who), 1)
+        np.add.at(total, (answer, self.who), label)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+    @property
+    def _answer(self) -> Codes:
+        return np.asarray(np.ravel_multi_index((self.row, self.system, self.language), self.y.shape))
 
 
 def labelled(panel: Panel, labels: Any = None) -> Labelled:
@@ -165,14 +162,14 @@ def to_numbers(column: pd.Series) -> tuple[Array, bool]:
     if column.dtype.kind in "bif":
         return column.to_numpy(dtype=float), column.dtype.kind == "b"
     text = column.astype("string").str.strip().str.lower()
-    x = pd.to_numeric(text, errors="coerce").astype("Float64").fillna(text.map(WORDS).astype("Float64"))
+    x = pd.to_numeric(text, errors="coerce").astype("Float64").fillna(text.map(PASS).astype("Float64"))
     wrong = text[x.isna() & text.notna() & ~text.isin(["", "nan", "none", "null", "n/a"])]
     if len(wrong):
         raise PanelError(
             f"The label {name(wrong.iloc[0])!r} (column {name(column.name)}) is neither a number nor pass or fail. "
             "Labels are numbers, or pass and fail, yes and no, true and false."
         )
-    return np.asarray(x.to_numpy(dtype=float, na_value=np.nan)), bool(text.isin(list(WORDS)).any())
+    return np.asarray(x.to_numpy(dtype=float, na_value=np.nan)), bool(text.isin(list(PASS)).any())
 
 
 def _pass_or_fail(label: Array, panel: Panel) -> tuple[Array, bool]:
@@ -198,23 +195,26 @@ def _scale(panel: Panel, label: Array, two_valued: bool) -> tuple[tuple[float, f
     return (panel.scale, True) if inside and alike else ((low, high), False)
 
 
-def panel_mean(panel: Panel) -> Array:
+def panel_mean(panel: Panel, weights: Array | None = None) -> Array:
     """What the panel says of each answer (rows, systems, languages): the mean of its judges, NaN where none scored.
 
     Where scores are missing each judge is first brought to the mean of the judges in its language, so that an answer
-    that a strict judge missed is not the better for it.
+    that a strict judge missed is not the better for it. weights : of the judges, if not equal
     """
     s = panel.scores
-    if panel.complete:
-        return s.mean(3)
-    if panel.shape[3] > 1 and not panel.two_valued:
-        cell = average(s.transpose(2, 3, 0, 1).reshape(*s.shape[2:], -1))
-        s = s - (cell - average(cell)[:, None])
-    return average(s)
+    if not panel.complete and panel.shape[3] > 1 and not panel.two_valued:
+        cell = mean_seen(s, (0, 1))
+        s = s - (cell - mean_seen(cell, 1)[:, None])
+    if weights is None:
+        return np.asarray(s.mean(3) if panel.complete else mean_seen(s, 3))
+    return np.asarray(mean_seen(np.moveaxis(s, 3, 0), 0, weights))
 
 
-def average(x: Array) -> Array:
-    """The mean of what is known along the last axis; NaN where nothing is."""
-    ok = np.isfinite(x)
-    n = ok.sum(-1)
-    return np.where(n > 0, np.where(ok, x, 0).sum(-1) / np.maximum(n, 1), np.nan)
+def answers(of: Panel, **values: Array) -> pd.DataFrame:
+    """task, system, language, and values (rows, systems, languages): one row an answer, where they are known."""
+    import pandas as pd
+
+    at = np.nonzero(np.isfinite(next(iter(values.values()))))
+    axes = {"task": of.tasks, "system": of.systems, "language": of.languages}
+    frame = pd.DataFrame({a: np.array(x, dtype=object)[i] for (a, x), i in zip(axes.items(), at, strict=True)})
+    return frame.assign(**{x: v[at] for x, v in values.items()})

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,10 @@ from numpy.typing import NDArray
 from polyjudge._version import __version__
 from polyjudge.base.errors import CalibratorError, PanelError, UsageError
 from polyjudge.base.files import check_apart, check_new, read_json, write_text
-from polyjudge.base.text import count, name
+from polyjudge.base.text import count, name, names
+from polyjudge.panel import Panel
 from polyjudge.report.model import Finding, Report, Result
+from polyjudge.report.text import csv as as_csv
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.by_labels import LabelCalibrator
@@ -27,18 +28,51 @@ Array = NDArray[np.float64]
 FORMAT, VERSION = "polyjudge-calibrator", 2
 MOST = 64 << 20
 """Bytes of the largest file that may be a calibrator."""
+CORRECTED = "one row an answer: the panel's mean, and what people would say (corrected)"
 LARGEST = 1e100
 """No score is as large as this."""
 
 
-def save_fields(path: str | Path, kind: str, fields: dict[str, Any], overwrite: bool = True) -> None:
-    """Write a calibrator of a kind ("consensus", "labels") with its fields, plain values. Whole or not at all."""
-    if not isinstance(path, (str, Path)):
-        raise UsageError(f"save takes the path of a file, not {type(path).__name__}.")
-    check_new(path, overwrite)
-    data = {"format": FORMAT, "version": VERSION, "kind": kind, "polyjudge": __version__, **fields}
-    text = json.dumps({**data, "checksum": _checksum(data)}, allow_nan=False)
-    write_text(path, text + "\n")
+class Calibrator:
+    """What calibrators have in common: parameters, as scikit-learn asks for them, and a file."""
+
+    kind = ""
+    """What a file calls it: "consensus", "labels"."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters it was made with."""
+        return {x: getattr(self, x) for x in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name."""
+        known = self.get_params()
+        for key, value in params.items():
+            if key not in known:
+                raise UsageError(f"{type(self).__name__} has no parameter {name(key)!r}: {', '.join(known)}.")
+            setattr(self, key, value)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields as plain values."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path, overwrite: bool = True) -> None:
+        """Write it as JSON, whole or not at all; `load_calibrator` reads it."""
+        if not isinstance(path, (str, Path)):
+            raise UsageError(f"save takes the path of a file, not {type(path).__name__}.")
+        check_new(path, overwrite)
+        data = {"format": FORMAT, "version": VERSION, "kind": self.kind, "polyjudge": __version__, **self.to_dict()}
+        text = json.dumps({**data, "checksum": _checksum(data)}, allow_nan=False)
+        write_text(path, text + "\n")
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "scale_"):
+            raise CalibratorError(f"This {type(self).__name__} is not fitted yet: call fit(panel) first.")
+        return self
+
+    def __repr__(self) -> str:
+        own = ", ".join(f"{key}={value!r}" for key, value in self.get_params().items())
+        return f"{type(self).__name__}({own}){'' if hasattr(self, 'scale_') else ', not fitted'}"
 
 
 def load_calibrator(path: str | Path) -> ConsensusCalibrator | LabelCalibrator:
@@ -57,7 +91,7 @@ def load_calibrator(path: str | Path) -> ConsensusCalibrator | LabelCalibrator:
             "polyjudge calibrate SCORES --save cal.json"
         ) from None
     kind = _checked(data, where)
-    with _reading(where):
+    try:
         if kind == "consensus":
             from polyjudge.calibrate.consensus import ConsensusCalibrator
 
@@ -65,6 +99,9 @@ def load_calibrator(path: str | Path) -> ConsensusCalibrator | LabelCalibrator:
         from polyjudge.calibrate.by_labels import LabelCalibrator
 
         return LabelCalibrator.from_dict(data)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        what = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise CalibratorError(f"{where} is damaged: {name(what, 200)}.") from None
 
 
 def load_consensus(path: str | Path) -> ConsensusCalibrator:
@@ -72,8 +109,8 @@ def load_consensus(path: str | Path) -> ConsensusCalibrator:
     found = load_calibrator(path)
     if found.kind != "consensus":
         raise CalibratorError(
-            f"{name(str(path), 200)} was fitted to people's labels. Here a calibrator is needed that "
-            "`polyjudge calibrate` saved."
+            f"{name(str(path), 200)} was fitted to people's labels. Here a calibrator is needed that was fitted "
+            "without them: polyjudge calibrate SCORES --save cal.json"
         )
     return found  # type: ignore[return-value]
 
@@ -99,16 +136,6 @@ def _checksum(data: dict[str, Any]) -> str:
     rest = {key: value for key, value in data.items() if key != "checksum"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@contextmanager
-def _reading(where: str) -> Iterator[None]:
-    """An error that says so where a field is missing or wrong."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        what = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise CalibratorError(f"{where} is damaged: {name(what, 200)}.") from None
 
 
 # --- fields, for the calibrators' own from_dict ---
@@ -169,6 +196,7 @@ def apply(
     calibrator: Path,
     *,
     output: Path,
+    weights: Path | None = None,
     column: str = "calibrated",
     unseen: Literal["error", "keep"] = "error",
     overwrite: bool = False,
@@ -176,11 +204,13 @@ def apply(
 ) -> Applied:
     """Apply a saved calibrator to other scores: one more column, the rows and all else as they were.
 
-    From one score to billions: tables in files and databases are worked on where they are.
+    From one score to billions: tables in files and databases are worked on where they are. A calibrator by labels, and
+    weights, give one row an answer instead (CSV): what people would say of it, or the weighted mean of the judges.
 
     scores : file or table of scores
     calibrator : what `polyjudge calibrate --save` wrote
     output : the file to write
+    weights : weights of the judges, as JSON or CSV (judge, weight), such as weights.csv of `polyjudge humans -o`
     column : name of the new column
     unseen : error, or keep: scores of languages and judges that the calibrator does not know stay as they are
     overwrite : replace the output if it exists
@@ -188,18 +218,62 @@ def apply(
     Examples:
         polyjudge apply new.csv cal.json -o calibrated.csv
         polyjudge apply scores.parquet cal.json -o calibrated.parquet --unseen keep
+        polyjudge apply new.csv cal.json --weights people/weights.csv -o answers.csv
     """
-    check_apart({"--output": output}, [x for x in (scores, calibrator) if isinstance(x, (str, Path))])
+    check_apart({"--output": output}, [x for x in (scores, calibrator, weights) if isinstance(x, (str, Path))])
     check_new(output, overwrite)
-    made = load_consensus(calibrator)
+    made = load_calibrator(calibrator)
+    if made.kind == "labels" or weights is not None:
+        return _by_answer(scores, made, output, weights, unseen, columns)
     options = {"column": column, "unseen": unseen, "overwrite": overwrite, **columns}
-    rows, unchanged = write_calibrated(scores, made, output, **options)
+    rows, unchanged = write_calibrated(scores, made, output, **options)  # type: ignore[arg-type]
     text = f"{name(str(output), 200)} holds the scores, calibrated in the column {name(column)}."
     found = [Finding("info", "written", text, "Written")]
     if unchanged:
         text = f"{count(unchanged, 'score')} left as before: the calibrator does not know the language or the judge."
         found.insert(0, Finding("notice", "unseen", text, "Unseen"))
     return Applied(rows, unchanged, tuple(found))
+
+
+def _by_answer(
+    scores: Any, made: Any, output: Path, weights: Path | None, unseen: str, columns: dict[str, Any]
+) -> Applied:
+    """One row an answer: corrected by labels, or the weighted mean of the judges' calibrated scores."""
+    from polyjudge.calibrate.labelled import answers, panel_mean
+    from polyjudge.read import read_panel
+
+    panel = read_panel(scores, **columns)
+    seen = int(np.isfinite(panel.scores).sum())
+    if (panel.weight != 1).any():
+        raise PanelError("Answers are written one by one: read at most 100,000 tasks.")
+    if made.kind == "labels" and weights is not None:
+        raise UsageError("This calibrator was fitted by labels to the mean of the judges: weights do not go with it.")
+    if weights is None:
+        frame, what = made.corrected(panel), CORRECTED
+    else:
+        mean = panel_mean(made.transform(panel, unseen=unseen), read_weights(panel, weights))
+        frame, what = answers(panel, weighted=mean), "one row an answer: weighted, the mean of its calibrated scores"
+    write_text(output, as_csv(frame))
+    return Applied(seen, 0, (Finding("info", "written", f"{name(str(output), 200)} holds {what}.", "Written"),))
+
+
+def read_weights(panel: Panel, path: Path) -> Array:
+    """Weights of the judges, adding up to 1: JSON of judges and weights, or a table with these columns."""
+    from polyjudge.read import read_table
+
+    found = read_json(path) if str(path).endswith(".json") else read_table(path).to_dict("records")
+    found = found.get("weights", found) if isinstance(found, dict) else found
+    pairs: dict[str, Any] = found if isinstance(found, dict) else {str(x.get("judge")): x.get("weight") for x in found}
+    missing = [x for x in panel.judges if x not in pairs]
+    if missing:
+        raise UsageError(f"{path} has no weight for {names(missing)}. It needs the columns judge and weight.")
+    try:
+        w = np.array([float(pairs[x]) for x in panel.judges])
+    except (TypeError, ValueError):
+        raise UsageError(f"{path}: a weight is not a number.") from None
+    if not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
+        raise UsageError(f"{path}: weights are numbers from 0 on, and not all 0.")
+    return np.asarray(w / w.sum())
 
 
 def write_calibrated(scores: Any, made: ConsensusCalibrator, output: Path, **options: Any) -> tuple[int, int]:

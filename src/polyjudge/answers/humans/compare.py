@@ -21,11 +21,12 @@ from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import threshold as parse_threshold
 from polyjudge.base.text import name
 from polyjudge.calibrate.by_labels import LabelCalibrator
-from polyjudge.calibrate.labelled import Array, Codes, Labelled, average, labelled, panel_mean
+from polyjudge.calibrate.labelled import Array, Codes, Labelled, labelled, panel_mean
 from polyjudge.panel import Panel
 from polyjudge.read import as_panel
 from polyjudge.report.model import Finding, Report, Result
 from polyjudge.stats import labels as st
+from polyjudge.stats.cells import mean_seen
 from polyjudge.stats.labels import NONE, Bools, Limits, Powered
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def sides_of(panel: Panel, found: Labelled, threshold: str | None = None) -> Sid
         label = _verdict(label, mark, how, panel.width)
         y = found.by_answer(label)
     each = {x: _verdict(s, mark, how, panel.width) for x, s in each.items()}
-    share = average(np.stack(list(each.values()), axis=3))
+    share = mean_seen(np.stack(list(each.values()), axis=3), 3)
     if panel.two_valued:
         mean, mark, how = share, 0.5, ">"  # the majority
     judges = each if one else {**each, lead: _verdict(mean, mark, how, panel.width)}

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyjudge.calibrate.labelled import Array, Codes, Labelled, average, panel_mean
+from polyjudge.calibrate.labelled import Array, Codes, Labelled, panel_mean
 from polyjudge.panel import Panel
+from polyjudge.stats.cells import mean_seen
 from polyjudge.stats.labels import PENALTIES, judge_weights
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Codes]:
     language = np.broadcast_to(np.arange(s.shape[2]), y.shape)[at]
     unit = np.broadcast_to(panel.unit[:, None, None], y.shape)[at]
     if panel.has_systems:
-        own, level = average(np.moveaxis(s, 1, -1)), average(np.moveaxis(panel_mean(panel), 1, -1))  # of each task
+        own, level = mean_seen(s, 1), mean_seen(panel_mean(panel), 1)  # of each task
         y, level = _within(y[at], language), _within(np.broadcast_to(level[:, None], y.shape)[at], language)
         size = float(level @ level)
         return (s - own[:, None])[at], y - level * (float(level @ y) / size if size > 1e-12 else 0.0), unit

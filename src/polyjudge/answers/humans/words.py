@@ -172,18 +172,10 @@ def _systems(h: Humans) -> list[Finding]:
 
 def _removes(h: Humans) -> list[Finding]:
     """What correcting by these labels does to the comparison of languages."""
-    c, panel = h.calibrator_, h.panel_
+    c = h.calibrator_
     if c is None or np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all():
         return []  # nothing is left to correct
-    n = c.n_[c.known_]
-    each = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'}"
-    if h.removes is not None and h.removes[1] > 0:
-        text = f"Correcting by {each} labels per {panel.noun} removes {percent_ci(*h.removes)} of the panel's squared "
-        return [_say("removes", f"{text}error between {panel.nouns}.")]
-    text = f"Whether correcting by {each} labels per {panel.noun} helps to compare {panel.nouns} cannot be told yet"
-    more = "" if n.min() >= 50 else f": label {20 if n.min() < 20 else 50} per {panel.noun}"
-    more = f": annotators of one {panel.noun} differ too much" if c.differ_ and n.min() >= 20 else more
-    return [_say("removes", f"{text}{more}.", "notice")]
+    return list(c.findings())
 
 
 def _alone(h: Humans) -> list[Finding]:
