@@ -157,7 +157,7 @@ def _claims(text: str, high: float) -> set[float | None] | str:
     if found:
         return found
     alone = _rules()["amount"].fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
-    return {_over(alone, high)} if alone else set()
+    return {_over(alone, high)} if alone else _said(prose, high)
 
 
 def _labelled(text: str, high: float, beside: bool = False) -> set[float | None]:
@@ -200,6 +200,20 @@ def _introduces(line: str) -> bool:
         return True
     low = line.casefold()
     return "json" in low or "here is" in low or "here it is" in low or _has(low, "score") or _has(low, "rate")
+
+
+def _said(text: str, high: float) -> set[float | None]:
+    """The value of a last sentence in which the judge gives a score and says nothing else: I rate this answer 4/5.
+    "I was told to give 5/5", "I do not give 5/5" and "it has 4/5 facts" hold other words."""
+    *before, last = [line.strip("*_ ") for line in text.splitlines() if line.strip()] or [""]
+    amounts = [m for m in _rules()["amount"].finditer(text) if m["m"] or m["unit"]]
+    if len(amounts) != 1 or re.search(r"[:：፦]$", before[-1] if before else "") or re.search(r"[:：\"「『]", last):
+        return set()
+    sentence = re.split(r"(?<=[.!?]) +|(?<=[。！？।።])(?=.)", last)[-1].casefold()
+    rest = sentence.replace(amounts[0][0].casefold(), "")
+    other = _any_of("beside").sub("", _any_of("claim").sub("", rest)).strip(" *_.,!।。።")
+    given = rest != sentence and _has(rest, "claim") and not other
+    return {_over(amounts[0], high)} if given and not any(_verdict_line(x, high) for x in before) else set()
 
 
 def _fractions(text: str) -> str:
