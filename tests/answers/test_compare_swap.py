@@ -108,9 +108,7 @@ def test_swap_answers() -> None:
     no = swap(study(off=12), judges="old=new", matters=2)
     assert no.answer == "refused"
     assert no.findings[0].severity == "serious"
-    assert re.search(
-        r"No: with new in place of old, the difference of x and [yz] in (de|en) moves by \d", no.findings[0].text
-    )
+    assert re.search(r"^No: with new in place of old, the difference of x and [yz] in (de|en) moves", texts(no))
     open_ = swap(study(n=12), judges="old=new", matters=0.6)
     assert open_.answer == "open"
     assert open_.findings[0].severity == "warning"
@@ -155,23 +153,24 @@ def test_swap_with_holes_and_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judges", "more", "error", "words"),
+    ("more", "words"),
     [
-        ("old=old", {}, UsageError, "replace itself"),
-        ("old", {}, UsageError, "OLD=NEW"),
-        ("old=nobody", {}, PanelError, "nobody"),
-        ("old=new", {"matters": 0}, UsageError, "above 0"),
-        ("old=new", {"matters": np.inf}, UsageError, "above 0"),
-        ("old=new", {"level": 1}, UsageError, "level"),
-        ("old=new", {"threshold": "high"}, UsageError, "threshold"),
+        ({"judges": "old=old"}, "replace itself"),
+        ({"judges": "old"}, "OLD=NEW"),
+        ({"matters": 0}, "above 0"),
+        ({"matters": np.inf}, "above 0"),
+        ({"level": 1}, "level"),
+        ({"threshold": "high"}, "threshold"),
     ],
 )
-def test_swap_refusals(judges: str, more: dict[str, Any], error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
-        swap(study(), judges=judges, **more)
+def test_swap_refusals(more: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        swap(study(), **{"judges": "old=new", **more})
 
 
 def test_swap_with_nothing_to_compare() -> None:
+    with pytest.raises(PanelError, match="nobody"):
+        swap(study(), judges="old=nobody")
     p = simulate_panel(systems=1, languages=1, judges=3).panel
     with pytest.raises(PanelError, match="--threshold 70"):
         swap(p, judges="Aster=Cobalt")
