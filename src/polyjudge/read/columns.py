@@ -7,101 +7,95 @@ no system is none. What could be two things is refused, with the flag that decid
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import name, names, shell
 
+
+def _named(stems: str, *ends: str) -> tuple[str, ...]:
+    """Each stem with each ending, by ending."""
+    return tuple(stem + end for end in ends for stem in stems.split())
+
+
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
-        "task_id", "taskid", "question_id", "questionid", "qid", "item_id", "itemid", "item", "prompt_id", "promptid",
-        "example_id", "sample_id", "case_id", "caseid", "test_id", "segment_id", "seg_id", "segment", "instance_id",
-        "instance", "instruction_id", "query_id", "record_id", "problem_id", "input_id", "source_id", "task", "example",
-        "sample", "case", "id", "idx", "question", "query", "prompt", "instruction", "input", "source", "problem",
-        "doc_id", "task_name",
+        *_named("task question item prompt example sample case test segment seg instance query", "_id", "id"),
+        *_named("record instruction problem input source", "_id"), "qid", "item", "segment", "instance", "task",
+        "example", "sample", "case", "id", "idx", "question", "query", "prompt", "instruction", "input", "source",
+        "problem", "doc_id",
     ),
     "system": (
-        "system", "system_id", "system_name", "system_model", "candidate", "candidate_model", "evaluated_model",
-        "model_under_test", "target_model", "response_model", "answer_model", "generator", "generator_model",
-        "framework", "submission", "participant", "contestant", "team", "agent", "assistant", "engine", "provider",
+        *_named("system candidate generator", "", "_id", "_name", "_model"), "evaluated_model", "model_under_test",
+        "target_model", "response_model", "answer_model", "framework", "submission", "participant", "team", "agent",
+        "assistant",
     ),
     "judge": (
-        "judge", "judge_model", "judge_name", "judge_id", "grader", "grader_model", "grader_name", "evaluator",
-        "evaluator_model", "evaluator_name", "scorer", "scorer_name", "critic", "reviewer", "assessor", "autorater",
-        "backbone", "rater", "rater_id", "judge_llm", "llm_judge", "evaluation_model",
+        *_named("judge grader evaluator scorer critic rater autorater reviewer", "", "_model", "_name", "_id"),
+        "judge_llm", "llm_judge", "evaluation_model", "backbone",
     ),
-    "model": ("model", "model_name", "model_id", "llm", "models"),
+    "model": ("model", "model_name", "model_id", "llm"),
     "language": (
-        "language", "lang", "locale", "language_code", "lang_code", "language_id", "lang_id", "language_name", "lp",
-        "langpair", "lang_pair", "language_pair", "target_language", "target_lang", "tgt_lang", "languages",
+        *_named("language lang", "", "_code", "_id", "_name", "_pair"), "locale", "lp", "langpair", "target_language",
+        "target_lang", "tgt_lang",
     ),
-    "score": (
-        "score", "rating", "grade", "points", "mark", "judge_score", "judge_rating", "judge_grade", "scores", "ratings",
-        "llm_score", "model_score", "overall_score", "final_score", "judgment_score",
-    ),
+    "score": ("score", "rating", "grade", "points", "mark", *_named("judge llm overall final", "_score", "_rating")),
     "weak score": (
         "judge_label", "judge_verdict", "judgment", "judgement", "value", "correct", "is_correct", "passed", "pass",
-        "verdict", "judge_correct", "judge_pass", "label", "result", "overall", "quality", "success", "outcome",
-    ),
-    "human": (
-        "human", "human_label", "human_score", "human_rating", "human_grade", "human_judgment", "human_judgement",
-        "human_verdict", "human_annotation", "gold", "gold_label", "gold_score", "expert", "expert_label",
-        "expert_score", "expert_rating", "annotation", "annotator_label", "annotator_score", "human_mean",
-        "ground_truth_label", "humans", "human_pass", "human_correct",
+        "verdict", "label", "result", "overall", "quality", "success", "outcome",
     ),
     "annotator": ("annotator", "annotator_id", "annotator_name", "labeler", "labeller", "human_id", "expert_id"),
-    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "metric_name", "criterion_name"),
+    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "metric_name"),
     "cluster": ("cluster", "cluster_id"),
-    "replicate": ("replicate", "replicate_id", "repeat", "rep", "run", "run_id", "trial", "epoch", "seed", "iteration"),
+    "replicate": ("replicate", "repeat", "rep", "run", "run_id", "trial", "epoch", "seed", "iteration"),
+    "prompt": ("prompt", "question", "input", "instruction", "query", "source", "user_input"),
+    "response": (
+        "response", "answer", "output", "completion", "translation", "hypothesis", "prediction", "generation",
+        "model_output", "actual_output", "mt", "response_text", "answer_text",
+    ),
+    "reason": ("reason", "explanation", "rationale", "comment", "justification", "feedback", "judge_reason"),
+    "winner": ("winner", "preference", "preferred", "choice", "verdict", "outcome"),
+    "first": _named("model system candidate generator", "_a", "_1"),
+    "second": _named("model system candidate generator", "_b", "_2"),
 }  # fmt: skip
 """Usual names of the roles; the first that is there is taken. Case, spaces and punctuation do not matter."""
-TEXTS = {
-    "prompt": ("prompt", "question", "input", "instruction", "query", "source", "user_input", "source_text"),
-    "response": (
-        "response", "answer", "output", "completion", "translation", "hypothesis", "candidate_text", "prediction",
-        "generation", "model_output", "actual_output", "mt", "response_text", "answer_text",
-    ),
-    "reason": (
-        "reason", "explanation", "rationale", "comment", "justification", "feedback", "critique", "judge_reason",
-    ),
-}  # fmt: skip
-PAIR = {
-    "winner": ("winner", "preference", "preferred", "preferred_model", "choice", "chosen", "verdict", "outcome"),
-    "first": ("model_a", "system_a", "model_1", "system_1", "candidate_a", "model_left", "first_model", "a"),
-    "second": ("model_b", "system_b", "model_2", "system_2", "candidate_b", "model_right", "second_model", "b"),
-}  # fmt: skip
-ERRORS = (
-    "status", "error", "errors", "error_message", "error_msg", "error_type", "parse_ok", "parsed", "parse_success",
-    "is_parsed", "parse_error", "parse_failed", "is_error", "has_error", "failed", "is_failed", "exception", "failure",
-    "valid", "is_valid", "ok", "judge_status", "judge_error", "score_status", "parse_status", "timed_out", "refused",
-)  # fmt: skip
+TEXTS = ("prompt", "response", "reason")
+PAIR = ("winner", "first", "second")
+ERRORS = re.compile(
+    r"((judge|score|parse|is|has)_)?(status|errors?|error_(message|msg|type)|failed|failure|exception|valid|ok|parsed|"
+    r"timed_out|refused)|parse_success"
+)
 """Columns by which a row says that its score stands for nothing."""
 NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|no|nr|num|number|len|length|tokens?|chars?|words?|count|n|cost|price|usd|latency|time|times|"
-    r"timestamp|seconds?|ms|duration|date|day|month|year|hour|seed|split|fold|difficulty|level|weight|temperature|"
-    r"version|position|pos|order|rank|page|turn|turns|round|step|threshold|std|sd|var|ci|se|age|size|offset|"
-    r"start|end|line|row|column|is|has|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
+    r"timestamp|tstamp|seconds?|ms|duration|date|day|month|year|hour|seed|split|fold|difficulty|level|weight|temperature|"
+    r"version|position|pos|order|rank|page|turns?|round|step|threshold|std|sd|var|ci|se|age|size|offset|start|end|line|"
+    r"row|column|is|has|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
     r"^(n|num|max|min|is|has)_|^(score_)?(max|min)$"
 )
 """Names of columns that are no judge, unless the user says so."""
 HUMANS = re.compile(
-    r"^(humans?|gold|experts?|annotators?|annotation|ground_?truth|people)"
-    r"([_\- ]?(\d+|mean|avg|average|label|score|rating|judge|annotator|expert|[a-z]))?$"
+    r"(humans?|gold|experts?|annotators?|annotation|ground_?truth|people)(_?(\d+|[a-z]|mean|avg|average|label|score|"
+    r"rating|grade|judge?ment|verdict|annotation|pass|correct|judge|annotator|expert))?"
 )
-"""Judges with such a name are people: what they say are labels."""
+"""Columns and judges with such a name are people: what they say are labels."""
 SUMMARY = {
-    "mean", "average", "avg", "total", "all", "overall", "sum", "median", "macro_avg", "macro_average", "micro_avg",
-    "grand_total", "mean_score", "score_mean", "average_score", "score_average", "avg_score", "score_avg",
-    "total_score", "score_total", "ensemble", "panel_mean",
+    *_named("mean average avg total macro_avg micro_avg median sum overall", "", "_score"), "score_mean", "score_avg",
+    "score_average", "score_total", "all", "grand_total", "ensemble", "panel_mean",
 }  # fmt: skip
 """Names of rows and columns that summarise the others."""
-SCORE_WORDS = {
-    "score", "scores", "rating", "ratings", "grade", "grades", "value", "points", "label", "judge", "judgment",
-    "judgement", "by", "feedback",
-}  # fmt: skip
+CRITERIA = _named(
+    "fluency adequacy accuracy coherence consistency relevance relevancy helpfulness correctness completeness clarity "
+    "tone style faithfulness factuality groundedness conciseness creativity depth detail safety harmlessness honesty "
+    "grammar readability informativeness usefulness truthfulness answer_relevancy context_precision context_recall", ""
+)  # fmt: skip
+"""Names of columns that are criteria, and no judges."""
+SCORE_WORDS = {*_named("score scores rating ratings grade grades value points label judge judgment by feedback", "")}
 
 
 @lru_cache(maxsize=65536)
@@ -141,11 +135,10 @@ class Asked:
         """The options that were given, as words of the command line."""
         out: list[str] = []
         for option, value in vars(self).items():
-            if isinstance(value, str) and value:
-                out += [f"--{option}", value]
-            elif value and option != "range":
-                out += [f"--{option}", ",".join(value)]
-        return tuple(out + ([] if self.range is None else ["--range", f"{self.range[0]:g}:{self.range[1]:g}"]))
+            if value:
+                listed = f"{value[0]:g}:{value[1]:g}" if option == "range" else ",".join(value)
+                out += [f"--{option}", value if isinstance(value, str) else listed]
+        return tuple(out)
 
 
 @dataclass
@@ -169,13 +162,15 @@ class Roles:
 
 def usual(role: str, columns: Iterable[str]) -> list[str]:
     """Columns with a usual name of a role, the most usual first. A dotted name counts by its last parts."""
-    listed = NAMES.get(role) or TEXTS.get(role) or PAIR.get(role) or ()
     found: dict[str, str] = {}
     for column in columns:
         parts = column.split(".")
         for short in ("_".join(parts), parts[-1], "_".join(parts[-2:])):
             found.setdefault(norm(short), column)
-    hits = [found[n] for n in listed if n in found]
+    if role == "human":
+        hits = [c for n, c in found.items() if HUMANS.fullmatch(n) and n not in NAMES["annotator"]]
+    else:
+        hits = [found[n] for n in NAMES[role] if n in found]
     if role == "score":  # Rating (0-100)
         hits += [c for n, c in found.items() if re.fullmatch(r"(score|rating|grade)(_\d+)+", n)]
     return list(dict.fromkeys(hits))
@@ -189,35 +184,37 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
     roles = _said(list(columns), asked, where, tool)
     taken = list(roles.of.values())
     free = [c for c in columns if c not in taken and not (norm(c).startswith("unnamed") or norm(c) == "column_1")]
-    roles.errors = [c for c in free if norm(c.split(".")[-1]) in ERRORS]
+    roles.errors = [c for c in free if ERRORS.fullmatch(norm(c.split(".")[-1]))]
     free = [c for c in free if c not in roles.errors]
-    if asked.human and asked.human in columns:
-        roles.humans = [asked.human]
-        free.remove(asked.human)
-    pair = {part: _usual(part, free) for part in PAIR}
-    if all(pair.values()) and "score" not in roles.of:
-        roles.of |= {part: str(column) for part, column in pair.items()}
-        roles.errors = [c for c in roles.errors if c not in pair.values()]
+    if asked.human in free:
+        roles.humans = [str(asked.human)]
+        free.remove(str(asked.human))
+    pair = {part: next(iter(usual(part, free)), "") for part in PAIR}
+    if pair["first"] and pair["second"] and "score" not in roles.of:
+        if not pair["winner"]:
+            raise PanelError(
+                f"{where} has pairs of systems ({name(pair['first'])}, {name(pair['second'])}) and no column `winner`, "
+                "which says model_a, model_b or tie. Make it; or name the column of scores: --score COLUMN."
+            )
+        roles.of |= pair
     else:
         _scores(roles, free, asked, where)
     free = [c for c in free if c not in roles.used()]
     if not asked.human:
-        called = set(usual("human", free))
-        people = {c for c in free if HUMANS.match(norm(c)) and norm(c) not in NAMES["annotator"]} | called
-        roles.humans += [c for c in free if c in people and c not in roles.humans]
-        free = [c for c in free if c not in people]
+        roles.humans += usual("human", free)
+        free = [c for c in free if c not in roles.humans]
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator", "model", "task"):
-        hit = _usual(role, free)
-        if hit and role == "model":
-            role = _role_of_model(roles, hit)
-        if hit and role not in roles.of:
-            roles.of[role] = hit
-            free.remove(hit)
+        hits = usual(role, free)
+        if hits and role == "model":
+            role = _role_of_model(roles, hits[0])
+        if hits and role not in roles.of:
+            roles.of[role] = hits[0]
+            free.remove(hits[0])
     for part in TEXTS:
-        hit = _usual(part, [*free, *([roles.of["task"]] if part == "prompt" and "task" in roles.of else [])])
-        if hit:
-            roles.texts[part] = hit
-            free = [c for c in free if c != hit]
+        hits = usual(part, [*free, *([roles.of["task"]] if part == "prompt" and "task" in roles.of else [])])
+        if hits:
+            roles.texts[part] = hits[0]
+            free = [c for c in free if c != hits[0]]
     roles.unused = free
     return roles
 
@@ -225,25 +222,21 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
 def _said(columns: list[str], asked: Asked, where: str, tool: bool) -> Roles:
     """The columns that the user names, and those of a tool's reader."""
     roles = Roles()
-    for role in ("task", "system", "language", "judge", "score", "criterion", "cluster", "replicate"):
-        said = asked.by if role == "language" and asked.by else getattr(asked, role)
-        if said and not (role == "replicate" and said in ("row", "rows")):
-            roles.of[role] = find(said, columns, "by" if said == asked.by else role, where)
-        exact = "metric" if role == "criterion" else role
-        taken = [getattr(asked, r, None) for r in (*NAMES, "by")]
-        if tool and not said and exact in columns and exact not in taken:
-            roles.of[role] = exact
     if asked.by and asked.language:
         raise UsageError("--by and --language name the same thing: what judges are compared by. Give one.")
+    for role in ("task", "system", "language", "judge", "score", "criterion", "cluster", "replicate"):
+        by = role == "language" and asked.by
+        said = asked.by if by else getattr(asked, role)
+        made = "metric" if role == "criterion" else role
+        if said and not (role == "replicate" and said in ("row", "rows")):
+            roles.of[role] = find(said, columns, "by" if by else role, where)
+        elif tool and not said and made in columns and made not in vars(asked).values():
+            roles.of[role] = made
     taken = list(roles.of.values())
-    if len(set(taken)) < len(taken):
-        twice = next(c for c in taken if taken.count(c) > 1)
-        raise UsageError(f"The column {name(twice)} is named for two roles. Name another column for one of them.")
+    twice = [c for c in taken if taken.count(c) > 1]
+    if twice:
+        raise UsageError(f"The column {name(twice[0])} is named for two roles. Name another column for one of them.")
     return roles
-
-
-def _usual(role: str, columns: Iterable[str]) -> str | None:
-    return next(iter(usual(role, columns)), None)
 
 
 def _role_of_model(roles: Roles, column: str) -> str:
@@ -256,32 +249,25 @@ def _role_of_model(roles: Roles, column: str) -> str:
 
 
 def find(said: str, columns: Sequence[str], option: str, where: str) -> str:
-    """The column that the user names; case does not matter where one fits."""
+    """The column that the user names."""
     if said in columns:
         return said
-    close = [c for c in columns if c.strip().lower() == said.strip().lower()]
-    if len(close) == 1:
-        return close[0]
     raise UsageError(f"{where} has no column {name(said)} (--{option}). Its columns: {names(columns, 20)}.")
 
 
 def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
     if "score" in roles.of or (asked.criteria and all(c in free for c in asked.criteria)):
         return
-    strong, weak = usual("score", free), usual("weak score", free)
-    humans = [c for c in usual("human", free) if c not in strong]
-    hits = strong or [c for c in weak if c not in humans]
-    if not strong and len(hits) > 1 and norm(hits[-1]) == "label" and not humans:
-        hits = hits[:-1]
+    hits = usual("score", free) or usual("weak score", free)
+    label = [c for c in free if norm(c) == "label"]
+    if hits != label and not asked.human and not usual("human", free):  # beside another score it is what people say
+        roles.humans += label
+        hits = [c for c in hits if c not in label]
     if len(hits) > 1:
-        flags = " or ".join(f"--score {shell(c)}" for c in hits[:4])
-        several = "two" if len(hits) == 2 else "several"
-        raise PanelError(f"{where} has {several} columns that could be the score: {names(hits)}. Say which: {flags}.")
+        flags = " or ".join(f"--score {shell(c)}" for c in hits)
+        raise PanelError(f"In {where} {names(hits)} could all be the score. Say which one is: {flags}.")
     if hits:
         roles.of["score"] = hits[0]
-        label = next((c for c in free if norm(c) == "label" and c != hits[0]), None)
-        if label and not humans and not asked.human:
-            roles.humans.append(label)
 
 
 # --- names of score columns ---
@@ -309,19 +295,18 @@ def is_language(text: str) -> bool:
 def spread(columns: Sequence[str], axis: str, with_language: bool) -> dict[str, dict[str, str]]:
     """What the names of score columns say: the judge, or the language, or both (`gpt-4o_de`)."""
     core = strip_words(columns)
+    if len(columns) > 1 and all(norm(c) in CRITERIA for c in core.values()):
+        return {column: {"criterion": core[column]} for column in columns}
     if with_language and len(columns) > 1:
         if all(is_language(c) for c in core.values()):
             return {column: {"language": core[column]} for column in columns}
-        for separator in ("__", "::", "/", "|", ":", ".", "_", "-", " "):
-            for side in (0, 1):
-                cuts = {n: (c.split(separator, 1) if side == 0 else c.rsplit(separator, 1)) for n, c in core.items()}
-                if any(len(p) != 2 or not all(p) for p in cuts.values()):
-                    continue
-                judges, tongues = {p[1 - side] for p in cuts.values()}, {p[side] for p in cuts.values()}
-                enough = len(tongues) > 1 and len(columns) >= len(judges) * len(tongues) / 2
-                if enough and all(map(is_language, tongues)):
-                    short = strip_words(sorted(judges))
-                    return {n: {"language": p[side], axis: short[p[1 - side]]} for n, p in cuts.items()}
+        for separator, side in product(("__", "::", "/", "|", ":", ".", "_", "-", " "), (0, 2)):
+            cuts = {c: x.rpartition(separator) if side else x.partition(separator) for c, x in core.items()}
+            judges, tongues = ({cut[at] for cut in cuts.values()} for at in (2 - side, side))
+            enough = "" not in judges and 1 < len(tongues) <= 2 * len(columns) / len(judges)
+            if enough and all(map(is_language, tongues)):
+                short = strip_words(sorted(judges))
+                return {c: {"language": cut[side], axis: short[cut[2 - side]]} for c, cut in cuts.items()}
     return {column: {axis: core[column]} for column in columns}
 
 
@@ -347,7 +332,7 @@ def strip_words(columns: Sequence[str]) -> dict[str, str]:
 
 def is_human(label: str) -> bool:
     """Whether a judge is called as people are."""
-    return bool(HUMANS.match(norm(label)))
+    return HUMANS.fullmatch(norm(label)) is not None
 
 
 def summaries(labels: Iterable[str]) -> list[str]:
@@ -361,8 +346,6 @@ def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> di
     """Labels that may be another spelling of one: other -> the one that is kept. 3.0 is 3, openai/gpt-4o is gpt-4o."""
 
     def key(label: str) -> str:
-        import unicodedata
-
         if axis == "task":
             return re.sub(r"^(-?\d+)\.0+$", r"\1", label)
         plain = unicodedata.normalize("NFC", label).casefold()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, UsageError
@@ -30,18 +30,16 @@ from python_calamine import CalamineWorkbook
 book = CalamineWorkbook.from_path(sys.argv[2])
 print(json.dumps(book.sheet_names))
 for title in book.sheet_names:
-    if sys.argv[3] in ("", title):
-        for row in book.get_sheet_by_name(title).iter_rows():
-            cells = [c if isinstance(c, (str, int, float, bool)) else str(c) for c in row]
-            while cells and cells[-1] == "":
-                cells.pop()
-            if cells:
-                print(json.dumps([title, cells]))
+    for row in book.get_sheet_by_name(title).iter_rows() if sys.argv[3] in ("", title) else ():
+        if any(c != "" for c in row):
+            print(json.dumps([title, row], default=str))
 """
 
 
 def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
-    """The sheet that is named, or the only one with rows."""
+    """The sheet that is named, or the only one with rows. The first row with two cells is the header."""
+    import pandas as pd
+
     shown = name(path, 200)
     if not find_spec("python_calamine"):
         raise UsageError(f"{shown} is a spreadsheet. Reading it needs: pip install 'polyjudge[excel]'.")
@@ -55,30 +53,16 @@ def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
         if done.returncode < 0 or "Memory" in said:
             raise PanelError(f"{shown} needs more memory than {limits.shown(limits.budget())}. Save the sheet as CSV.")
         raise PanelError(f"{shown} cannot be read as a spreadsheet: {name(said, 120)}.")
-    lines = done.stdout.decode("utf-8").split("\n")
-    titles: list[str] = json.loads(lines[0])
+    titles, *lines = map(json.loads, done.stdout.decode("utf-8").splitlines())
     if sheet is not None and sheet not in titles:
         raise PanelError(f"{shown} has no sheet {name(sheet)}. Its sheets are {names(titles, 12)}.")
-    rows: dict[str, list[list[Any]]] = {}
-    for line in filter(None, lines[1:]):
-        title, cells = json.loads(line)
-        rows.setdefault(title, []).append(cells)
-    filled = [t for t, r in rows.items() if len(r) > 1]
+    rows = {title: [[None if c == "" else c for c in row] for of, row in lines if of == title] for title in titles}
+    filled = [t for t in titles if len(rows[t]) > 1]
     if not filled:
         raise PanelError(f"{shown} has no sheet with rows below a header.")
     if len(filled) > 1:
         raise PanelError(f"{shown} has {len(filled)} sheets ({names(filled, 12)}). Say which one: {shown}::SHEET.")
-    return _frame(rows[filled[0]], shown)
-
-
-def _frame(rows: list[list[Any]], shown: str) -> pd.DataFrame:
-    """The first row with more than one cell is the header; lines of a title above it are skipped."""
-    import pandas as pd
-
-    first = next((i for i, r in enumerate(rows[:20]) if sum(c != "" for c in r) > 1), 0)
-    header = [str(c).strip() for c in rows[first]]
-    keep = [i for i, title in enumerate(header) if title]
-    body = [[r[i] if i < len(r) and r[i] != "" else None for i in keep] for r in rows[first + 1 :]]
-    if not body:
-        raise PanelError(f"{shown} has no rows below its header.")
-    return pd.DataFrame(body, columns=[header[i] for i in keep], dtype=object)
+    found = rows[filled[0]]
+    first = next((i for i, row in enumerate(found[:-1]) if sum(c is not None for c in row) > 1), 0)
+    frame = pd.DataFrame(found[first + 1 :], columns=found[first], dtype=object)
+    return frame.loc[:, [c is not None for c in found[first]]].rename(columns=lambda c: str(c).strip())

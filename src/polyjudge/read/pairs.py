@@ -19,21 +19,13 @@ from polyjudge.read.table import ident
 if TYPE_CHECKING:
     import pandas as pd
 
-FIRST = {
-    "a", "model_a", "model a", "system_a", "system a", "[[a]]", "1", "model_1", "model 1", "first", "left",
-    "response_a", "assistant a", "a>b", "a>>b", "a > b", "win", "wins", "won", "answer a", "response a",
-    "candidate_a",
-}  # fmt: skip
-SECOND = {
-    "b", "model_b", "model b", "system_b", "system b", "[[b]]", "2", "model_2", "model 2", "second", "right",
-    "response_b", "assistant b", "b>a", "b>>a", "b > a", "a<b", "a<<b", "a < b", "lose", "loses", "lost", "loss",
-    "answer b", "response b", "candidate_b",
-}  # fmt: skip
-TIE = {
-    "tie", "ties", "tied", "draw", "equal", "same", "both", "neither", "tie (bothbad)", "both_bad", "bothbad",
-    "both bad", "[[c]]", "c", "0", "a=b", "a = b", "a==b", "0.5",
-}  # fmt: skip
-"""What judges and arenas write for the place of the winner."""
+PLACES = {
+    **dict.fromkeys(("a", "1", "first", "left", "a>b", "a>>b", "win", "won"), 1.0),
+    **dict.fromkeys(("b", "2", "second", "right", "b>a", "b>>a", "a<b", "a<<b", "loss", "lost"), 0.0),
+    **dict.fromkeys(("tie", "tied", "draw", "equal", "same", "both", "neither", "bothbad", "tie(bothbad)"), 0.5),
+    **dict.fromkeys(("c", "0", "0.5", "a=b", "a==b"), 0.5),
+}
+"""What judges and arenas write for the place of the winner, without spaces and brackets, and without `model_`."""
 
 
 def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -45,20 +37,17 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
     rows = table.rows(f"SELECT {', '.join(map(ident, listed))} FROM {work.typed} WHERE score IS NOT NULL ORDER BY ALL")
     frame = pd.DataFrame(rows, columns=listed)
     work.rows = len(frame)
-    for axis in axes:
+    for axis in [*axes, "first", "second"]:
         frame[axis] = frame[axis].fillna("").str.strip()
         if (frame[axis] == "").any():
-            raise PanelError(f"Some verdicts in {where} have no {axis}. Fill the column, or delete those rows.")
-    blank = frame["first"].isna() | frame["second"].isna()
-    if blank.any():
-        raise PanelError(
-            f"{count(int(blank.sum()), 'verdict')} in {where} {'lacks' if blank.sum() == 1 else 'lack'} one of the two "
-            "systems. Fill them."
-        )
+            column = name(work.roles.of.get(axis, axis))
+            raise PanelError(f"Some verdicts in {where} have nothing in {column}. Fill it, or delete those rows.")
     frame = frame[frame["first"] != frame["second"]]
     low = frame["winner"].fillna("").str.strip().str.lower()
+    word = low.str.replace(r"[\s_\[\]]", "", regex=True)
+    word = word.str.replace(r"^(model|system|assistant|response|answer|candidate)(?=[ab12]$)", "", regex=True)
     by_name = np.select([frame["winner"] == frame[c] for c in ("first", "second")], [1.0, 0.0], np.nan)
-    by_place = np.select([low.isin(words) for words in (FIRST, SECOND, TIE)], [1.0, 0.0, 0.5], np.nan)
+    by_place = word.map(PLACES).to_numpy(dtype=float)
     unclear = np.isfinite(by_name) & np.isfinite(by_place) & (by_name != by_place)
     names_used = set(frame["first"]) | set(frame["second"])
     astray = np.isfinite(by_place) & (by_place != 0.5) & np.isnan(by_name) & frame["winner"].isin(names_used)
@@ -75,11 +64,10 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
             f"In {where}, the winner {name(frame['winner'][odd].iloc[0])} ({count(int(odd.sum()), 'row')}) is neither "
             "of the two systems, nor model_a, model_b or tie."
         )
-    rows_there = int(table.rows(f"SELECT count(*) FROM {work.raw}")[0][0])
-    gone = int(np.isnan(won).sum()) + rows_there - work.failed - work.rows
+    there = int(table.rows(f"SELECT count(*) FROM {work.raw}")[0][0])
+    gone = int(np.isnan(won).sum()) + there - work.failed - work.rows
     if gone:
-        verb = "names no winner, and is" if gone == 1 else "name no winner, and are"
-        work.notes.append(f"{count(gone, 'verdict')} {verb} missing.")
+        work.notes.append(f"{count(gone, 'verdict')} with no winner {'is' if gone == 1 else 'are'} missing.")
     frame = frame.drop(columns="winner").assign(won=won)[np.isfinite(won)].reset_index(drop=True)
     systems = sorted(set(frame["first"]) | set(frame["second"]), key=natural)
     if len(systems) < 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,31 +10,46 @@ from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names, shell
+from polyjudge.read.columns import norm
 from polyjudge.read.table import Table, ident, quote
 
 Array = NDArray[np.float64]
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
            "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "REAL")  # fmt: skip
 ABSENT = {
-    "na", "n/a", "nan", "null", "none", "nil", "-", "–", "—", "--", "---", ".", "?", "missing", "unknown",
-    "not scored", "unscored", "no score", "error", "err", "failed", "failure", "invalid", "refused", "refusal",
-    "timeout", "timed out", "parse error", "parse_error", "parsing error", "#n/a", "#value!", "#div/0!", "tbd",
-    "n.a.", "<na>", "not available", "skipped", "skip", "abstain", "nat", "[]", "{}",
+    "na", "n/a", "n.a.", "nan", "<na>", "#n/a", "nat", "null", "none", "nil", "-", "–", "—", "--", ".", "?", "[]", "{}",
+    "missing", "unknown", "not available", "not scored", "unscored", "no score", "error", "err", "failed", "failure",
+    "invalid", "refused", "refusal", "timeout", "timed out", "parse error", "parse_error", "parsing error", "skipped",
+    "abstain", "tbd", "#value!", "#div/0!",
 }  # fmt: skip
 """Words in place of a score."""
-_GOOD = {
-    "pass", "passed", "yes", "y", "true", "t", "correct", "right", "accept", "accepted", "good", "ok", "success",
+GOOD = (
+    "pass",
+    "passed",
+    "yes",
+    "y",
+    "true",
+    "t",
+    "correct",
+    "right",
+    "accept",
+    "accepted",
+    "good",
+    "ok",
+    "success",
     "✓",
-}  # fmt: skip
-_BAD = {
-    "fail", "failed", "no", "n", "false", "f", "incorrect", "wrong", "reject", "rejected", "bad", "✗",
-}  # fmt: skip
-PASS = {**dict.fromkeys(_GOOD, 1.0), **dict.fromkeys(_BAD, 0.0)}
+)
+BAD = ("fail", "failed", "no", "n", "false", "f", "incorrect", "wrong", "reject", "rejected", "bad", "✗")
+PASS = {**dict.fromkeys(GOOD, 1.0), **dict.fromkeys(BAD, 0.0)}
 LOW, HIGH = (-1, -9, -99, -999, -9999, -99999), (99, 999, 9999, 99999, 999999)
 """Numbers that often stand for no score."""
-
-
-_PATTERN = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+FORMS = {
+    "comma or percent": "^[+-]?[0-9]+(,[0-9]+|([.,][0-9]+)?\\s*%)$",
+    "out of": "^[0-9]+([.][0-9]+)?\\s*(/|out of)\\s*[0-9]+([.][0-9]+)?$",
+}
+"""How a number may be written that the engine does not read."""
+THOUSAND = "^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
+PATTERN = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def number_sql(text: str, portable: bool = False) -> str:
@@ -44,7 +58,7 @@ def number_sql(text: str, portable: bool = False) -> str:
     portable : for other engines than ours
     """
     if portable:
-        return f"CASE WHEN regexp_matches({text}, '{_PATTERN}') THEN CAST({text} AS DOUBLE) END"
+        return f"CASE WHEN regexp_matches({text}, '{PATTERN}') THEN CAST({text} AS DOUBLE) END"
     number = f"TRY_CAST({text} AS DOUBLE)"
     return f"CASE WHEN isfinite({number}) AND NOT contains({text}, '_') THEN {number} END"
 
@@ -68,48 +82,19 @@ def score_sql(
     called : what the columns are called where they are written
     """
     foreign = table.ibis is not None
-    dropped = [float(d) for d in drop if _number(d) is not None]
+    dropped = ", ".join(repr(x) for x in map(_number, drop) if x is not None)
     words = {d.strip().lower() for d in drop if _number(d) is None}
     texts = [c for c, kind in columns.items() if not is_number(kind) and kind != "BOOLEAN"]
-    bad = [c for c, kind in columns.items() if kind.startswith(("TIMESTAMP", "DATE", "TIME", "INTERVAL"))]
-    if bad:
-        raise PanelError(
-            f"The column {name(bad[0])} holds dates, not scores. Name the column of scores: --score COLUMN."
-        )
-    listed = ", ".join(f"trim(CAST({ident(c)} AS VARCHAR))" for c in texts)
-    odd: dict[str, int] = {}
-    if texts:
-        values = f"SELECT unnest([{listed}]) AS v FROM {raw}" if len(texts) > 1 else f"SELECT {listed} AS v FROM {raw}"
-        if foreign:
-            values = " UNION ALL ".join(f"SELECT trim(CAST({ident(c)} AS VARCHAR)) AS v FROM {raw}" for c in texts)
-        test = number_sql("v", foreign)
-        found = table.rows(
-            f"SELECT v, count(*) AS n FROM ({values}) AS texts WHERE v <> '' AND ({test}) IS NULL "
-            "GROUP BY v ORDER BY n DESC, v LIMIT 1000"
-        )
-        odd = {str(v): int(n) for v, n in found}
-    made = _words(odd, words | ABSENT, foreign, shown=table.where, columns=list(called or columns), notes=notes)
+    made = _text_sql(table, raw, texts, words, list(called or columns), notes) if texts else ""
     out = {}
     for column, kind in columns.items():
-        text = f"trim(CAST({ident(column)} AS VARCHAR))"
+        sql = f"CAST({ident(column)} AS DOUBLE)"
         if column in texts:
-            sql = made.replace("\0", text)
-        else:
-            sql = f"CAST({ident(column)} AS DOUBLE)"
-            if kind in ("DOUBLE", "FLOAT"):
-                nan = f"CAST({ident(column)} AS VARCHAR) IN ('NaN', 'nan')" if foreign else f"isnan({ident(column)})"
-                sql = f"CASE WHEN {nan} THEN NULL ELSE {sql} END"
-        if dropped:
-            sql = f"CASE WHEN ({sql}) IN ({', '.join(map(repr, dropped))}) THEN NULL ELSE {sql} END"
-        out[column] = sql
-    for column in texts if len(odd) >= 1000 and not dropped else ():  # more words than were looked at
-        text, absent = f"trim(CAST({ident(column)} AS VARCHAR))", ", ".join(map(quote, sorted(words | ABSENT)))
-        none = f"{text} <> '' AND ({out[column]}) IS NULL AND lower({text}) NOT IN ({absent})"
-        left = table.rows(f"SELECT {text} FROM {raw} WHERE {none} LIMIT 1")
-        if left:
-            raise PanelError(
-                f"The column {name(column)} of {table.where} holds {name(left[0][0], 40)}, which is not a number."
-            )
+            sql = made.replace("\0", f"trim(CAST({ident(column)} AS VARCHAR))")
+        elif kind in ("DOUBLE", "FLOAT"):
+            nan = f"CAST({ident(column)} AS VARCHAR) IN ('NaN', 'nan')" if foreign else f"isnan({ident(column)})"
+            sql = f"CASE WHEN {nan} THEN NULL ELSE {sql} END"
+        out[column] = f"CASE WHEN ({sql}) IN ({dropped}) THEN NULL ELSE {sql} END" if dropped else sql
     return out
 
 
@@ -121,58 +106,55 @@ def _number(text: str) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _words(
-    odd: Mapping[str, int], absent: set[str], portable: bool, shown: str, columns: list[str], notes: list[str]
+def _text_sql(
+    table: Table, raw: str, texts: Sequence[str], dropped: set[str], called: list[str], notes: list[str]
 ) -> str:
-    """SQL of a text (\0) as a number, where these values are none by themselves."""
-    finite = number_sql("\0", portable)
-    where = f"the column {name(columns[0])}" if len(columns) == 1 else "the score columns"
-    low = {v.lower(): v for v in odd}
-    infinite = [v for v in low if re.fullmatch(r"[+-]?inf(inity)?", v)]
-    if infinite:
-        raise PanelError(f"In {shown}, {where} holds {name(low[infinite[0]])}. Make it a number, or leave it empty.")
-    verdicts = [v for v in low if v in PASS]
-    said = [v for v in verdicts if v not in absent or len(verdicts) > 1]
-    rest = [v for v in low if v not in absent and v not in PASS]
-    if not rest and not said:
+    """SQL of a text (\0) as a number. Texts that are none must be words for no score, or all of one kind."""
+    portable = table.ibis is not None
+    finite, number = (number_sql(text, portable) for text in ("\0", "v"))
+    listed = [f"trim(CAST({ident(c)} AS VARCHAR))" for c in texts]
+    values = " UNION ALL ".join(f"SELECT {text} AS v FROM {raw}" for text in listed)
+    values = values if portable else f"SELECT unnest([{', '.join(listed)}]) AS v FROM {raw}"
+    forms = " ".join(f"WHEN regexp_matches(lower(v), {quote(p)}) THEN {quote(f)}" for f, p in FORMS.items())
+    known = ", ".join(map(quote, sorted({*PASS, *ABSENT, *dropped})))
+    form = f"CASE WHEN lower(v) IN ({known}) THEN lower(v) {forms} ELSE 'odd' END"
+    odd = f"SELECT v, {form} AS form FROM ({values}) AS texts WHERE v <> '' AND ({number}) IS NULL"
+    found = {str(r[0]) for r in table.rows(f"SELECT DISTINCT form FROM ({odd}) AS odd")} - dropped
+    verdicts = found & set(PASS)
+    verdicts = verdicts if len(verdicts) > 1 else verdicts - ABSENT
+    found = (found - ABSENT) | verdicts
+    if not found:
         return finite
-    if not rest:
-        cases = " ".join(f"WHEN {quote(v)} THEN {PASS[v]}" for v in sorted(said))
-        shown_words = ", ".join(f"{low[v]} = {PASS[v]:g}" for v in sorted(said, key=lambda v: (-PASS[v], v)))
-        notes.append(f"Words are read as numbers: {name(shown_words, 120)}.")
-        return f"CASE lower(\0) {cases} ELSE {finite} END"
-    if not said and all(re.fullmatch(r"[+-]?\d+([.,]\d+)?\s*%", v) for v in rest):
-        notes.append("Percent signs are dropped: 85% is 85.")
+    if found == verdicts and not table.rows(
+        f"SELECT v FROM ({values}) AS texts WHERE ({number}) NOT IN (0, 1) LIMIT 1"
+    ):
+        words = sorted(verdicts, key=lambda v: (-PASS[v], v))
+        notes.append(f"Words are read as numbers: {', '.join(f'{v} = {PASS[v]:g}' for v in words)}.")
+        return f"CASE lower(\0) {' '.join(f'WHEN {quote(v)} THEN {PASS[v]}' for v in words)} ELSE {finite} END"
+    plain = f"form = 'comma or percent' AND NOT regexp_matches(v, {quote(THOUSAND)})"
+    if found == {"comma or percent"} and table.rows(f"SELECT v FROM ({odd}) AS odd WHERE {plain} LIMIT 1"):
+        notes.append("Numbers are read without percent signs, and with decimal commas: 85% is 85, 1,5 is 1.5.")
         return number_sql("replace(rtrim(\0, '% '), ',', '.')", portable)
-    out_of = [re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+(?:\.\d+)?)", v) for v in rest]
-    if not said and all(out_of):
-        most = {m[2] for m in out_of if m}
-        if len(most) > 1:
-            raise PanelError(f"In {shown}, {where} holds scores out of {names(sorted(most))}. Bring them to one scale.")
-        notes.append(f"Scores out of {(top := most.pop())} are read as numbers: 3/{top} is 3.")
+    tops = table.rows(f"SELECT DISTINCT regexp_extract(v, '[0-9.]+$') AS top FROM ({odd}) AS odd WHERE form = 'out of'")
+    if found == {"out of"} and len(tops) == 1:
+        notes.append(f"Scores out of {tops[0][0]} are read as numbers: 3/{tops[0][0]} is 3.")
         return f"coalesce({finite}, TRY_CAST(regexp_extract(\0, '^[0-9.]+') AS DOUBLE))"
-    if not said and all(re.fullmatch(r"[+-]?\d+,\d+", v) for v in rest):
-        if all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", v) for v in rest):
-            raise PanelError(
-                f"In {shown}, {where} holds {name(low[rest[0]])}: one thousand and more, or a decimal comma? Write "
-                "numbers with a decimal point and without commas."
-            )
-        notes.append("Commas are read as decimal commas: 1,5 is one and a half.")
-        return number_sql("replace(\0, ',', '.')", portable)
-    first = rest[0]
+    wanted = ", ".join(map(quote, sorted(found)))
+    shown, times = table.rows(
+        f"SELECT v, count(*) AS n FROM ({odd}) AS odd WHERE form IN ({wanted}) GROUP BY v ORDER BY n DESC, v LIMIT 1"
+    )[0]
+    holds = f"the column {name(called[0])} holds" if len(called) == 1 else "the score columns hold"
+    absent = "" if "," in shown else f"; if it means that there is no score: --drop {shell(shown[:40])}"
     raise PanelError(
-        f"In {shown}, {where} holds {name(repr(low[first]), 40)} ({count(odd[low[first]], 'row')}), which is not a "
-        f"number. Make it a number; if it means that there is no score: --drop {shell(low[first][:40])}. Or name "
-        "another column: --score COLUMN."
+        f"In {table.where}, {holds} {name(repr(shown), 40)} ({count(int(times), 'row')}), which is not a number. Make "
+        f"them plain numbers on one scale{absent}. Or name another column: --score COLUMN."
     )
 
 
 # --- rows that failed ---
 
-_TRUE, _FALSE = ("'true', '1', 'yes', 'y', 't', '1.0'", "'false', '0', 'no', 'n', 'f', '0.0'")
-_NOTHING = (
-    f"'', 'none', 'null', 'nan', 'ok', '-', 'n/a', 'na', 'success', '{{}}', '[]', 'no error', 'no errors', {_FALSE}"
-)
+FALSE = "'false', '0', 'no', 'n', 'f', '0.0'"
+NOTHING = f"'', 'none', 'null', 'nan', 'ok', '-', 'n/a', 'na', 'success', '{{}}', '[]', 'no error', {FALSE}"
 
 
 def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
@@ -180,21 +162,17 @@ def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
 
     values : some that it holds, in lower case
     """
-    from polyjudge.read.columns import norm
-
     called, text = norm(column.split(".")[-1]), f"lower(trim(CAST({ident(column)} AS VARCHAR)))"
     if called.endswith("status"):
         if {"pass", "passed"} & set(values):
             return None  # the verdict, not the state of the row
         bad = "error|fail|time.?out|timed|exception|cancel|invalid|refus|abort|crash|rate.?limit|denied|incomplete"
         return f"(regexp_matches({text}, '{bad}') AND NOT regexp_matches({text}, '^(no|0|without)[ _-]*(error|fail)'))"
-    if called in ("parse_ok", "parsed", "parse_success", "is_parsed", "valid", "is_valid", "ok"):
-        return f"({text} IN ({_FALSE}))"
-    if called in ("is_error", "has_error", "failed", "is_failed", "timed_out"):
-        return f"({text} IN ({_TRUE}))"
+    if called.endswith(("ok", "parsed", "success", "valid")):
+        return f"({text} IN ({FALSE}))"
     if is_number(kind) and not set(values) <= {"0", "1", "0.0", "1.0"}:
         return None  # the size of an error
-    return f"({text} NOT IN ({_NOTHING}))"
+    return f"({text} NOT IN ({NOTHING}))"
 
 
 # --- one scale ---
@@ -217,80 +195,54 @@ def check_range(
     levels: Array, times: NDArray[Any], given: tuple[float, float] | None, where: str, notes: list[str]
 ) -> None:
     """Refuse numbers that stand for no score; note levels that are odd. `levels` are sorted, `times` their counts."""
-    total = float(times.sum())
-    if given is not None:
-        low, high = given
-        tiny = 1e-9 * (high - low)
-        out = (levels < low - tiny) | (levels > high + tiny)
-        if out.any():
-            first = levels[out][0]
-            raise PanelError(
-                f"{count(int(times[out].sum()), 'score')} in {where} {'is' if times[out].sum() == 1 else 'are'} "
-                f"outside --range {low:g}:{high:g} (such as {first:g}). If they mean that there is no score: --drop "
-                + ",".join(f"{v:g}" for v in levels[out][:6])
-                + "; else give the whole range."
-            )
+    low, high = given or (-np.inf, np.inf)
+    tiny = 1e-9 * (high - low) if given else 0.0
+    out = (levels < low - tiny) | (levels > high + tiny)
+    if out.any():
+        n, listed = int(times[out].sum()), ",".join(f"{v:g}" for v in levels[out][:6])
+        raise PanelError(
+            f"{count(n, 'score')} in {where} {'is' if n == 1 else 'are'} outside --range {low:g}:{high:g}. If they "
+            f"mean that there is no score: --drop {listed}; else give the whole range."
+        )
+    if given is not None or len(levels) < 2:
         return
-    if len(levels) < 2:
-        return
-    for at, rest in ((0, slice(1, None)), (-1, slice(None, -1))):
-        value, others = float(levels[at]), levels[rest]
-        share, near = float(times[at]) / total, float(others[0] if at == 0 else others[-1])
-        if _stands_for_none(value, others, share, at):
-            raise PanelError(
-                f"{count(int(times[at]), 'score')} in {where} {'is' if times[at] == 1 else 'are'} {value:g}, and the "
-                f"others go from {others[0]:g} to {others[-1]:g}. If {value:g} means that there is no score: --drop "
-                f"{value:g}; if it is a score: --range {levels[0]:g}:{levels[-1]:g}."
-            )
-        if value == -1 and at == 0 and others[0] == 0:
-            notes.append("The scores are from -1 to 1. If -1 means that there is no score: --drop -1.")
-            continue
-        size, gap = step(others), abs(value - near)
-        span = float(others[-1] - others[0])
-        beside = value == 0 and near == 1 and others[-1] in (3, 4, 5, 6, 7, 10)
-        usual = size == 1 and (beside if at == 0 else others[0] in (0, 1) and others[-1] in (5, 10, 100))
-        if share < 0.1 and len(others) >= 3 and (usual or (size and gap >= 2 * size - 1e-9 and gap >= 0.15 * span)):
-            notes.append(
-                f"{count(int(times[at]), 'score')} of {total:,.0f} {'is' if times[at] == 1 else 'are'} {value:g}, the "
-                f"others {others[0]:g} to {others[-1]:g}. If {value:g} means no score: --drop {value:g}."
-            )
-
-
-def _stands_for_none(value: float, others: Array, share: float, at: int) -> bool:
-    if at == 0:
-        if value not in LOW or others[0] < 0:
-            return False
-        ternary = value == -1 and set(others.tolist()) <= {0.0, 0.5, 1.0}
-        return not (ternary and share >= 0.2)
-    return value in HIGH and 0 < others[-1] < value / 2
+    for at, others in ((0, levels[1:]), (-1, levels[:-1])):
+        value, share, span = float(levels[at]), times[at] / times.sum(), others[-1] - others[0]
+        said = (
+            f"{count(int(times[at]), 'score')} of {times.sum():,.0f} in {where} {'is' if times[at] == 1 else 'are'} "
+            f"{value:g}, the others {others[0]:g} to {others[-1]:g}. If {value:g} means no score: --drop {value:g}"
+        )
+        ternary = value == -1 and set(others.tolist()) <= {0.0, 0.5, 1.0} and share >= 0.2
+        low_one, high_one = value in LOW and others[0] >= 0, value in HIGH and 0 < others[-1] < value / 2
+        if (low_one if at == 0 else high_one) and not ternary:
+            raise PanelError(f"{said}; if it is a score: --range {levels[0]:g}:{levels[-1]:g}.")
+        size, gap = step(others), abs(value - others[at])
+        below = value == 0 and others[0] == 1 and others[-1] in (3, 4, 5, 6, 7, 10)
+        above = others[0] in (0, 1) and others[-1] in (5, 10, 100)
+        beside = size == 1 and (below if at == 0 else above)
+        far = size > 0 and gap >= max(2 * size - 1e-9, 0.15 * span)
+        far = far and (len(others) <= 21 or times[at] >= 3 * np.median(times))  # else the end of many levels
+        if ternary or (share < 0.1 and len(others) >= 3 and (beside or far)):
+            notes.append(f"{said}.")
 
 
 def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[str]) -> None:
     """Refuse groups (judges, languages) on scales that differ by a factor of four or more, each with its own evenly
     spaced levels. `groups` are their distinct scores, sorted."""
-    sized = {g: float(np.abs(u).max()) for g, u in groups.items() if len(u) and u.any()}
-    if len(sized) < 2:
-        return
-    most = max(sized.values())
-    big = [g for g, size in sized.items() if size > most / 4]
-    large = np.unique(np.concatenate([groups[g] for g in big]))
-    for group, size in sized.items():
-        if size * 4 > most:
-            continue
+    size = {g: float(np.abs(u).max()) for g, u in groups.items() if len(u) and u.any()}
+    small = [g for g in size if size[g] * 4 <= max(size.values())]
+    large = np.unique(np.concatenate([groups[g] for g in size if g not in small] or [np.zeros(0)]))
+    for group in small:
         levels = groups[group]
         ends = f"{levels[0]:g} to {levels[-1]:g}" if len(levels) > 1 else f"{levels[0]:g}"
-        others = f"{large[0]:g} to {large[-1]:g}"
+        said = f"scores from {ends}, the others from {large[0]:g} to {large[-1]:g}"
         if _own_scale(levels, large):
-            many = [g for g in sized if sized[g] * 4 <= most]
             raise PanelError(
-                f"Not all {noun}s are on one scale: {names(many)} {'has' if len(many) == 1 else 'have'} scores from "
-                f"{ends}, the others from {others}. Bring them to one scale in the file; if it is one scale: "
-                f"--range {ask}."
+                f"Not all {noun}s are on one scale: {names(small)} {'has' if len(small) == 1 else 'have'} {said}. "
+                f"Bring them to one scale in the file; if it is one scale: --range {ask}."
             )
         if len(levels) > 1:
-            notes.append(
-                f"The {noun} {name(group)} has scores from {ends}, the others from {others}: is that one scale?"
-            )
+            notes.append(f"The {noun} {name(group)} has {said}: is that one scale?")
 
 
 def _own_scale(small: Array, large: Array) -> bool:
@@ -309,17 +261,13 @@ def _own_scale(small: Array, large: Array) -> bool:
 def parse_range(given: Any) -> tuple[float, float] | None:
     """The lowest and the highest score, as `0:100`, or two numbers.
 
-    >>> parse_range("0:100"), parse_range("1-5"), parse_range(None)
+    >>> parse_range("0:100"), parse_range((1, 5)), parse_range(None)
     ((0.0, 100.0), (1.0, 5.0), None)
     """
     if given is None:
         return None
-    parts: Sequence[Any] = given
-    if isinstance(given, str):
-        found = re.fullmatch(r"\s*(-?[\d.]+)\s*[:,\-–]\s*(-?[\d.]+)\s*", given)
-        parts = found.groups() if found else ()
     try:
-        low, high = (float(p) for p in parts)
+        low, high = map(float, given.split(":") if isinstance(given, str) else given)
     except (TypeError, ValueError):
         low = high = 0.0
     if not (np.isfinite([low, high]).all() and low < high):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,25 +52,30 @@ def write_scores(
     unseen : "keep" leaves scores of languages and judges that `subtract` does not know, "error" refuses them
     """
     path, _, inner = str(output).partition("::")
-    kind = next((k for k in FORMATS if path.lower().removesuffix(".gz").endswith(k)), "")
+    plain = path.lower().removesuffix(".gz")
+    kind = ".parquet" if inner else next((k for k in FORMATS if plain.endswith(k)), "")
     check_apart({"--output": path}, [str(source).split("::")[0]] if isinstance(source, (str, Path)) else [])
-    if kind and not inner:
-        check_new(path, overwrite)
-        with atomic_path(path) as part, table.writing(part):
-            found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
-            _copy(found, sql, part, kind, path.lower().endswith(".gz"))
-    elif inner:
-        with tempfile.TemporaryDirectory(prefix="polyjudge-") as folder, table.writing(Path(folder) / "rows"):
-            found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
-            _copy(found, sql, Path(folder) / "rows", ".parquet", False)
-            _into_table(Path(folder) / "rows", Path(path), inner, overwrite)
-    else:
+    with ExitStack() as stack:
+        if kind and not inner:
+            check_new(path, overwrite)
+            part = stack.enter_context(atomic_path(path))
+        else:
+            part = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="polyjudge-"))) / "rows"
+        stack.enter_context(table.writing(part))
         found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
-        if found.ibis is None:
+        packed = ", COMPRESSION gzip" if plain != path.lower() and kind not in (".parquet", ".pq") else ""
+        if found.ibis is not None and not kind:
+            found.con.create(path, sql, overwrite)
+        elif not kind:
             raise UsageError(
                 f"{name(path, 200)} is not a kind of file that can be written. Name a .csv, .parquet or .jsonl file."
             )
-        found.con.create(path, sql, overwrite)
+        elif found.ibis is not None:
+            found.con.stream(sql, part, FORMATS[kind] + packed)
+        else:
+            found.run(f"COPY ({sql}) TO {quote(part)} ({FORMATS[kind]}{packed}, USE_TMP_FILE false)")
+        if inner:
+            _into_table(part, Path(path), inner, overwrite)
     return counts
 
 
@@ -95,22 +101,41 @@ def _plan(
     keys = [f"CAST({ident(roles.of[a])} AS VARCHAR)" for a in axes]
     counted = ", ".join([*keys, "count(*)", *(f"count({sql})" for sql in scores.values())])
     rows = found.rows(f"SELECT {counted} FROM {work.raw}" + (f" GROUP BY {', '.join(keys)}" if keys else ""))
+    spots = {
+        c: [
+            {"language": "", **panels.DEFAULT, **dict(zip(axes, r, strict=False)), **roles.wide.get(c, {})}
+            for r in rows
+        ]
+        for c in scores
+    }
+    cells = zip(subtract["language"], subtract["judge"], subtract["subtract"], strict=True)
+    known = {(str(x), str(j)): float(v) for x, j, v in cells}
+    match = {
+        axis: _matched(
+            axis,
+            {spot[axis] for listed in spots.values() for spot in listed if spot[axis] is not None},
+            {cell[at] for cell in known},
+            work.types.get(roles.of.get(axis, ""), "VARCHAR"),
+        )
+        for at, axis in enumerate(("language", "judge"))
+    }
     kept, odd, out = 0, set(), {}
     for i, (score, sql) in enumerate(scores.items()):
-        cell = roles.wide.get(score, {})
-        amounts = _amounts(work, subtract, axes, [tuple(r[: len(axes)]) for r in rows], cell)
-        for row in rows:
-            scored, texts = int(row[len(axes) + 1 + i]), tuple(row[: len(axes)])
-            if scored and texts not in amounts:
-                kept += scored
-                odd.add(" with ".join(str(x) for x in (*texts, *cell.values()) if x is not None))
+        amounts: dict[tuple[Any, ...], float] = {}
+        for row, spot in zip(rows, spots[score], strict=True):
+            cell = (match["language"].get(spot["language"], ""), match["judge"].get(spot["judge"], ""))
+            if cell in known:
+                amounts[tuple(row[: len(axes)])] = known[cell]
+            elif row[len(axes) + 1 + i]:
+                kept += int(row[len(axes) + 1 + i])
+                odd.add(" with ".join(str(x) for x in (spot["language"], spot["judge"]) if x))
         value = f"({sql}) - coalesce({_case(keys, amounts)}, 0)"
         if limits is not None:
             value = f"least(greatest({value}, {limits[0]!r}), {limits[1]!r})"
         if criterion and "criterion" in roles.of:
             own = f"trim(CAST({ident(roles.of['criterion'])} AS VARCHAR)) = {quote(criterion)}"
             value = f"CASE WHEN {own} THEN {value} ELSE {sql} END"
-        out[column if len(scores) == 1 else "_".join([column, *cell.values()])] = value
+        out[column if len(scores) == 1 else "_".join([column, *roles.wide[score].values()])] = value
     if odd and unseen != "keep":
         raise CalibratorError(
             f"The calibrator does not know {names(sorted(odd))}. Fit it on scores that have them, or leave those "
@@ -124,33 +149,12 @@ def _plan(
     return found, f"SELECT *{drop}, {made} FROM {work.raw}", (sum(int(r[len(axes)]) for r in rows), kept)
 
 
-def _amounts(
-    work: panels.Work,
-    subtract: pd.DataFrame,
-    axes: Sequence[str],
-    there: Sequence[tuple[Any, ...]],
-    cell: Mapping[str, str],
-) -> dict[tuple[Any, ...], float]:
-    """What is subtracted where the source says so and so: labels as they are written there."""
-    cells = zip(subtract["language"], subtract["judge"], subtract["subtract"], strict=True)
-    known = {(str(x), str(j)): float(v) for x, j, v in cells}
-
-    def label(axis: str, texts: tuple[Any, ...]) -> Any:
-        return texts[axes.index(axis)] if axis in axes else cell.get(axis, panels.DEFAULT.get(axis, ""))
-
-    parts: dict[str, dict[Any, str]] = {}
-    for at, axis in enumerate(("language", "judge")):
-        mine = sorted({k[at] for k in known})
-        kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
-        written = {label(axis, texts) for texts in there} - {None}
-        clean = {t: panels.clean(str(t), kind) for t in written}
-        same = col.spellings(axis, sorted({*mine, *clean.values()} - {""}))
-        back = {same.get(k, k): k for k in mine}
-        parts[axis] = {t: c if c in mine else back.get(same.get(c, c), "") for t, c in clean.items()}
-    pairs = {
-        t: (parts["language"].get(label("language", t), ""), parts["judge"].get(label("judge", t), "")) for t in there
-    }
-    return {texts: known[pair] for texts, pair in pairs.items() if pair in known}
+def _matched(axis: str, written: set[str], known: set[str], kind: str) -> dict[str, str]:
+    """Labels as they are written in the source -> as the calibrator knows them."""
+    clean = {text: panels.clean(text, kind) for text in written}
+    same = col.spellings(axis, sorted({*known, *clean.values()} - {""}))
+    back = {same.get(k, k): k for k in sorted(known)}
+    return {text: c if c in known else back.get(same.get(c, c), "") for text, c in clean.items()}
 
 
 def _case(keys: Sequence[str], amounts: Mapping[tuple[Any, ...], float]) -> str:
@@ -164,14 +168,6 @@ def _case(keys: Sequence[str], amounts: Mapping[tuple[Any, ...], float]) -> str:
         groups.setdefault(texts[-1], {})[texts[:-1]] = amount
     cases = " ".join(f"WHEN {quote(k)} THEN {_case(keys[:-1], inner)}" for k, inner in groups.items() if k is not None)
     return f"(CASE {keys[-1]} {cases} END)"
-
-
-def _copy(found: table.Table, sql: str, part: Path, kind: str, packed: bool) -> None:
-    options = FORMATS[kind] + (", COMPRESSION gzip" if packed and "parquet" not in FORMATS[kind] else "")
-    if found.ibis is not None:
-        found.con.stream(sql, part, options)
-    else:
-        found.run(f"COPY ({sql}) TO {quote(part)} ({options}, USE_TMP_FILE false)")
 
 
 def _into_table(rows: Path, path: Path, inner: str, overwrite: bool) -> None:

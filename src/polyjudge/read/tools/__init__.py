@@ -8,17 +8,15 @@ names, so that a user can name it: --task vars.nr. `failed` says that the tool m
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from polyjudge.base.errors import PanelError, PolyjudgeError
+from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.text import count, name
-from polyjudge.read.table import opened, records, start
+from polyjudge.read.table import records, start
 
 ROLES = {
     "task": ("task", "task_id", "question_id", "item_id", "item", "prompt_id", "example_id", "case_id", "id"),
@@ -32,13 +30,11 @@ def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
     """What tool wrote the files, their long table, and what has to be said about it; None when no tool did."""
     from polyjudge.read.tools import braintrust, deepeval, inspect, langfuse, langsmith, mlflow, otel, promptfoo
 
-    tool: Any = inspect
-    if not paths[0].name.endswith(".eval"):
-        every = (inspect, promptfoo, deepeval, langfuse, mlflow, otel, langsmith, braintrust)
-        first = _first(paths[0])
-        tool = next((m for m in every if first is not None and m.fits(first)), None)
-        if tool is None:
-            return None
+    every = (inspect, promptfoo, deepeval, langfuse, mlflow, otel, langsmith, braintrust)
+    first = _first(paths[0])
+    tool: Any = inspect if paths[0].name.endswith(".eval") else next((m for m in every if m.fits(first)), None)
+    if tool is None:
+        return None
     try:
         if tool is inspect:
             found = [row for path in inspect.newest(paths) for row in inspect.rows(path)]
@@ -46,6 +42,9 @@ def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
             found = [row for path in paths for record in _unpaged(path) for row in tool.rows(record)]
     except (PolyjudgeError, MemoryError):
         raise
+    except ImportError:
+        said = "Inspect logs are packed by Zstandard. Reading them needs: pip install 'polyjudge[logs]'."
+        raise UsageError(said) from None
     except Exception as error:
         raise PanelError(
             f"{where} looks like {tool.TITLE}, but is not what is expected there ({name(repr(error), 100)})."
@@ -55,32 +54,28 @@ def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
     return _tidy(tool.TITLE, found)
 
 
-def _first(path: Path) -> dict[str, Any] | None:
-    """The first record of a file; of a CSV file its header, where it may be a tool's."""
-    try:
+def _first(path: Path) -> dict[str, Any]:
+    """The first record of a file, or of a page of an export; of a CSV file its header."""
+    first: Any = None
+    with suppress(PanelError, ValueError, RecursionError):
         head = start(path).decode("utf-8-sig", "ignore").lstrip()
-    except PanelError:
-        return None
-    if head[:1] not in ("{", "["):
-        line = head.split("\n", 1)[0]
-        known = "assessments" in line or "Named Scores" in line
-        return dict.fromkeys(next(csv.reader([line])), "csv") if known else None
-    with suppress(ValueError, RecursionError):
-        first = json.JSONDecoder().raw_decode(head.removeprefix("[").lstrip())[0]
+        if head[:1] not in ("{", "["):
+            return dict.fromkeys(head.split("\n", 1)[0].strip().replace('"', "").split(","), "")
+        try:
+            first = json.JSONDecoder().raw_decode(head.removeprefix("[").lstrip())[0]
+        except ValueError:
+            first = records(path)[0]
         data = first.get("data") if isinstance(first, dict) else None
         first = data[0] if isinstance(data, list) and data else first
-        return first if isinstance(first, dict) else None
-    with suppress(PanelError):
-        return records(path)[0] if head.startswith("{") else None
-    return None
+    return first if isinstance(first, dict) else {}
 
 
 def _unpaged(path: Path) -> Iterator[dict[str, Any]]:
     """The records of a file; of the pages of an export theirs."""
     if path.name.lower().endswith((".csv", ".csv.gz")):
-        csv.field_size_limit(1 << 30)
-        with opened(path) as file:
-            yield from csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline=""))
+        import pandas as pd
+
+        yield from pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").to_dict("records")  # type: ignore[misc]
         return
     for record in records(path):
         page, about = record.get("data"), record.get("meta")
@@ -112,12 +107,11 @@ def _tidy(title: str, found: list[dict[str, Any]]) -> tuple[str, Any, list[str]]
     if "metric" in frame:  # a metric of each judge's own is no criterion
         own = frame.groupby("judge")["metric"].nunique().max() == 1 == frame.groupby("metric")["judge"].nunique().max()
         frame = frame.drop(columns="metric") if own else frame
-    several = "language" in frame and frame["language"].nunique() > 1
-    if several and frame.groupby("task")["language"].nunique().max() == 1:
+    if "language" in frame and frame["language"].nunique() > 1 == frame.groupby("task")["language"].nunique().max():
         keys = [k for k in ("language", "system", "judge", "metric", "replicate") if k in frame]
-        for column in [c for c in frame.columns if "." in c]:
+        for column in [c for c in frame.columns if "." in c and frame[c].notna().all()]:
             joins = frame.groupby(column)["language"].nunique().min() > 1
-            if joins and frame[column].notna().all() and not frame.duplicated([column, *keys]).any():
+            if joins and not frame.duplicated([column, *keys]).any():
                 frame["task"] = frame[column]
                 notes.append(f"Tests that share {name(column)} are read as one task in several languages.")
                 break
@@ -145,7 +139,5 @@ def parsed(value: Any) -> Any:
         return value
     for load in (json.loads, ast.literal_eval):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            found = load(value)
-            if isinstance(found, (dict, list)):
-                return found
+            return load(value)
     raise ValueError(f"neither a list nor a record: {value[:60]}")

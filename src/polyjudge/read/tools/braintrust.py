@@ -23,20 +23,21 @@ def fits(record: Mapping[str, Any]) -> bool:
 
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row for each score of each event that has any."""
-    for event in record["events"] if isinstance(record.get("events"), list) else [record]:
-        about = event.get("metadata") or {}
-        given = event.get("input")
+    """One row for each score of each event; the spans inside of an event repeat its scores."""
+    events = record["events"] if isinstance(record.get("events"), list) else [record]
+    for event in [e for e in events if not e.get("span_parents")]:
+        about, given = event.get("metadata") or {}, event.get("input")
         fields = given if isinstance(given, dict) else {}
-        asked = json.dumps(given, sort_keys=True, ensure_ascii=False) if isinstance(given, dict) else given
+        asked = json.dumps(given, sort_keys=True, ensure_ascii=False) if fields else given
         for judge, value in (event.get("scores") or {}).items():
+            failed = event.get("error") or judge in (about.get("scorer_errors") or {})
             yield {
                 "task": pick("task", about, fields) or event.get("dataset_record_id") or asked,
                 "language": pick("language", about, fields),
                 "system": pick("system", about) or event.get("experiment_name") or event.get("experiment_id"),
                 "judge": judge,
                 "score": number(value),
-                "failed": bool(event.get("error")) and not value,
+                "failed": bool(failed) and not value,
                 **flat(about, "metadata."),
                 **flat(fields, "input."),
             }

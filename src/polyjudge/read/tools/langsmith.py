@@ -13,8 +13,6 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, parsed, pick
 
 TITLE = "LangSmith runs"
-PEOPLE = ("app",)
-"""Kinds of sources that are people at the screen; models and programs are "model", "api" and "auto_eval"."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -24,29 +22,25 @@ def fits(record: Mapping[str, Any]) -> bool:
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row for each feedback of a run; of statistics their mean."""
-    inputs, outputs = (parsed(record.get(k) or {}) for k in ("inputs", "outputs"))
-    about = (parsed(record.get("extra") or {}) or {}).get("metadata") or {}
-    example = record.get("reference_example_id") or record.get("trace_id")
-    session = record.get("session_name") or record.get("session_id")
-    common = {
-        "task": pick("task", about, inputs) or example or record["id"],
-        "language": pick("language", about, inputs),
-        "system": pick("system", about) or about.get("ls_model_name") or session,
-        **flat(about, "metadata."),
-        **flat(inputs if isinstance(inputs, dict) else {}, "inputs."),
-        **flat(outputs if isinstance(outputs, dict) else {}, "outputs."),
-        "failed": bool(record.get("error")),
-    }
+    inputs, outputs, extra = (parsed(record.get(k) or {}) for k in ("inputs", "outputs", "extra"))
+    about = extra.get("metadata") or {}
     given = parsed(record.get("feedback") or [])
-    given = given if isinstance(given, list) else []
+    for key, stats in () if given else parsed(record.get("feedback_stats") or {}).items():
+        kinds = {parsed(s).get("type") if str(s).startswith("{") else s for s in stats.get("sources") or []}
+        one = {"key": key, "score": stats.get("avg"), "extra": {"error": stats.get("errors")}}
+        given.append({**one, "feedback_source": {"type": kinds.pop() if len(kinds) == 1 else None}})
     for one in given:
-        kind, value = (one.get("feedback_source") or {}).get("type"), one.get("score")
-        yield _row(common, one.get("key"), one.get("value") if value is None else value, kind, one.get("comment"))
-    for key, stats in (parsed(record.get("feedback_stats") or {}) or {}).items() if not given else ():
-        kinds = {str(parsed(s).get("type") if str(s).startswith("{") else s) for s in stats.get("sources") or []}
-        yield _row(common, key, stats.get("avg"), kinds.pop() if len(kinds) == 1 else None, None)
-
-
-def _row(common: Mapping[str, Any], key: Any, value: Any, kind: Any, comment: Any) -> dict[str, Any]:
-    judge, failed = "human" if kind in PEOPLE else key, common["failed"] and not value
-    return {**common, "judge": judge, "score": number(value), "failed": failed, "reason": comment}
+        value = one.get("value") if one.get("score") is None else one["score"]
+        failed = record.get("error") or record.get("status") == "error" or (one.get("extra") or {}).get("error")
+        yield {
+            "task": pick("task", about, inputs) or record.get("reference_example_id") or record.get("trace_id")
+            or record["id"],
+            "language": pick("language", about, inputs),
+            "system": pick("system", about) or about.get("ls_model_name") or record.get("session_name")
+            or record.get("session_id"),
+            "judge": "human" if (one.get("feedback_source") or {}).get("type") == "app" else one.get("key"),
+            "score": number(value),
+            "failed": bool(failed) and not value,
+            "reason": one.get("comment"),
+            **flat(about, "metadata."), **flat(inputs, "inputs."), **flat(outputs, "outputs."),
+        }  # fmt: skip

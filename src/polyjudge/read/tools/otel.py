@@ -13,7 +13,6 @@ EVENT = "gen_ai.evaluation.result"
 NAME, VALUE, LABEL = "gen_ai.evaluation.name", "gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"
 JUDGE = ("gen_ai.evaluation.model", "gen_ai.evaluator.model", "gen_ai.evaluator.name", "gen_ai.request.model")
 """Where the judge may stand; the conventions name none."""
-KINDS = ("stringValue", "doubleValue", "intValue", "boolValue")
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -29,21 +28,20 @@ def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for entry in [*scope.get("logRecords", []), *scope.get("spans", [])]:
                 for event in entry.get("events", [entry]):
                     if event.get("eventName", event.get("name")) == EVENT:
-                        yield _row(event, entry, about)
+                        own = {**about, **_attributes(entry), **_attributes(event)}
+                        yield _row(own, entry.get("traceId"))
 
 
-def _row(event: Mapping[str, Any], entry: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
-    own = {**about, **(_attributes(entry) if event is not entry else {}), **_attributes(event)}
+def _row(own: Mapping[str, Any], trace: Any) -> dict[str, Any]:
     short = {key.rsplit(".", 1)[-1]: value for key, value in own.items() if not key.startswith("gen_ai.")}
-    score = own.get(VALUE)
     judge = pick("judge", short) or next((own[key] for key in JUDGE if own.get(key)), None)
     return {
-        "task": pick("task", short) or own.get("gen_ai.response.id") or entry.get("traceId"),
+        "task": pick("task", short) or own.get("gen_ai.response.id") or trace,
         "language": pick("language", short),
         "system": pick("system", short),
         "judge": judge or own.get(NAME),
         "metric": own.get(NAME) if judge else None,
-        "score": number(own.get(LABEL) if score is None else score),
+        "score": number(own.get(VALUE, own.get(LABEL))),
         "failed": bool(own.get("error.type")),
         **flat(own, "attributes."),
     }
@@ -52,8 +50,6 @@ def _row(event: Mapping[str, Any], entry: Mapping[str, Any], about: Mapping[str,
 def _attributes(holder: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for one in holder.get("attributes") or []:
-        value = one.get("value") or {}
-        kind = next((k for k in KINDS if k in value), None)
-        if kind is not None:
-            out[str(one.get("key"))] = int(value[kind]) if kind == "intValue" else value[kind]
+        for kind, value in (one.get("value") or {}).items():  # {"doubleValue": 3.5}; whole numbers are text
+            out[str(one.get("key"))] = int(value) if kind == "intValue" else value
     return out
