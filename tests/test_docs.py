@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import make
 import pytest
 
 from polyjudge.cli import COMMANDS
@@ -75,12 +76,7 @@ def test_the_screen_of_the_readme_is_the_demos() -> None:
 
 
 def test_the_notebook_is_the_tutorial() -> None:
-    sys.path.insert(0, str(DOCS))
-    try:
-        from make import notebook  # type: ignore[import-not-found]
-    finally:
-        sys.path.remove(str(DOCS))
-    made = notebook((DOCS / "tutorial.md").read_text(encoding="utf-8"))
+    made = make.notebook((DOCS / "tutorial.md").read_text(encoding="utf-8"))
     assert (DOCS / "tutorial.ipynb").read_text(encoding="utf-8") == made
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +40,13 @@ def _answers(**env: str) -> Any:
     return json.loads(done.stdout)
 
 
-def _same(one: Any, two: Any, where: str = "") -> None:
-    assert type(one) is type(two) or {type(one), type(two)} == {int, float}, where
-    if isinstance(one, dict):
-        assert list(one) == list(two), where
-        for key in one:
-            _same(one[key], two[key], f"{where}.{key}")
-    elif isinstance(one, list):
-        assert len(one) == len(two), where
-        for i, (x, y) in enumerate(zip(one, two, strict=True)):
-            _same(x, y, f"{where}[{i}]")
-    elif isinstance(one, float):
-        assert one == pytest.approx(two, rel=1e-9, abs=1e-7), where  # scales are 100 wide
+def leaves(found: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Every word and number, and where it stands."""
+    if isinstance(found, dict | list):
+        for key, x in found.items() if isinstance(found, dict) else enumerate(found):
+            yield from leaves(x, f"{where}.{key}")
     else:
-        assert one == two, where
+        yield where, found
 
 
 @pytest.fixture(scope="module")
@@ -71,4 +65,7 @@ def test_sentences_do_not_hang_on_the_last_bit(here: Any, kernel: str) -> None:
             [sys.executable, ROOT / "tools/features.py"], capture_output=True, text=True, check=True
         )
         other = _answers(NPY_DISABLE_CPU_FEATURES=listed.stdout.strip())
-    _same(here, other)
+    pairs = zip(leaves(here), leaves(other), strict=True)
+    for (place, one), (there, two) in pairs:
+        assert place == there
+        assert one == (pytest.approx(two, rel=1e-9, abs=1e-7) if isinstance(one, float) else two), place  # 100 wide

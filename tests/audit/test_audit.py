@@ -192,24 +192,20 @@ def test_criteria_have_a_row_each_and_every_sentence_names_its_criterion() -> No
 
 
 def test_holm_shares_the_level() -> None:
-    asked: list[tuple[str, float]] = []
+    asked: list[float] = []
 
-    def run(item: str, level: float) -> float:
-        asked.append((item, round(level, 6)))
-        return level
+    def run(item: str, level: float) -> tuple[str, float]:
+        asked.append(round(level, 6))
+        return item, level
 
-    made = holm(["a", "b", "c"], run, lambda level: level >= 0.98, 0.95)
-    assert [x[1] for x in asked] == pytest.approx([0.983333] * 3)
-    assert list(made) == ["a", "b", "c"]
+    found = {"a": 0.98, "b": 0.976}  # found up to such a level; c never
+    made = holm(["a", "b", "c"], run, lambda x: x[1] <= found.get(x[0], 0), 0.95)
+    assert asked == pytest.approx([0.983333] * 3)  # nothing is found at a third of the error: no more is tried
     asked.clear()
-    hit = {"a": 0.98, "b": 0.976, "c": 0.999}
-    holm(list(hit), run, lambda level: False, 0.95)
-    assert len(asked) == 3
-    asked.clear()
-    made = holm(list(hit), lambda x, level: (x, level, run(x, level)), lambda x: x[1] <= {"a": 0.99}.get(x[0], 0), 0.95)
-    assert made["a"][1] == pytest.approx(0.983333)
-    assert made["b"][1] == pytest.approx(0.975)
-    assert len(asked) == 5
+    found["a"] = 0.99
+    made = holm(["a", "b", "c"], run, lambda x: x[1] <= found.get(x[0], 0), 0.95)
+    assert {k: x[1] for k, x in made.items()} == pytest.approx({"a": 0.983333, "b": 0.975, "c": 0.95}, abs=1e-6)
+    assert len(asked) == 6
 
 
 # --- other shapes ---

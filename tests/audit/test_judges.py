@@ -106,7 +106,6 @@ def test_who_gives_more_is_told_in_the_right_language() -> None:
     y[:, :, 0, 0] += 9
     y[:, :, 1, 1] += 9
     panel = Panel.from_array(y, languages=["en", "de"], judges=["A", "B"])
-    found = room.reversals(panel, panel.values())
     text = room.reversal_finding(panel, panel.values(), 0.95)[0].text
     assert "A gives more than B in en, and less in de" in text or "B gives more than A in de, and less in en" in text
 
