@@ -53,8 +53,7 @@ def array(path: str, axes: tuple[str, ...], rows: Any = None) -> tuple[Any, list
 def devai() -> Panel:
     beta = golden("devai_beta")
     languages, judges = list(beta["language"]), list(beta.columns[1:])
-    axes = ("task", "language", "backbone", "framework")
-    runs, names = array("devai/run_level_scores.csv", axes)
+    runs, names = array("devai/run_level_scores.csv", ("task", "language", "backbone", "framework"))
     at = [names[1].index(x) for x in languages], [names[2].index(x) for x in judges]
     runs = runs[:, at[0]][:, :, at[1]][..., [names[3].index(x) for x in ("MetaGPT", "GPT-Pilot", "OpenHands")]]
     return Panel.from_array(
@@ -66,10 +65,8 @@ def devai() -> Panel:
 def gemba() -> Panel:
     axes = ("segment", "system", "language", "judge")
     scores, names = array("gemba/wmt22_da.csv.gz", axes, lambda f: f[f["segment"] < 150])
-    tasks = [str(x) for x in names[0]]
-    return Panel.from_array(
-        scores, tasks=tasks, systems=names[1], languages=names[2], judges=names[3], scale=(0.0, 100.0)
-    )
+    named = dict(zip(("tasks", "systems", "languages", "judges"), [[str(x) for x in n] for n in names], strict=True))
+    return Panel.from_array(scores, **named, scale=(0.0, 100.0))
 
 
 @pytest.fixture(scope="module")
@@ -103,15 +100,11 @@ def test_means_and_beta(devai: Panel, ties: Panel) -> None:
 def test_gemba_cells(gemba: Panel) -> None:
     beta = cbc.interaction(scores_of(gemba))
     calibrated = gemba.scores - beta
-    frame = pd.DataFrame(
-        {
-            "language": np.repeat(gemba.languages, 5),
-            "judge": np.tile(gemba.judges, 2),
-            "pass_raw_above_90": (gemba.scores > 90 + tiny(gemba)).mean((0, 1)).ravel(),
-            "pass_calibrated_above_90": (calibrated > 90 + tiny(gemba)).mean((0, 1)).ravel(),
-            "mean_score": cbc.cell_means(scores_of(gemba)).ravel(),
-            "beta": beta.ravel(),
-        }
+    frame = pd.DataFrame({"language": np.repeat(gemba.languages, 5), "judge": np.tile(gemba.judges, 2)}).assign(
+        pass_raw_above_90=(gemba.scores > 90 + tiny(gemba)).mean((0, 1)).ravel(),
+        pass_calibrated_above_90=(calibrated > 90 + tiny(gemba)).mean((0, 1)).ravel(),
+        mean_score=cbc.cell_means(scores_of(gemba)).ravel(),
+        beta=beta.ravel(),
     )
     same("gemba150_cells", frame)
     same("gemba150_system_mean", pd.DataFrame({"system": gemba.systems, "mean_score": gemba.system_values().mean}))
@@ -124,19 +117,9 @@ def test_reversals(name: str, request: pytest.FixtureRequest) -> None:
     judges, languages = np.array(panel.judges, object), np.array((*panel.languages, None), object)
     if name == "ties":
         languages[:-1] = ["l1", "l2", "l3", "l4"]
-    frame = pd.DataFrame(
-        {
-            "judge_i": judges[r.i],
-            "judge_j": judges[r.j],
-            "delta": r.delta,
-            "language_a": languages[r.language_a],
-            "gap_a": r.gap_a,
-            "language_b": languages[r.language_b],
-            "gap_b": r.gap_b,
-            "p_published": r.p_published,
-        }
-    )
-    same(f"{name}_reversals", frame)
+    found = r._asdict() | {"judge_i": judges[r.i], "judge_j": judges[r.j]}
+    found |= {f"language_{x}": languages[getattr(r, f"language_{x}")] for x in "ab"}
+    same(f"{name}_reversals", pd.DataFrame(found)[golden(f"{name}_reversals").columns])
 
 
 @pytest.mark.parametrize(("name", "of"), [("devai", (55, 8, 6)), ("gemba150", (150, 2, 5)), ("ties", (30, 4, 5))])
@@ -171,12 +154,9 @@ def test_unseen_languages(devai: Panel) -> None:
 
 def test_decisions(devai: Panel) -> None:
     found = cbc.decisions(cbc.split(scores_of(devai), protocols.draws(55, 1000, 307), tiny=tiny(devai)))
-    rows = [
-        (name, d.right.mean(), d.regret.mean(), *np.percentile(d.regret.mean(1), [2.5, 97.5]))
-        for name, d in found.items()
-    ]
-    columns = golden("devai_decisions_of_paper_draws_seed_307").columns
-    same("devai_decisions_of_paper_draws_seed_307", pd.DataFrame(rows, columns=columns), DRAWN)
+    rows = [(x, d.right.mean(), d.regret.mean(), *protocols.summary(d.regret.mean(1))[1:]) for x, d in found.items()]
+    name = "devai_decisions_of_paper_draws_seed_307"
+    same(name, pd.DataFrame(rows, columns=golden(name).columns), DRAWN)
 
 
 def test_fit_and_radius(devai: Panel) -> None:
@@ -228,11 +208,8 @@ def test_ablations(devai: Panel) -> None:
     tasks = protocols.ablate_tasks(scores, counts, drawn, tiny(devai))
     name = "devai_ablation_tasks_of_paper_draws"
     same(name, tasks.set_axis(golden(name).columns, axis=1), DRAWN)
-    left = [
-        (judge, *x) for judge, x in zip(devai.judges, protocols.without_each_judge(scores, tiny(devai)), strict=True)
-    ]
-    name = "devai_without_one_judge"
-    same(name, pd.DataFrame(left, columns=golden(name).columns))
+    left = [(j, *x) for j, x in zip(devai.judges, protocols.without_each_judge(scores, tiny(devai)), strict=True)]
+    same("devai_without_one_judge", pd.DataFrame(left, columns=golden("devai_without_one_judge").columns))
 
 
 def test_links(devai: Panel) -> None:
@@ -244,11 +221,8 @@ def test_links(devai: Panel) -> None:
 
 
 def test_bradley_terry_luce(devai: Panel) -> None:
-    scores = scores_of(devai)
-    same(
-        "devai_bradley_terry_luce",
-        cells(devai, protocols.btl(*protocols.wins(scores, np.ones((1, 55)), tiny=tiny(devai)))[0]),
-    )
+    won = protocols.wins(scores_of(devai), np.ones((1, 55)), tiny=tiny(devai))
+    same("devai_bradley_terry_luce", cells(devai, protocols.btl(*won)[0]))
 
 
 @pytest.mark.parametrize("name", ["devai", "gemba150"])
@@ -276,10 +250,9 @@ def test_variance_components(name: str, request: pytest.FixtureRequest) -> None:
     assert found is not None
     wanted = golden(f"{name}_variance").set_index("component")
     wanted.index = wanted.index.str.removesuffix(" + noise")  # without replicates the two are one
-    assert found.shares == pytest.approx(wanted["share"].to_dict(), rel=EXACT, abs=1e-12)
-    assert {x: max(v, 0.0) for x, v in found.variance.items()} == pytest.approx(
-        wanted["variance"].to_dict(), rel=EXACT, abs=1e-12
-    )
+    have = {"share": found.shares, "variance": {x: max(v, 0.0) for x, v in found.variance.items()}}
+    for column, values in have.items():
+        assert values == pytest.approx(wanted[column].to_dict(), rel=EXACT, abs=1e-12)
 
 
 def test_gates_of_an_audit(devai: Panel, gemba: Panel) -> None:
