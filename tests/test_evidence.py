@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import polyjudge as pj
 from common import shared_file
 from validation import evidence as ev
 
@@ -51,8 +53,6 @@ def test_drawn_labels_and_what_an_interval_holds() -> None:
     some = ev.drawn(there, 7, np.random.default_rng(1))
     assert some.sum((0, 1)).tolist() == [7, 7, 7]
     assert not some[0].any()
-    import pandas as pd
-
     found = pd.DataFrame({"x": ["a", "b", "c"], "low": [0.0, 2.0, np.nan], "high": [1.0, 3.0, 3.0]})
     true = pd.DataFrame({"x": ["a", "b", "c"], "value": [1.0, 1.0, 1.0]})
     assert ev._within(found, true, ["x"], "low", "high", "value") == [True, False]
@@ -80,21 +80,13 @@ def test_numbers_without_draws_are_those_of_the_page(small: dict[str, Any]) -> N
     for title in template:
         if title[0] in "16":
             assert template[title].format(**values) == page[title]
-    for x in ("cv", "ci", "cw", "cj"):
-        one = values[x]
-        assert f"{one['removed']:.0%} [{one['low']:.0%}, {one['high']:.0%}]" in " ".join(
-            page[_title(page, "2.")].split()
-        )
-
-
-def _title(page: dict[str, str], start: str) -> str:
-    return next(x for x in page if x.startswith(start))
+    second = next(" ".join(page[x].split()) for x in page if x.startswith("2."))
+    for one in (values[x] for x in ("cv", "ci", "cw", "cj")):
+        assert f"{one['removed']:.0%} [{one['low']:.0%}, {one['high']:.0%}]" in second
 
 
 @pytest.mark.real_data
 def test_agreement_is_that_of_an_audit(small: dict[str, Any]) -> None:
-    import polyjudge as pj
-
     panel, _ = ev.sets()["RTP-LX IdentityAttack"]
     said = pj.audit(panel).pairs
     r = small["agree"].set_index(["set", "language"]).loc[("RTP-LX IdentityAttack", "all"), "judges"]

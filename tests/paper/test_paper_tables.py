@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from common import Run
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.panel import Panel
@@ -108,32 +107,23 @@ def test_thresholds(panel: Panel) -> None:
     exact = float(panel.scores.flat[7])
     found = report(panel, threshold=(f"{exact}", f">={exact}"), replicates=100).frames["gates"]
     n = panel.scores.size
-    assert found["pass_raw"].tolist() == pytest.approx(
-        [100 * (panel.scores > exact).sum() / n, 100 * (panel.scores >= exact).sum() / n]
-    )
+    passed = (panel.scores > exact, panel.scores >= exact)
+    assert found["pass_raw"].tolist() == pytest.approx([100 * x.sum() / n for x in passed])
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "polyjudge", "paper", *words], capture_output=True, text=True, timeout=120
-    )
-
-
-def test_the_commands(tmp_path: Path) -> None:
-    made_ = run("reproduce", "mrewardbench")
-    assert made_.returncode == 0, made_.stderr
-    assert "are reproduced" in made_.stdout
-    sample = tmp_path / "sample.csv"
+def test_the_commands(cli: Run, tmp_path: Path) -> None:
+    plain = cli("paper", "reproduce", "mrewardbench")
+    assert plain.returncode == 0, plain.stderr
+    assert "are reproduced" in plain.stdout
     languages = ("eng_Latn", "arb_Arab", "tur_Latn", "zho_Hans", "hin_Deva", "jpn_Jpan", "spa_Latn")
     rows = [(i, "alpacaeval-easy", x, 1.0, 1.0) for x in languages for i in range(100)]
     columns = ["item", "subset", "language", "raw_margin", "cbc_margin"]
-    pd.DataFrame(rows, columns=columns).to_csv(sample, index=False)
-    changed = run("reproduce", "mrewardbench", "--anchor", str(sample), "--json")
+    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "sample.csv", index=False)
+    changed = cli("paper", "reproduce", "mrewardbench", "--anchor", tmp_path / "sample.csv", "--json")
     assert changed.returncode == 1, changed.stderr
     assert '"differs"' in changed.stdout
-    assert run("reproduce", "devai").returncode == 2
-    frame = Panel.from_array(made(replicates=1)[..., 0]).to_frame()
-    frame.to_csv(tmp_path / "scores.csv", index=False)
-    own = run("report", str(tmp_path / "scores.csv"), "--json", "--replicates", "100")
+    assert cli("paper", "reproduce", "devai").returncode == 2
+    Panel.from_array(made(replicates=1)[..., 0]).to_frame().to_csv(tmp_path / "scores.csv", index=False)
+    own = cli("paper", "report", tmp_path / "scores.csv", "--json", "--replicates", "100")
     assert own.returncode == 0, own.stderr
-    assert "frames" in json.dumps(json.loads(own.stdout))
+    assert "frames" in json.loads(own.stdout)
