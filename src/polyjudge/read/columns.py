@@ -275,8 +275,7 @@ def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
 
 @cache
 def _languages() -> tuple[frozenset[str], frozenset[str]]:
-    listed = Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split()
-    words = [word.split(":") for word in listed]
+    words = [word.split(":") for word in Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split()]
     return frozenset(w[-1] for w in words), frozenset(w[0] for w in words if len(w) > 1)
 
 
@@ -311,23 +310,15 @@ def spread(columns: Sequence[str], axis: str, with_language: bool) -> dict[str, 
 
 
 def strip_words(columns: Sequence[str]) -> dict[str, str]:
-    """Names without the words for scores that all of them begin or end with.
+    """Names without the words for scores that they begin or end with.
 
     >>> strip_words(["score_gpt-4o", "score_claude"]), strip_words(["judge_label"])
     ({'score_gpt-4o': 'gpt-4o', 'score_claude': 'claude'}, {'judge_label': 'judge'})
     """
-    out = {c: c for c in columns}
-    while True:
-        parts = {c: re.split(r"([_\-./:| ]+)", n) for c, n in out.items()}
-        if any(len(p) < 3 for p in parts.values()):
-            return out
-        fronts, backs = ({p[i].lower() for p in parts.values()} for i in (0, -1))
-        if len(backs) == 1 and backs <= SCORE_WORDS:
-            out = {c: "".join(p[:-2]) for c, p in parts.items()}
-        elif len(fronts) == 1 and fronts <= SCORE_WORDS:
-            out = {c: "".join(p[2:]) for c, p in parts.items()}
-        else:
-            return out
+    words = "|".join(SCORE_WORDS)
+    backs = {c: re.sub(rf"(?i)([_\-./:| ]+({words}))+$", "", c) for c in columns}
+    out = {c: re.sub(rf"(?i)^(({words})[_\-./:| ]+)+", "", short) for c, short in backs.items()}
+    return out if len(set(out.values())) == len(columns) else {c: c for c in columns}
 
 
 def is_human(label: str) -> bool:
@@ -352,16 +343,11 @@ def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> di
         plain = re.sub(r"^(-?\d+)\.0+$", r"\1", re.sub(r"[\s_\u200b]+", " ", plain).strip())
         return plain.rsplit("/", 1)[-1] if axis in ("judge", "system") else plain
 
-    groups: dict[str, list[str]] = {}
-    for label in labels:
-        groups.setdefault(key(label), []).append(label)
     often = dict(zip(labels, times, strict=False))
-    out: dict[str, str] = {}
-    for group in groups.values():
-        if len(group) > 1:
-            kept = min(group, key=lambda x: ("/" in x, ".0" in x, -often.get(x, 0), x))
-            out |= {x: kept for x in group if x != kept}
-    return out
+    kept: dict[str, str] = {}
+    for label in sorted(labels, key=lambda x: ("/" in x, ".0" in x, -often.get(x, 0), x)):
+        kept.setdefault(key(label), label)
+    return {x: kept[key(x)] for x in labels if kept[key(x)] != x}
 
 
 def natural(label: str) -> tuple[object, ...]:

@@ -23,22 +23,7 @@ ABSENT = {
     "abstain", "tbd", "#value!", "#div/0!",
 }  # fmt: skip
 """Words in place of a score."""
-GOOD = (
-    "pass",
-    "passed",
-    "yes",
-    "y",
-    "true",
-    "t",
-    "correct",
-    "right",
-    "accept",
-    "accepted",
-    "good",
-    "ok",
-    "success",
-    "✓",
-)
+GOOD = ("pass", "passed", "yes", "y", "true", "t", "correct", "right", "accept", "accepted", "good", "success", "✓")
 BAD = ("fail", "failed", "no", "n", "false", "f", "incorrect", "wrong", "reject", "rejected", "bad", "✗")
 PASS = {**dict.fromkeys(GOOD, 1.0), **dict.fromkeys(BAD, 0.0)}
 LOW, HIGH = (-1, -9, -99, -999, -9999, -99999), (99, 999, 9999, 99999, 999999)
