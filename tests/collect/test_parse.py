@@ -146,7 +146,7 @@ def test_a_quoted_score_never_wins_over_the_judges_own() -> None:
     ("answer", "score"),
     [
         ('{"winner": "A", "reason": "x"}', 100), ('{"winner": "b"}', 0), ('{"winner": "tie"}', 50),
-        ('```json\n{"winner": "B"}\n```', 0), ("Both fine.\n[[A]]", 100), ("[[C]]", 50), ("Winner: B", 0), ("A", 100),
+        ('```json\n{"winner": "B"}\n```', 0), ("Both fine.\n[[A]]", 100), ("**Tie**", 50), ("Winner: B", 0), ("A", 100),
         ('{"winner": "empate"}', 50), ('{"winner": "A or B"}', None), ("A is better than B in some ways.", None),
         ("[[A]] or [[B]]", None), ('{"winner": "A"} {"winner": "B"}', None), ("", None), ('{"winner": "A', None),
     ],

@@ -101,8 +101,8 @@ ROW = {"id": "a", "language": "en", "prompt": "p", "response": "r"}
 @pytest.mark.parametrize(
     ("lines", "words", "more"),
     [
-        (["null"], "must be an object", {}), (["[]"], "must be an object", {}), (["", "{"], "line 2", {}), ([], "No item", {}),
-        (["[" * 50_000], "nested|recursion", {}), ([{**ROW, "id": None}], "nothing in 'id'", {}),
+        (["null"], "null|None", {}), (["[]"], "No item", {}), (["", "{"], "not valid JSON", {}), ([], "No item", {}),
+        (["[" * 50_000], "nested too deep", {}), ([{**ROW, "id": None}], "nothing in 'id'", {}),
         ([{k: v for k, v in ROW.items() if k != "language"}], "no column 'language'", {}),
         ([ROW, ROW], "appears twice", {}), ([ROW], "not whole in all languages .*not in ar", {}),
         ([ROW, {**ROW, "language": "ar", "prompt": None}], "no prompt in ar", {}),
@@ -117,7 +117,7 @@ ROW = {"id": "a", "language": "en", "prompt": "p", "response": "r"}
 )  # fmt: skip
 def test_items_are_refused_in_one_sentence(tmp_path: Path, lines: list[Any], words: str, more: Any) -> None:
     (tmp_path / "items.jsonl").write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
-    with pytest.raises(CollectError, match=words):
+    with pytest.raises(PolyjudgeError, match=words):
         ready(parse_plan(small(**more), tmp_path))
 
 

@@ -101,11 +101,12 @@ def test_wordings_stand_in_place_of_languages(tmp_path: Path, server: Running) -
     plan = write_plan(
         tmp_path, server.url, tasks=3, languages=["en"], wordings={"short": "Be short.", "kind": "Be kind."}
     )
-    assert run(plan).complete
+    found = run(plan)
+    assert found.complete
+    assert found.by == "wording"
     frame = scores(plan)
     assert list(frame.columns[:3]) == ["task", "wording", "judge"]
     assert len(frame) == 12
-    assert json.loads((tmp_path / "run" / "polyjudge-run.json").read_text())["by"] == "wording"
 
 
 def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import math
@@ -17,6 +16,8 @@ from polyjudge.base.errors import CollectError
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
 from polyjudge.collect.plan import NEEDED, Plan, explain
+from polyjudge.read.panels import read_table
+from polyjudge.read.table import records
 
 
 def _clean(text: str) -> str:
@@ -67,21 +68,16 @@ def load_items(plan: Plan) -> tuple[list[Item], list[tuple[str, str]]]:
                 text = f"{where}: {shown(key[0])} appears twice. Give each item its own {plan.items.id}"
                 raise CollectError(f"{text}, or name the column that tells them apart (items.system).")
             by_language[at] = row
-    items, dropped = [], []
-    for (task, system), rows in found.items():
-        label = f"{task} ({system})" if system else task
-        made = _item(plan, task, system, rows, [x.name for x in own])
-        if isinstance(made, str):
-            dropped.append((label, made))
-        else:
-            items.append(made)
+    made = {at: _item(plan, *at, rows, [x.name for x in own]) for at, rows in found.items()}
+    dropped = [
+        (f"{task} ({system})" if system else task, x) for (task, system), x in made.items() if isinstance(x, str)
+    ]
+    items = [x for x in made.values() if isinstance(x, Item)]
     if dropped and plan.items.unaligned == "error":
         first = "; ".join(f"{shown(t)}: {shown(why)}" for t, why in dropped[:5])
         more = f"; and {len(dropped) - 5} more" if len(dropped) > 5 else ""
-        raise CollectError(
-            f"{len(dropped)} of {len(found)} items are not whole in all languages ({first}{more}). Complete them, or "
-            "set items.unaligned: drop to go on with the others."
-        )
+        text = f"{len(dropped)} of {len(found)} items are not whole in all languages ({first}{more}). Complete them"
+        raise CollectError(f"{text}, or set items.unaligned: drop to go on with the others.")
     tasks = list(dict.fromkeys(item.task for item in items))[: plan.items.limit]
     place = {task: i for i, task in enumerate(tasks)}
     items = sorted((item for item in items if item.task in place), key=lambda item: place[item.task])
@@ -180,48 +176,13 @@ def _checklist(value: Any, where: str) -> tuple[Requirement, ...]:
     return out
 
 
-# --- files ---
-
-
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a CSV, JSONL, JSON or Parquet file."""
-    try:
-        rows = _parquet(path) if path.suffix == ".parquet" else _texts(path)
-    except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise CollectError(f"Cannot read {shown(path, 200)}: {shown(error, 200)}.") from None
-    for number, row in enumerate(rows, 1):
-        if type(row) is not dict:
-            raise CollectError(f"{shown(path, 200)}, item {number} must be an object with named fields.")
-    return rows
-
-
-def _texts(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        if path.suffix == ".csv":
-            csv.field_size_limit(2**31 - 1)
-            return list(csv.DictReader(file))
-        text = file.read()
-    if text.lstrip()[:1] == "[" and path.suffix == ".json":
-        return list(json.loads(text))
-    rows = []
-    for number, line in enumerate(text.split("\n"), 1):
-        try:
-            rows += [json.loads(line)] if line.strip() else []
-        except ValueError as error:
-            raise ValueError(f"line {number}: {error}") from None
-    return rows
-
-
-def _parquet(path: Path) -> list[dict[str, Any]]:
-    import duckdb
-
-    try:
-        with duckdb.connect() as con:
-            found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
-            columns = [column[0] for column in found.description or []]
-            return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
-    except duckdb.Error as error:
-        raise ValueError(str(error).splitlines()[0]) from None
+    if not path.is_file():
+        raise CollectError(f"There is no item file {shown(path, 200)}.")
+    if path.suffix in (".json", ".jsonl"):
+        return records(path)
+    return [{str(k): v for k, v in row.items()} for row in read_table(str(path)).to_dict("records")]
 
 
 def fingerprint(text: str) -> str:

@@ -48,9 +48,6 @@ _TAIL = re.compile(
     r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$"
 )
 """What may follow the number of a verdict: nothing, a sentence of its own, something in brackets or after a dash."""
-_BETTER = re.compile(
-    r"^\W{0,20}(?:winner|better answer|verdict)?\W{0,20}?[:：]?\W{0,20}\b(A|B|tie)\b\W{0,20}$", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -369,23 +366,20 @@ def parse_winner(answer: str) -> Parsed:
     if isinstance(objects, str):
         return Parsed(None, objects)
     found = {_winner(v) for o in objects for _, v in _inside(o, "winner")}
-    how = STRICT if whole is not None else LENIENT
     if not found and not _KEY.search(answer):
-        lines = [line for line in answer.splitlines() if line.strip()]
-        brackets = set(re.findall(r"\[\[(A|B|C|tie)\]\]", answer, re.IGNORECASE))
-        last = _BETTER.match(lines[-1]) if lines else None
-        found = {_winner(b) for b in brackets} if brackets else {_winner(last[1])} if last else set()
-    if len(found) > 1:
-        return Parsed(None, "several verdicts")
-    value = found.pop() if found else None
-    return Parsed(value, how) if value is not None else Parsed(None, "no verdict found")
+        found = {_winner(line) for line in answer.strip().splitlines()[-1:]}
+    value = found.pop() if len(found) == 1 else None
+    if value is None:
+        return Parsed(None, "several verdicts" if found else "no verdict found")
+    return Parsed(value, STRICT if whole is not None else LENIENT)
 
 
 def _winner(value: Any) -> float | None:
-    word = value.strip(" .\"'[]()*").casefold() if isinstance(value, str) else ""
-    if word == "c" or word in words("tie"):
-        return WINS["tie"]
-    return WINS.get(word.removeprefix("answer ").removeprefix("response "))
+    word = (
+        re.sub(r"winner|better answer|verdict|answer|response", "", value.casefold()) if isinstance(value, str) else ""
+    )
+    word = re.sub(r"^[\W_]+|[\W_]+$", "", word)
+    return WINS["tie"] if word in words("tie") else WINS.get(word)
 
 
 # --- verdicts ---

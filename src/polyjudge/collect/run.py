@@ -18,7 +18,8 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +166,7 @@ class _Run:
         from polyjudge.collect.task import Guard
 
         self.plan, self.folder, self.asked, self.reminders, self.kind = plan, folder, asked, reminders, kind
-        self.logs, self.by = folder / "logs", "wording" if plan.wordings else "language"
+        self.logs = folder / "logs"
         self.guards = {j.name: Guard(self.tick, careful=not j.settings.get("batch")) for j in plan.judges}
         self.prompts = {call.id: prompt for call, prompt in asked}
         self.found: dict[str, dict[str, Any]] = {}
@@ -188,7 +189,12 @@ class _Run:
         rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step"})
         judges = {j.name: j.identity for j in self.plan.judges}
         if path.exists():
-            before = self._before(path)
+            try:
+                before = read_json(path)
+                before = {x: dict(before[x]) for x in ("rubric", "judges", "prompts")}
+            except (ValueError, KeyError, TypeError):
+                text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
+                raise CollectError(f"{text} Put it back, or use a new folder (-o).") from None
             self.read_logs()
             answered = [j for j, found in self.found.items() if any(s.scores for s in found.values())]
             changed = [f"rubric.{k}" for k, v in rubric.items() if before["rubric"].get(k) != v]
@@ -206,18 +212,8 @@ class _Run:
             judges = {**before["judges"], **judges}
         elif any(p.name != ".lock" for p in self.folder.iterdir()):
             raise CollectError(f"{shown(self.folder, 200)} holds other files, and no run. Use a new folder (-o).")
-        made = {"format": "polyjudge-run", "version": 2, "name": self.plan.name, "by": self.by, "rubric": rubric}
-        write_text(path, json.dumps({**made, "judges": judges, "prompts": prompts}, indent=0) + "\n")
-
-    def _before(self, path: Path) -> dict[str, Any]:
-        try:
-            found = read_json(path)
-            if all(isinstance(found[x], dict) for x in ("prompts", "judges", "rubric")):
-                return dict(found)
-        except (ValueError, KeyError, TypeError):
-            pass
-        text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
-        raise CollectError(f"{text} Put it back, or use a new folder (-o).")
+        made = {"format": "polyjudge-run", "version": 2, "rubric": rubric, "judges": judges, "prompts": prompts}
+        write_text(path, json.dumps(made, indent=0) + "\n")
 
     # --- asking ---
 
@@ -227,12 +223,17 @@ class _Run:
         try:
             with _terminable(), self.bars:
                 self.read_logs()
-                said = [*said, *(self.in_slices(max_cost) if max_cost is not None else self.ask(self.asked))]
+                if max_cost is None:
+                    self.ask(self.asked)
+                else:
+                    said = [*said, *self.in_slices(max_cost)]
         except (KeyboardInterrupt, Terminated) as error:
             stopped = error
         self.read_logs()
         frame = tables.answers(self.plan, self.asked, self.found)
-        made = self.result(frame, said)
+        used = [self.spent(j) for j in self.plan.judges]
+        made = _collection(self.plan, self.kind, frame, used, said, str(self.folder))
+        made = replace(made, findings=(*self.gaps(frame, made.cells), *said))
         if self.kind == "run":
             tables.write(self.plan, self.folder, frame)
         if stopped is not None:
@@ -240,7 +241,7 @@ class _Run:
             raise stopped from None
         return made
 
-    def ask(self, asked: Asked) -> tuple[()]:
+    def ask(self, asked: Asked) -> None:
         """One sitting of Inspect over all judges that lack one of these answers."""
         from polyjudge.collect.task import judge_task, model_of
 
@@ -269,7 +270,6 @@ class _Run:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 if len(logs) < len(jobs) or any(log.status == "cancelled" for log in logs):
                     raise KeyboardInterrupt  # which Inspect keeps to itself
-        return ()
 
     def missing(self, judge: Judge, asked: Asked) -> list[str]:
         """Ids of the calls that the judge has not answered."""
@@ -281,26 +281,20 @@ class _Run:
         by_task: dict[str, list[tuple[Call, str]]] = defaultdict(list)
         for call, prompt in self.asked:
             by_task[call.item.task].append((call, prompt))
-        seen = {x for found in self.found.values() for x in found}
-        begun = max([i for i, x in enumerate(by_task.values(), 1) if any(c.id in seen for c, _ in x)], default=0)
-        upto = -1
-        while upto < len(by_task):
+        tasks, seen = list(by_task.values()), {x for found in self.found.values() for x in found}
+        upto = max([i for i, calls in enumerate(tasks) if any(c.id in seen for c, _ in calls)], default=-1)
+        while upto < len(tasks):
             spent = sum(self.spent(j)[2] or 0.0 for j in self.plan.judges)
-            fits, most = 0, 0.0
-            for i, calls in enumerate(by_task.values(), 1):
-                for judge in (j for j in self.plan.judges if not self.guards[j.name].dead):
-                    ids = self.missing(judge, calls)
-                    most += sum(worst(judge, self.prompts[x]) for x in ids)
-                if most > max_cost - spent:
-                    break
-                fits = i
-            if fits <= upto or fits < begun:  # Inspect drops what a later slice lacks: a slice never shrinks
+            alive = [j for j in self.plan.judges if not self.guards[j.name].dead]
+            costs = [sum(worst(j, self.prompts[x]) for j in alive for x in self.missing(j, calls)) for calls in tasks]
+            fits = sum(most <= max_cost - spent for most in accumulate(costs))
+            if fits <= upto:  # Inspect drops what a later slice lacks: a slice never shrinks
                 text = (
-                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than"
+                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than "
                 )
-                text += " is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
+                text += "is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
                 return [Finding("notice", "limit", text)]
-            self.ask([x for calls in list(by_task.values())[:fits] for x in calls])
+            self.ask([x for calls in tasks[:fits] for x in calls])
             self.read_logs()
             upto = fits
         return []
@@ -328,33 +322,13 @@ class _Run:
         uncounted = 0.0
         for id_, sample in self.found[judge.name].items():
             usages = list(sample.model_usage.values())
-            used_in += sum(u.input_tokens + (u.input_tokens_cache_read or 0) for u in usages)
-            used_in += sum(u.input_tokens_cache_write or 0 for u in usages)
+            cached = sum((u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in usages)
+            used_in += sum(u.input_tokens for u in usages) + cached
             used_out += sum(u.output_tokens for u in usages)
             if sample.scores and not any(u.output_tokens for u in usages):
                 uncounted += worst(judge, self.prompts.get(id_, ""), 1)
         cost = dollars(judge, used_in, used_out)
         return used_in, used_out, None if cost is None else cost + uncounted
-
-    def result(self, frame: pd.DataFrame, said: list[Finding]) -> Collection:
-        """Counts by judge and by cell, and what there is to say."""
-        import pandas as pd
-
-        at = frame.assign(language=frame["wording"].where(frame["wording"] != "", frame["language"]), calls="calls")
-        by = [at["judge"], at["language"]]
-        cells = pd.crosstab(by, at["what"]).assign(calls=at.groupby(["judge", "language"]).size())
-        cells = cells.reindex(columns=list(KINDS), fill_value=0)
-        order = at[["judge", "language"]].drop_duplicates()
-        cells = cells.loc[list(order.itertuples(index=False, name=None))].reset_index().rename_axis(columns=None)
-        total = cells.groupby("judge")[list(KINDS)].sum()
-        rows = [(j.name, j.model, *total.loc[j.name, ["calls", "scored"]], *self.spent(j)) for j in self.plan.judges]
-        board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
-        said = [*self.gaps(frame, cells), *said]
-        cost = None if board["cost"].isna().all() else float(board["cost"].sum())
-        counts = int(board["calls"].sum()), int(board["scored"].sum())
-        return Collection(
-            self.plan.name, self.kind, *counts, cost, board, cells, tuple(said), str(self.folder), self.by
-        )
 
     def gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
         """What is missing: how much, why, and where."""
@@ -366,11 +340,9 @@ class _Run:
         again = " The same command asks again for what failed or was not asked." if lost.keys() & KINDS[4:] else ""
         said = f"{sum(lost.values()):,} of {total} gave no score: {', '.join(f'{n:,} {k}' for k, n in lost.items())}."
         gone = cells.assign(missing=cells["calls"] - cells["scored"]).query("missing > 0")
-        gone = gone.sort_values("missing", ascending=False, kind="stable")
-        at = (
-            f"{shown(r.judge)} in {shown(r.language)} {r.missing:,} of {r.calls:,}" for r in gone.head(6).itertuples()
-        )
-        where = ", ".join(at) + (f" and {len(gone) - 6} more" if len(gone) > 6 else "")
+        rows = gone.sort_values("missing", ascending=False, kind="stable").itertuples()
+        at = [f"{shown(r.judge)} in {shown(r.language)} {r.missing:,} of {r.calls:,}" for r in rows]
+        where = ", ".join(at[:6]) + (f" and {len(at) - 6} more" if len(at) > 6 else "")
         yield Finding("serious", "gaps", f"{said} Missing: {where}.{again if self.kind == 'run' else ''}")
         for judge, guard in self.guards.items():
             if guard.dead:
@@ -384,33 +356,47 @@ class _Run:
                 yield Finding("warning", "why", text, where={"judge": judge})
 
 
-def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
-    """What a plan would take: calls, tokens with the system message, dollars."""
+def _collection(
+    plan: Plan, kind: str, frame: pd.DataFrame, used: Sequence[Any], said: Sequence[Finding], folder: str = ""
+) -> Collection:
+    """What became of the calls, counted by judge and by cell, and what it took: tokens in and out, dollars."""
     import pandas as pd
 
-    rows: list[tuple[Any, ...]] = []
+    language = frame["language"].where(frame["wording"] == "", frame["wording"])
+    kinds = pd.get_dummies(frame["what"]).reindex(columns=list(KINDS[1:]), fill_value=0)
+    cells = kinds.groupby([frame["judge"], language.rename("language")], sort=False).sum()
+    cells.insert(0, "calls", cells.sum(axis=1))
+    total = cells.groupby("judge")[["calls", "scored"]].sum()
+    rows = [(j.name, j.model, *total.loc[j.name], *took) for j, took in zip(plan.judges, used, strict=True)]
+    board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
+    cost = None if board["cost"].isna().any() else float(board["cost"].sum())
+    calls, scored = (int(x) for x in total.sum())
+    by = "wording" if plan.wordings else "language"
+    return Collection(plan.name, kind, calls, scored, cost, board, cells.reset_index(), tuple(said), folder, by)
+
+
+def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
+    """What a plan would take: calls, tokens with the system message, dollars."""
+    used = []
     for judge in plan.judges:
         system = tokens(str(judge.settings.get("system_message", "")), "en", judge.model)
         size = sum(tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked)
         out = len(asked) * min(OUTPUT, judge.max_tokens or OUTPUT)
-        rows.append((judge.name, judge.model, len(asked), 0, round(size), round(out), dollars(judge, size, out)))
-    board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
-    first = {call.wording or call.language: prompt for call, prompt in reversed(asked)}
-    at = Counter(call.wording or call.language for call, _ in asked)
-    rows = [(j.name, x, n) for j in plan.judges for x, n in at.items()]
-    cells = pd.DataFrame(rows, columns=["judge", "language", "calls"])
-    total = len(asked) * len(plan.judges)
-    items = len({(c.item.task, c.item.system) for c, _ in asked if not c.item.version})
-    unpriced = [j.name for j in plan.judges if j.price is None]
-    cost = None if unpriced else float(board["cost"].sum())
-    axis = count(len(at), "wording" if plan.wordings else "language")
-    text = f"{count(items, 'item')} x {axis} x {count(len(plan.judges), 'judge')}: {count(total, 'call')}"
-    text += f"{'' if cost is None else f', about ${cost:,.2f}'}. No judge was called."
+        used.append((round(size), out, dollars(judge, size, out)))
+    found = _collection(plan, "dry run", tables.answers(plan, asked, {}), used, said)
+    prompts: dict[str, str] = {}
+    for call, prompt in asked:
+        prompts.setdefault(call.wording or call.language, prompt)
+    items = count(len({(c.item.task, c.item.system) for c, _ in asked if not c.item.version}), "item")
+    text = (
+        f"{items} x {count(len(prompts), found.by)} x {count(len(plan.judges), 'judge')}: {count(found.calls, 'call')}"
+    )
+    text += f"{'' if found.cost is None else f', about ${found.cost:,.2f}'}. No judge was called."
     guess = "Tokens are estimated from the text, give or take a third; those of the output are a guess."
-    guess += f" No total cost is shown, for some judges have no price: {names(unpriced)}." if unpriced else ""
+    if unpriced := [j.name for j in plan.judges if j.price is None]:
+        guess += f" No total cost is shown, for some judges have no price: {names(unpriced)}."
     findings = Finding("info", "plan", text), Finding("info", "estimate", guess), *said
-    prompts = dict(reversed(first.items()))
-    return Collection(plan.name, "dry run", total, 0, cost, board, cells, findings, prompts=prompts)
+    return replace(found, findings=findings, prompts=prompts)
 
 
 # --- around a run ---

@@ -90,31 +90,28 @@ def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
         share = [item.share for item in scores["item"][probes]]
         _csv(plan, folder / "probes.csv", scores[probes].assign(share=share), version=True)
     _csv(plan, folder / "scores.csv", scores[~probes])
-    texts = frame[(frame["version"] == "") & (frame["wording"] == frame["wording"].iloc[0])].drop_duplicates(
-        ["task", "system", "language"]
-    )
-    fields = [item.fields[language] for item, language in zip(texts["item"], texts["language"], strict=True)]
-    held = texts[["task", "system", "language"]].reset_index(drop=True)
-    _csv(plan, folder / "texts.csv", held.join(pd.DataFrame(fields)))
+    items = {(item.task, item.system): item for item in frame["item"] if not item.version}.values()
+    languages = frame["language"].unique()
+    rows = [{"task": x.task, "system": x.system, "language": c, **x.fields[c]} for x in items for c in languages]
+    _csv(plan, folder / "texts.csv", pd.DataFrame(rows))
 
 
 def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     """Each requirement with its verdict (1, 0 or nothing), and whether it counts with its prerequisites."""
     import pandas as pd
 
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for at, group in frame.groupby(AT, sort=False):
-        lines = group["item"].iloc[0].requirements[at[AT.index("language")]]
-        got = dict(zip(group["part"], (None if s != s else s / 100 for s in group["score"]), strict=True))
-        why = dict(zip(group["part"], group["reason"], strict=True))
-        needs = {r.id: r.needs for r in lines}
-
-        def met(id_: str, seen: tuple[str, ...] = (), got: Any = got, needs: Any = needs) -> float | None:
-            parts = [got[id_], *(met(x, (*seen, id_), got, needs) for x in needs[id_] if x not in seen)]
-            return 0.0 if 0 in parts else None if None in parts else 1.0
-
         item = group["item"].iloc[0]
-        rows += [(*at, r.id, r.type, " ".join(r.needs), got[r.id], met(r.id), why[r.id], item) for r in lines]
+        lines = item.requirements[at[AT.index("language")]]
+        needs = {r.id: r.needs for r in lines}
+        got = dict(zip(group["part"], group["score"] / 100, strict=True))
+        for r, why in zip(lines, group["reason"], strict=True):
+            chain = [r.id]
+            for id_ in chain:  # which grows
+                chain += [x for x in needs[id_] if x not in chain]
+            met = min((got[x] for x in chain), key=lambda x: (x != 0, x == x))  # one that is not met, else one unknown
+            rows.append((*at, r.id, r.type, " ".join(r.needs), got[r.id], met, why, item))
     columns = [*AT, "requirement", "type", "prerequisites", "satisfied", "with_prerequisites", "reason", "item"]
     return pd.DataFrame(rows, columns=columns)
 

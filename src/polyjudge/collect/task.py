@@ -30,6 +30,7 @@ from typing import Any
 import anyio
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -37,9 +38,12 @@ from inspect_ai.util import EarlyStop
 from pydantic import ValidationError
 
 from polyjudge.base.errors import CollectError
+from polyjudge.base.files import check_apart, check_new
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
+from polyjudge.calibrate.saved import load_calibrator
 from polyjudge.collect.cost import ASKED
+from polyjudge.collect.damage import make_probes
 from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.parse import REFUSED, Parsed, parse
@@ -221,8 +225,6 @@ def model_of(judge: Judge) -> Model:
 
 def ready(plan: Plan) -> tuple[list[tuple[Call, str]], dict[tuple[str, str], Template], list[tuple[str, str]]]:
     """All calls of a plan with their prompts, its templates, and the items left out."""
-    from polyjudge.collect.damage import make_probes
-
     items, dropped = load_items(plan)
     templates = load_templates(plan)
     items += make_probes(items, plan.probes) if plan.probes else []
@@ -287,32 +289,28 @@ def judge(
     return score
 
 
-def score_log(log: str | Path, calibrator: Any, out: str | Path, *, name: str = "calibrated") -> int:
+def score_log(log: str | Path, calibrator: Any, out: str | Path) -> int:
     """A copy of an Inspect log in which each sample has its calibrated score beside the judge's; how many have one.
 
     log : written by `polyjudge collect`, or with the scorer polyjudge/judge
     calibrator : fitted, or the path of a saved one; it must know the judges and languages of the log
     out : the copy; the log itself stays as it is
     """
-    from inspect_ai.log import read_eval_log, write_eval_log
-
-    from polyjudge.base.files import check_apart, check_new
-    from polyjudge.calibrate.saved import load_calibrator
-
     check_apart({"out": out}, [log])
     check_new(out)
     cal: Any = calibrator if hasattr(calibrator, "transform") else load_calibrator(calibrator)
     found, count = read_eval_log(str(log)), 0
     for sample in found.samples or []:
-        for key, score in list((sample.scores or {}).items()):
-            where = {**sample.metadata, **(score.metadata or {})}
-            value = score.value
+        scores = sample.scores or {}
+        made = {}
+        for key, score in scores.items():
+            where, value = {**sample.metadata, **(score.metadata or {})}, score.value
             if {"judge", "language"} <= set(where) and isinstance(value, (int, float)) and value == value:
-                new = float(cal.transform([value], **{k: [where[k]] for k in ("language", "judge")})[0])
-                one = name if len(sample.scores or {}) == 1 else f"{name}: {key}"
-                made = Score(value=new, metadata={"polyjudge": "calibrated", "judge": where["judge"]})
-                sample.scores = {**(sample.scores or {}), one: made}
-                count += 1
+                new = float(cal.transform([value], language=[where["language"]], judge=[where["judge"]])[0])
+                about = {"polyjudge": "calibrated", "judge": where["judge"]}
+                made["calibrated" if len(scores) == 1 else f"calibrated: {key}"] = Score(value=new, metadata=about)
+        sample.scores = {**scores, **made}
+        count += len(made)
     if not count:
         raise CollectError(f"{shown(log, 200)} has no scores whose metadata names a judge and a language.")
     write_eval_log(found, str(out))
