@@ -263,7 +263,8 @@ def _levels(rows: _Rows, units: int) -> Fit:
         v, inverse = np.zeros((units, len(present))), np.zeros((len(present), len(present)))
         for number in numbers:
             at = np.flatnonzero((part == number) & present)
-            v[:, at], inverse[np.ix_(at, at)] = _one_part(rows.part(at), units)
+            one = rows if len(at) == len(present) else rows.part(at)
+            v[:, at], inverse[np.ix_(at, at)] = _one_part(one, units)
         return v[:, present], inverse[np.ix_(present, present)]
 
     return null, fit
@@ -290,11 +291,20 @@ def _one_part(rows: _Rows, units: int) -> tuple[Array, Array]:
 
     number_of = sum_by(w * o, rows.unit, units)
 
+    cut = np.searchsorted(rows.unit, np.arange(units + 1))
+    most = int(np.diff(cut).max())
+
     def each(first: int, last: int) -> Array:
         found = np.empty((last - first, size, size))
-        cut = np.searchsorted(rows.unit, np.arange(first, last + 1)).tolist()
-        for i, (begin, end) in enumerate(pairwise(cut)):
-            np.matmul(-half[begin:end].T, half[begin:end], out=found[i])
+        begin, end = cut[first], cut[last]
+        if most * (last - first) <= 2 * (end - begin):  # units of like size: all at once, filled up with zeros
+            padded = np.zeros((last - first, most, size))
+            unit = rows.unit[begin:end]
+            padded[unit - first, np.arange(begin, end) - cut[unit]] = half[begin:end]
+            np.matmul(-padded.swapaxes(1, 2), padded, out=found)
+        else:
+            for i, (a, b) in enumerate(pairwise(cut[first : last + 1].tolist())):
+                np.matmul(-half[a:b].T, half[a:b], out=found[i])
         found[:, np.arange(size), np.arange(size)] += number_of[first:last]
         return found
 
@@ -455,14 +465,16 @@ def _projection(row: Index, column: Index, k: int, m: int) -> Array:
     """Projections (..., q, q) on row and column terms of cells at these rows and columns (..., q)."""
     if k < m:  # the larger side has terms by itself, so that only the smaller one is left to be solved
         row, column, k, m = column, row, m, k
-    z = np.concatenate([row[..., None] == np.arange(k), column[..., None] == np.arange(m)], axis=-1).astype(float)
-    rows, columns = z[..., :k], z[..., k:]
-    means = rows / np.maximum(rows.sum(-2, keepdims=True), 1.0)
-    left = columns - rows @ (means.swapaxes(-1, -2) @ columns)
+    columns = (column[..., None] == np.arange(m)).astype(float)
+    rows = (row[..., None] == np.arange(k)).astype(float)
+    number = rows.sum(-2)
+    share = (rows.swapaxes(-1, -2) @ columns) / np.maximum(number, 1.0)[..., None]  # of each column in each row
+    left = columns - np.take_along_axis(share, row[..., None], axis=-2)
     value, vector = np.linalg.eigh(left.swapaxes(-1, -2) @ left)
     top = value > 1e-9 * row.shape[-1]
     kept = left @ (vector * np.where(top, 1 / np.sqrt(np.where(top, value, 1.0)), 0.0)[..., None, :])
-    return rows @ means.swapaxes(-1, -2) + kept @ kept.swapaxes(-1, -2)
+    own = 1 / np.take_along_axis(number, row, axis=-1)
+    return np.where(row[..., :, None] == row[..., None, :], own[..., None], 0.0) + kept @ kept.swapaxes(-1, -2)
 
 
 def additive_projection(present: Mask) -> Array:
