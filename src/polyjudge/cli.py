@@ -44,7 +44,7 @@ COMMANDS = {
         "Start", "polyjudge.answers.audit.audit:audit", "See who wins, whether the judges agree, what is off."
     ),
     "calibrate": Command(
-        "Calibrate", "polyjudge.calibrate.consensus:calibrate", "Remove the effect of language on each judge."
+        "Calibrate", "polyjudge.answers.calibrate:calibrate", "Remove the effect of language on each judge."
     ),
     "apply": Command("Calibrate", "polyjudge.calibrate.saved:apply", "Apply a saved calibrator to other scores."),
     "compare": Command("Calibrate", "polyjudge.answers.compare:compare", "Compare calibrators on tasks held out."),

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from polyjudge.answers.calibrate import calibrate
 from polyjudge.base.errors import CalibratorError, UsageError
 from polyjudge.calibrate.by_labels import LabelCalibrator
-from polyjudge.calibrate.consensus import calibrate
 from polyjudge.calibrate.saved import apply, load_calibrator
 from polyjudge.panel import Panel
 

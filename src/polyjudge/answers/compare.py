@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.answers.calibrate import closeness, gain_findings
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import number
 from polyjudge.base.text import count, names, shell
@@ -25,7 +26,7 @@ from polyjudge.calibrate.baselines import (
     part_of,
     unbiased_gain,
 )
-from polyjudge.calibrate.consensus import closeness, gain_findings, interaction_parts
+from polyjudge.calibrate.consensus import interaction_parts
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
 

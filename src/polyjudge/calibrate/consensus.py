@@ -8,29 +8,24 @@ languages and judges leaves of each cell, the same on a complete panel.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import CalibratorError, PanelError, UsageError
-from polyjudge.base.numbers import ci, points
-from polyjudge.base.text import count, name, names, shell
+from polyjudge.base.text import count, name, names
 from polyjudge.calibrate.baselines import Gain, shrinkage, unbiased_gain, weighted_centre
-from polyjudge.calibrate.saved import Calibrator, load_consensus, numbers, one_of, plain, texts
+from polyjudge.calibrate.saved import Calibrator, numbers, one_of, plain, texts
 from polyjudge.cbc import double_centre
 from polyjudge.panel import Panel
-from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
+from polyjudge.read import read_panel
 from polyjudge.stats.cells import Values, additive_projection, mean_seen
-from polyjudge.stats.interval import interval
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from polyjudge.calibrate.by_labels import LabelCalibrator
 
 Array = NDArray[np.float64]
 Method = Literal["cbc", "cbc-weighted"]
@@ -78,7 +73,7 @@ class ConsensusCalibrator(Calibrator):
 
         if self.method not in ("cbc", "cbc-weighted"):
             raise UsageError(f"The method is 'cbc' or 'cbc-weighted', not {self.method!r}.")
-        panel = _panel(scores, columns)
+        panel = read_panel(scores, **columns)
         found = panel.values()
         v = found.v
         parts, known = interaction_parts(found)
@@ -187,7 +182,7 @@ class ConsensusCalibrator(Calibrator):
         known languages, calibrated, centred over the judges, and shrunk by the share of it that is noise. A new judge
         likewise, with languages and judges exchanged.
         """
-        panel = _panel(scores, columns)
+        panel = read_panel(scores, **columns)
         new = deepcopy(self._fitted())
         if self.method != "cbc":
             raise CalibratorError("Only a calibrator of the method 'cbc' can be extended. Fit it with method='cbc'.")
@@ -240,21 +235,6 @@ class ConsensusCalibrator(Calibrator):
         out.fit_ = None if data["fit"] is None else _fit_of(data["fit"], (low, high), out.noun_)
         return out
 
-    def __repr__(self) -> str:
-        if not hasattr(self, "beta_"):
-            return super().__repr__()
-        most = float(np.nanmax(np.abs(self.beta_.to_numpy()), initial=0.0))
-        size = f"{count(len(self.languages), self.noun_)} and {count(len(self.judges), 'judge')}"
-        return f"{super().__repr__()}, fitted on {size}; subtracts up to {points(most)}"
-
-
-def _panel(scores: Any, columns: dict[str, Any]) -> Panel:
-    from polyjudge.read import as_panel, read_panel
-
-    if columns and isinstance(scores, Panel):
-        raise UsageError(f"A Panel is read already: {names(columns)} goes with the file or frame it came from.")
-    return read_panel(scores, **columns) if columns else as_panel(scores)
-
 
 def interaction_parts(values: Values) -> tuple[Array, NDArray[np.bool_]]:
     """What each unit adds to beta^, (U, k, m), and which cells of it are known (k, m); NaN where they are not.
@@ -285,31 +265,27 @@ def _add(new: ConsensusCalibrator, panel: Panel, label: str, by_judge: bool) -> 
     mine, across = (panel.judges, panel.languages) if by_judge else (panel.languages, panel.judges)
     if by_judge:
         beta, se, y = beta.T, se.T, y.transpose(0, 2, 1)
-    peers = [x for x in mine if x in beta.index and x != label]
-    seen = np.isfinite(y[:, mine.index(label)]).any(0)
-    known = [x for j, x in enumerate(across) if seen[j] and x in beta.columns]
-    if not peers or len(known) < 2:
+    own = y[:, mine.index(label)]
+    less = y - beta.reindex(index=mine, columns=across).to_numpy()
+    known = np.isfinite(less).any((0, 1)) & np.isfinite(own).any(0)
+    if known.sum() < 2:
         raise CalibratorError(
             f"{name(label)} cannot be added. Give scores of some tasks in it and in a {noun} that the calibrator "
             f"knows, by at least two {other}s that it knows."
         )
-    cols = [across.index(x) for x in known]
-    own = y[:, mine.index(label)][:, cols]
-    others = y[:, [mine.index(x) for x in peers]][:, :, cols] - beta.loc[peers, known].to_numpy()
-    whole = np.isfinite(others).all(-1)
-    used = whole.any(1) & np.isfinite(own).all(-1)
-    q = int(used.sum())
-    if q < 2:
+    less, own = less[:, :, known], own[:, known]
+    less[~np.isfinite(less).all(2)] = np.nan
+    d = own - mean_seen(less, 1)
+    d = d[np.isfinite(d).all(1)]
+    if len(d) < 2:
         raise CalibratorError(
-            f"{name(label)} cannot be added: {count(q, 'task')} compare it with a known {noun}, and at least two are "
-            "needed. Score more tasks in both."
+            f"{name(label)} cannot be added: {count(len(d), 'task')} compare it with a known {noun}, and at least two "
+            "are needed. Score more tasks in both."
         )
-    there = whole[used][..., None]
-    d = own[used] - np.where(there, others[used], 0.0).sum(1) / there.sum(1)
     d = d - d.mean(1, keepdims=True)
-    keep = shrinkage(d)
     beta.loc[label], se.loc[label] = np.nan, np.nan
-    beta.loc[label, known], se.loc[label, known] = keep * d.mean(0), d.std(0, ddof=1) / np.sqrt(q)
+    cols = [x for x, there in zip(across, known, strict=True) if there]
+    beta.loc[label, cols], se.loc[label, cols] = shrinkage(d) * d.mean(0), d.std(0, ddof=1) / np.sqrt(len(d))
     new.beta_, new.se_ = (beta.T, se.T) if by_judge else (beta, se)
 
 
@@ -345,198 +321,3 @@ def _fit_of(data: dict[str, Any], scale: tuple[float, float], noun: str) -> Pane
     grouped, two = one_of(data, "grouped", (True, False)), one_of(data, "two_valued", (True, False))
     more: dict[str, Any] = {"scale": scale, "unit": unit, "noun": noun, "two_valued": two}
     return Panel(scores, tasks, languages, judges, systems, source=GROUPED if grouped else "", **more)
-
-
-# --- the command ---
-
-
-@dataclass(frozen=True, repr=False)
-class Calibrated(Result):
-    """What `calibrate` did.
-
-    cells : language, judge, beta (subtracted), low, high (all together); by labels: language, labelled, subtract
-    gain : what that gains for who uses single judges (I7); closer : the same as points by which a judge's mean in a
-        language comes closer to the panel's; None by labels
-    """
-
-    cells: pd.DataFrame
-    findings: tuple[Finding, ...]
-    calibrator_: ConsensusCalibrator | LabelCalibrator = field(repr=False)
-    panel_: Panel = field(repr=False)
-    gain: Gain | None = None
-    closer: tuple[float, float, float] | None = None
-    saved_: Path | None = None
-
-    def report(self) -> Report:
-        """The report."""
-        p, by_labels, what = self.panel_, self.calibrator_.kind == "labels", "What is subtracted"
-        head = {"language": "name", "judge": "name", "beta": "+points low high"}
-        titles, shown = {"language": p.noun, "beta": f"subtracted, {p.unit_name}"}, self.cells
-        if by_labels:
-            head = {"language": "name", "labelled": "count", "subtract": "+points"}
-            titles = {"language": p.noun, "subtract": "subtracted, after the map, on the scale of the labels"}
-        else:
-            shown = shown.assign(**{x: shown[x] * p.factor for x in ("beta", "low", "high")})
-        after: list[Step] = []
-        if self.saved_ is not None:
-            saved = shell(str(self.saved_))
-            after = [Step(f"polyjudge apply NEW.csv {saved} -o calibrated.csv", "calibrate other scores the same way")]
-            if not by_labels:
-                after.append(Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"))
-        section = Section("cells", what, tables=(Table("cells", what, shown, head, titles),))
-        facts = (p.facts, *p.notes)
-        return Report("calibrate", "Calibrated scores", facts, self.findings, next=tuple(after), sections=(section,))
-
-
-def calibrate(
-    scores: Any,
-    *,
-    output: Path | None = None,
-    save: Path | None = None,
-    method: Literal["cbc", "cbc-weighted", "labels"] = "cbc",
-    labels: Any = None,
-    shrink: bool = False,
-    clip: bool = False,
-    extend: Path | None = None,
-    column: str = "calibrated",
-    level: float = 0.95,
-    overwrite: bool = False,
-    **columns: Any,
-) -> Calibrated:
-    """Remove the effect of language on each judge: without labels (consensus-based calibration), or by labels.
-
-    Without labels every judge's gap to the others is afterwards the same in all languages; the mean of all judges stays
-    what it was, and so does every order inside one judge and language. By labels the panel's mean is corrected: one row
-    an answer, what people would say of it.
-
-    scores : file, table or panel of scores
-    output : write the scores with one more column to this file; by labels, the corrected answers (CSV)
-    save : write the calibrator to this file, for `polyjudge apply` and `polyjudge drift`
-    method : cbc; cbc-weighted: judges count by their steadiness over languages; labels: by the scores' human column
-    labels : human labels in a file of their own (columns task, label, language, ...): correct the panel by them
-    shrink : keep only the share that is not noise, for few tasks (by labels always)
-    clip : cut calibrated scores to the scale (by labels always)
-    extend : a saved calibrator: add to it the new languages and judges of these scores, from a few tasks
-    column : name of the new column
-    level : of the intervals
-    overwrite : replace files that exist
-
-    Examples:
-        polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
-        polyjudge calibrate swahili.csv --extend cal.json --save wider.json
-        polyjudge calibrate scores.csv --labels gold.csv -o corrected.csv
-    """
-    from polyjudge.base.files import check_apart, check_new, write_text
-    from polyjudge.calibrate.by_labels import LabelCalibrator
-    from polyjudge.calibrate.saved import CORRECTED, write_calibrated
-    from polyjudge.report.text import csv as as_csv
-
-    inputs = [x for x in (scores, extend, labels) if isinstance(x, (str, Path))]
-    check_apart({"--output": output, "--save": save}, inputs)
-    for path in (output, save):
-        if path is not None:
-            check_new(path, overwrite)
-    by_labels = labels is not None or method == "labels"
-    if by_labels and (extend is not None or method == "cbc-weighted"):
-        raise UsageError("Labels correct the panel by themselves: leave out --extend and --method cbc-weighted.")
-    panel = _panel(scores, columns)
-    if len(panel.criteria) > 1:
-        first = next(iter(panel.criteria))
-        raise PanelError(
-            f"These scores have {len(panel.criteria)} criteria: {names(panel.criteria)}. Language may do something "
-            f"else to each, so calibrate one at a time: --criteria {shell(first)}."
-        )
-    made: ConsensusCalibrator | LabelCalibrator
-    if by_labels:
-        made = LabelCalibrator(level=level).fit(panel, labels)
-        found = Calibrated(made.table(), made.findings(), made, panel, saved_=save)
-    else:
-        plain_ = ConsensusCalibrator("cbc-weighted" if method == "cbc-weighted" else "cbc", shrink, clip)
-        made = plain_.fit(panel) if extend is None else load_consensus(extend).extend(panel)
-        cells, closer = _cells(made, panel, level, extend is not None), closeness(made.gain_, panel.values().mean)
-        said = (*(gain_findings(made.gain_, closer, panel) if extend is None else ()), *_most(cells, panel))
-        found = Calibrated(cells, said, made, panel, made.gain_, closer, save)
-    if save is not None:
-        made.save(save, overwrite)
-    if output is not None and isinstance(made, LabelCalibrator):
-        write_text(output, as_csv(made.corrected(panel)))
-    elif output is not None and isinstance(made, ConsensusCalibrator):
-        write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, **columns)
-    holds = ((output, CORRECTED if by_labels else "the scores"), (save, "the calibrator"))
-    texts_ = [f"{name(str(path), 200)} holds {what}." for path, what in holds if path is not None]
-    return replace(found, findings=(*found.findings, *(Finding("info", "written", x, "Written") for x in texts_)))
-
-
-def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool) -> pd.DataFrame:
-    """language, judge, beta, low, high: simultaneous by section 17; of what was added, by its standard errors."""
-    import pandas as pd
-    from scipy.special import stdtrit
-
-    b, se = made.beta_, made.se_
-    frame = pd.DataFrame([(x, j) for x in b.index for j in b.columns], columns=["language", "judge"])
-    beta = b.to_numpy().ravel()
-    half = np.full(beta.shape, np.nan)
-    if not extended and panel.units > 1:
-        found = panel.values()
-        x = interaction_parts(found)[0]
-        every = interval(x.reshape(len(x), -1), level=level, together=beta.size)
-        half = made.kept_ * every.q * every.se
-    elif extended and made.units_ > 5:
-        half = stdtrit(made.units_ - 1, 1 - (1 - level ** (1 / beta.size)) / 2) * se.to_numpy().ravel()
-    return frame.assign(beta=beta, low=beta - half, high=beta + half)
-
-
-def closeness(gain: Gain, means: Array) -> tuple[float, float, float]:
-    """A gain as points: fall of the root mean square distance of the judges' means in a language to the panel's."""
-    apart = float(mean_seen((means - np.reshape(mean_seen(means, 1), (-1, 1))) ** 2))
-    middle, low, high = (
-        float(np.sqrt(apart) - np.sqrt(max(apart - x, 0.0))) for x in (gain.estimate, gain.low, gain.high)
-    )
-    return middle, low, high
-
-
-def gain_findings(gain: Gain, closer: tuple[float, float, float], panel: Panel) -> tuple[Finding, ...]:
-    """Whether calibrating is worth it for who uses single judges (I7)."""
-    few = [axis for axis, size in ((panel.noun, panel.shape[2]), ("judge", panel.shape[3])) if size < 2]
-    if few:
-        return (
-            Finding("notice", "gain-none", f"Nothing is subtracted: there is one {few[0]}, and calibrating needs two."),
-        )
-    if not np.isfinite(gain.low):
-        text = f"{count(panel.units, 'task')} are too few to say what calibrating gains."
-        return (Finding("notice", "gain-few", text, "Gain"),)
-    middle, low, high = (panel.factor * x for x in closer)
-    size = ci(middle, low, high, panel.unit_name)
-    if gain.low > 0:
-        text = (
-            f"Calibrating brings a judge's mean in a {panel.noun} {size} closer to the panel's, on average. "
-            "If you average all judges, nothing changes."
-        )
-        return (Finding("info", "gain", text, "Gain"),)
-    what = "adds error" if gain.high < 0 else "may only add noise"
-    text = (
-        f"Calibrating {what}: on average it brings a judge's mean in a {panel.noun} {size} closer to the panel's. "
-        "Score more tasks, or keep less of it (--shrink)."
-    )
-    return (Finding("warning", "gain-open", text, "Gain"),)
-
-
-def _most(cells: pd.DataFrame, panel: Panel) -> list[Finding]:
-    """The largest correction, and what cannot be calibrated."""
-    out = []
-    lost = cells[cells["beta"].isna()]
-    if len(lost):
-        pairs = names([f"{j} in {x}" for x, j in zip(lost["language"], lost["judge"], strict=True)])
-        text = f"There are no scores to compare with, so nothing is subtracted from {pairs}."
-        out.append(Finding("warning", "unknown", text, "Gain"))
-    size = cells["beta"].abs().round(9)
-    if size.max() > 1e-9 * panel.width:
-        top = cells.iloc[int(size.argmax())]
-        sign = panel.factor if top["beta"] > 0 else -panel.factor
-        low, high = sorted((sign * top["low"], sign * top["high"]))
-        shown = ci(sign * top["beta"], low, high, panel.unit_name)
-        where = {"language": top["language"], "judge": top["judge"]}
-        how = "lowered" if top["beta"] > 0 else "raised"
-        text = f"{name(top['judge'])}'s scores in {name(top['language'])} are {how} most, by {shown}."
-        out.append(Finding("info", "largest", text, "Gain", where))
-    return out

@@ -18,7 +18,6 @@ from polyjudge.base.files import check_apart, check_new, read_json, write_text
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding, Report, Result
-from polyjudge.report.text import csv as as_csv
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.by_labels import LabelCalibrator
@@ -241,6 +240,7 @@ def _by_answer(
     """One row an answer: corrected by labels, or the weighted mean of the judges' calibrated scores."""
     from polyjudge.calibrate.labelled import answers, panel_mean
     from polyjudge.read import read_panel
+    from polyjudge.report.text import csv as as_csv
 
     panel = read_panel(scores, **columns)
     seen = int(np.isfinite(panel.scores).sum())

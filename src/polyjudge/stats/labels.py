@@ -20,6 +20,9 @@ Limits = tuple[float, float, float]
 NONE: Limits = (math.nan, math.nan, math.nan)
 FEWEST = 6
 """Labels below which scores have no interval."""
+FEW = 10
+"""Labels below which a mean of scores by them, or a difference of two systems, has none: where labels are skewed it
+held too seldom."""
 
 
 # --- agreement ---
@@ -96,14 +99,19 @@ def mean(x: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Lim
 
 
 def gap(x: Array, high: Bools, unit: NDArray[Any], level: float = 0.95) -> Limits:
-    """The mean of some numbers less that of the others, with Student's interval, units (answers) drawn as wholes."""
+    """The mean of some numbers less that of the others, with Student's interval, units (answers) drawn as wholes.
+
+    No interval where fewer than six units make all of its variance, because nearly all of them are alike: it would be
+    far too narrow whenever a rare difference was not drawn.
+    """
     d = float(x[high].mean() - x[~high].mean())
     each = np.where(high, (x - x[high].mean()) / high.sum(), -(x - x[~high].mean()) / (~high).sum())
     parts = np.bincount(_codes(unit, len(x)), each)
-    n = len(parts)
-    if n < FEWEST:
+    parts = np.where(np.abs(parts) > 1e-12 * np.abs(x).max(), parts, 0.0)  # rounding is no difference
+    n, squares = len(parts), parts**2
+    if float(squares.sum()) ** 2 <= FEWEST * float((squares**2).sum()):
         return d, math.nan, math.nan
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(float((parts**2).sum()) * n / (n - 1))
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(float(squares.sum()) * n / (n - 1))
     return d, d - half, d + half
 
 
@@ -180,8 +188,8 @@ def powered(
         low, high = wilson(value * n * gain / more, n * gain / more, level)[1:]
         return Powered(value, low, high, wilson(p * kish, kish, level), influence, n, b)
     alone = mean(p + w * yc - float((w * yc).mean()), codes[lab], level)
-    if n < FEWEST:
-        return Powered(value, math.nan, math.nan, alone, influence, n, b)
+    if n < FEW:
+        return Powered(value, math.nan, math.nan, (p, math.nan, math.nan), influence, n, b)
     df = max(n - 1 - int(own.sum()), 1)
     spread = float((within**2).sum()) / max(total - len(every), 1) / total
     se = math.sqrt(float(((rest - rest.mean()) ** 2).mean()) / df + b * b * spread)

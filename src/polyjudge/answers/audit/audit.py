@@ -244,25 +244,11 @@ def _left_out(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
 
 
 def _weights(panel: Panel, path: Path | None) -> Array | None:
-    """Weights of the judges, adding up to 1: JSON of judges and weights, or a table with these columns."""
     if path is None:
         return None
-    from polyjudge.base.files import read_json
-    from polyjudge.read import read_table
+    from polyjudge.calibrate.saved import read_weights
 
-    found = read_json(path) if str(path).endswith(".json") else read_table(path).to_dict("records")
-    found = found.get("weights", found) if isinstance(found, dict) else found
-    pairs = found if isinstance(found, dict) else {str(x.get("judge")): x.get("weight") for x in found}
-    missing = [x for x in panel.judges if x not in pairs]
-    if missing:
-        raise UsageError(f"{path} has no weight for {names(missing)}. It needs the columns judge and weight.")
-    try:
-        w = np.array([float(pairs[x]) for x in panel.judges])  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise UsageError(f"{path}: a weight is not a number.") from None
-    if not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
-        raise UsageError(f"{path}: weights are numbers from 0 on, and not all 0.")
-    return np.asarray(w / w.sum())
+    return read_weights(panel, path)
 
 
 # --- parts ---

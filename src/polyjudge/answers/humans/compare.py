@@ -323,10 +323,6 @@ def _annotator_variance(panel: Panel, sides: Sides) -> tuple[Array, float] | Non
     return more, float(max(people.df, 2))
 
 
-LABELS_OF_A_SYSTEM = 10
-"""Fewer labels of one of two systems do not tell their difference: intervals from them held too seldom."""
-
-
 def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
     """Every difference of two systems that have labels enough, as people would give it, all together (Newcombe)."""
     import pandas as pd
@@ -348,7 +344,7 @@ def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
             if both.any():
                 made[key] = made.get(key) or would_give(panel, sides, at, together, seed)
                 found.append((made[key], float(f[at].mean())))
-        if len(found) < 2 or not all(x.n >= LABELS_OF_A_SYSTEM for x, _ in found):
+        if len(found) < 2 or not all(x.n >= st.FEW for x, _ in found):
             continue
         (a, says), (b, other) = found
         r = st.correlated(a.influence, b.influence)

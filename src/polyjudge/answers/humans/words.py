@@ -432,7 +432,10 @@ def _disagreements(h: Humans) -> tuple[Table, ...]:
 def _people(h: Humans) -> tuple[Table, ...]:
     f, unit = _unit(h)
     columns = {**_axes(h, "language", "annotator"), "labels": "count", "harsher": "+points low high"}
-    note = f"harsher: how much lower than the others' labels at the same score, in {unit}"
+    note = (
+        f"harsher: how much lower than the others' labels at the same score, in {unit}; no interval where they differ "
+    )
+    note += "on too few answers"
     shown = _times(h.annotators, f, "harsher", "low", "high")
     return (Table("annotators", "Annotators", shown, columns, note=note),) if len(shown) > 1 else ()
 
