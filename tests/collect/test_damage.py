@@ -17,7 +17,6 @@ from polyjudge.collect.damage import (
     PLACEBO,
     SHARES,
     TOLERANCE,
-    Source,
     damaged,
     length,
     make_probes,
@@ -54,13 +53,14 @@ def test_sentences_and_words_in_every_language(language: str) -> None:
 @pytest.mark.parametrize("language", TEXTS)
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_has_its_share_and_whole_words(language: str, kind: str) -> None:
-    text, other = (" ".join(TEXTS[language]), TEXTS["English" if language != "English" else "German"][0] * 4)
-    source = Source(text, TEXTS[language][1] * 3, other)
-    words = {bare(w) for x in (text, source.other_task, other) for w in x.split()}
+    text = " ".join(TEXTS[language])
+    foreign = TEXTS["English" if language != "English" else "German"][0] * 4
+    other = foreign if kind == "language" else TEXTS[language][1] * 3
+    words = {bare(w) for x in (text, other) for w in x.split()}
     off = []
     for share in SHARES:
-        new, edited = damaged(source, kind, share, np.random.default_rng(3))
-        assert damaged(source, kind, share, np.random.default_rng(3)) == (new, edited)
+        new, edited = damaged(text, kind, share, other, np.random.default_rng(3))
+        assert damaged(text, kind, share, other, np.random.default_rng(3)) == (new, edited)
         assert new != text or kind in ("other", "shuffle")  # such a version is left out
         off.append(abs(edited - share))
         if kind in ("drop", "truncate"):

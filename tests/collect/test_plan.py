@@ -104,7 +104,7 @@ ROW = {"id": "a", "language": "en", "prompt": "p", "response": "r"}
         (["null"], "null|None", {}), (["[]"], "No item", {}), (["", "{"], "not valid JSON", {}), ([], "No item", {}),
         (["[" * 50_000], "nested too deep", {}), ([{**ROW, "id": None}], "nothing in 'id'", {}),
         ([{k: v for k, v in ROW.items() if k != "language"}], "no column 'language'", {}),
-        ([ROW, ROW], "appears twice", {}), ([ROW], "not whole in all languages .*not in ar", {}),
+        ([ROW, ROW], "appears twice", {}), ([ROW], r"No item .*: a \(not in ar\)", {}),
         ([ROW, {**ROW, "language": "ar", "prompt": None}], "no prompt in ar", {}),
         ([{**ROW, "requirements": 3}, {**ROW, "language": "ar", "requirements": 3}], "must be a list", {"rubric": {"kind": "checklist"}}),
         ([{**ROW, "requirements": [{"id": 1}]}, {**ROW, "language": "ar", "requirements": ["x"]}], "Item a, requirements: .0..text: Field required", {"rubric": {"kind": "checklist"}}),
@@ -127,18 +127,18 @@ def test_item_files_of_every_kind(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"items.{kind}"
     {"csv": lambda: frame.to_csv(path, index=False), "json": lambda: frame.to_json(path, orient="records"),
      "jsonl": lambda: frame.to_json(path, orient="records", lines=True), "parquet": lambda: frame.to_parquet(path)}[kind]()  # fmt: skip
-    calls, _, dropped = ready(parse_plan(small(items={"path": path.name}), tmp_path))
+    calls, dropped = ready(parse_plan(small(items={"path": path.name}), tmp_path))
     assert [(c.item.task, c.language) for c, _ in calls] == [("a", "en"), ("a", "ar")]
     assert "p ar \U0001f600" in calls[1][1]
     assert not dropped
 
 
-def test_unaligned_items_are_dropped_when_the_plan_says_so(tmp_path: Path) -> None:
+def test_items_that_a_language_lacks_are_left_out_and_named(tmp_path: Path) -> None:
     rows = [ROW, {**ROW, "language": "ar"}, {**ROW, "id": "b"}]
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    calls, _, dropped = ready(parse_plan(small(items={"path": "items.jsonl", "unaligned": "drop"}), tmp_path))
+    calls, dropped = ready(parse_plan(small(items={"path": "items.jsonl"}), tmp_path))
     assert len(calls) == 2
-    assert dropped == [("b", "not in ar")]
+    assert dropped == ["b (not in ar)"]
 
 
 # --- prompts ---
@@ -157,8 +157,8 @@ def test_prompts_in_every_language_hold_the_material_behind_marks(tmp_path: Path
     }
     rows = [{**row, "language": x} for x in SHIPPED]
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    calls, templates, _ = ready(parse_plan(small(languages=list(SHIPPED), rubric={"kind": kind}), tmp_path))
-    assert len(templates) == 20
+    calls, _ = ready(parse_plan(small(languages=list(SHIPPED), rubric={"kind": kind}), tmp_path))
+    assert {call.language for call, _ in calls} == set(SHIPPED)
     for call, prompt in calls:
         assert phrases(call.language)["material"] in prompt
         assert prompt.count("{criteria}") == prompt.count(hostile)  # nothing inside a field is filled in

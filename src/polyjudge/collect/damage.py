@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from zlib import crc32
 
@@ -85,53 +85,34 @@ def _ends(before: list[str], mark: str, space: str, following: str) -> bool:
 # --- damage ---
 
 
-@dataclass(frozen=True)
-class Source:
-    """What a version is made from: a text, and texts of another task and of another language to borrow from."""
-
-    text: str
-    other_task: str
-    other_language: str
-
-
 def _nearest(words: Sequence[str], wanted: float) -> int:
     """How many of the words, from the first on, come nearest to a size."""
     return int(np.argmin([abs(size - wanted) for size in accumulate(map(length, words), initial=0)]))
 
 
-def damaged(source: Source, kind: str, share: float, rng: np.random.Generator) -> tuple[str, float]:
-    """A damaged version of a text, and the share of it that was edited."""
-    by_sentence = [units(s) for s in sentences(source.text)]
+def damaged(text: str, kind: str, share: float, other: str, rng: np.random.Generator) -> tuple[str, float]:
+    """A damaged version of a text, and the share of it that was edited. `other`: a text to borrow from."""
+    by_sentence = [units(s) for s in sentences(text)]
     words = [word for one in by_sentence for word in one]
-    total = max(1, length(source.text))
+    total = max(1, length(text))
     if kind == "truncate":
         start, stop = _nearest(words, (1 - share) * total), len(words)
     else:
         begins = [0, *accumulate(map(len, by_sentence))][:-1]
         start = int(rng.choice([a for a in begins if length("".join(words[a:])) >= share * total] or [0]))
         stop = start + _nearest(words[start:], share * total)
-    stretch = words[start:stop]
-    edited = length("".join(stretch)) / total
-    new = _edited(source, kind, stretch, rng)
-    return "".join([*words[:start], *new, *words[stop:]]), edited
-
-
-def _edited(source: Source, kind: str, stretch: list[str], rng: np.random.Generator) -> list[str]:
-    """What a kind of damage makes of a stretch of words."""
+    stretch, new = words[start:stop], [""]
+    size = length("".join(stretch))
     if kind == "duplicate" and stretch:
         spaced = stretch[-1][-1].isspace() or ord(stretch[-1][-1]) >= 0x2E80
-        return [*stretch, *([] if spaced else [" "]), *stretch]
-    if kind == "shuffle":  # words trade places, the spaces behind them stay; nothing stays in its place
+        new = [*stretch, "" if spaced else " ", *stretch]
+    elif kind == "shuffle":  # words trade places, the spaces behind them stay
         order = rng.permutation(len(stretch))
-        return [
-            stretch[i].rstrip() + word[len(word.rstrip()) :]
-            for word, i in zip(stretch, np.roll(order, 1)[np.argsort(order)] if len(order) else order, strict=True)
-        ]
-    if kind in ("other", "language"):  # as many whole words of another text
-        other, wanted = units(source.other_task if kind == "other" else source.other_language), length("".join(stretch))
-        other *= wanted // max(1, length("".join(other))) + 1
-        return other[: _nearest(other, wanted)] or stretch
-    return []
+        new = [stretch[i].rstrip() + word[len(word.rstrip()) :] for i, word in zip(order, stretch, strict=True)]
+    elif kind in ("other", "language"):  # as many whole words of the other text
+        borrowed = units(other) * (size // max(1, length(other)) + 1)
+        new = borrowed[: _nearest(borrowed, size)] or stretch
+    return "".join([*words[:start], *new, *words[stop:]]), size / total
 
 
 def placebo(text: str, kind: str) -> str:
@@ -162,37 +143,33 @@ def make_probes(items: Sequence[Item], settings: Probes) -> list[Item]:
     usable = [k for k in DAMAGE if (k != "language" or len(long[0].fields) > 1) and (k != "other" or len(long) > 1)]
     out: list[Item] = []
     for place, item in enumerate(long[: settings.tasks]):
-        donor, languages = long[(place + 1) % len(long)], list(item.fields)
-        made: dict[tuple[str, float], dict[str, str]] = {}
-        for i, language in enumerate(languages):
-            foreign = item.fields[languages[(i + 1) % len(languages)]]["response"]
-            source = Source(item.fields[language]["response"], donor.fields[language]["response"], foreign)
-            kind = usable[place % len(usable)]
-            for version, share, new in _versions(source, kind, language, item.task, settings.seed):
-                made.setdefault((version, share), {})[language] = new
+        donor, kind, languages = long[(place + 1) % len(long)], usable[place % len(usable)], list(item.fields)
+        made: dict[tuple[str, float], dict[str, dict[str, str]]] = {}
+        for language, following in zip(languages, [*languages[1:], languages[0]], strict=True):
+            fields = item.fields[language]
+            other = donor.fields[language] if kind == "other" else item.fields[following]
+            seeds = [settings.seed, *(crc32(x.encode()) for x in (item.task, language, kind))]
+            for version, share, new in _versions(fields["response"], kind, other["response"], language, seeds):
+                made.setdefault((version, share), {})[language] = {**fields, "response": new}
         for (version, share), texts in made.items():
             if len(texts) == len(languages):  # what is lost in one language is not asked in the others
-                fields: Mapping[str, Mapping[str, str]] = {
-                    x: {**item.fields[x], "response": t} for x, t in texts.items()
-                }
-                out.append(replace(item, system="", fields=fields, version=version, share=share))
+                out.append(replace(item, system="", fields=texts, version=version, share=share))
     return out
 
 
-def _versions(source: Source, kind: str, language: str, task: str, seed: int) -> Iterator[tuple[str, float, str]]:
+def _versions(text: str, kind: str, other: str, language: str, seeds: list[int]) -> Iterator[tuple[str, float, str]]:
     """Name, intended share and text of each version that could be made."""
-    text, code = source.text.rstrip(), shipped(language)
-    yield "clean", 0.0, source.text
+    code = shipped(language)
+    yield "clean", 0.0, text
     for severity, share in enumerate(SHARES, 1):
-        rng = np.random.default_rng([seed, severity, *(crc32(x.encode()) for x in (task, language, kind))])
-        new, edited = damaged(source, kind, share, rng)
-        if abs(edited - share) <= TOLERANCE and "".join(new.split()) != "".join(source.text.split()):
+        new, edited = damaged(text, kind, share, other, np.random.default_rng([severity, *seeds]))
+        if abs(edited - share) <= TOLERANCE and "".join(new.split()) != "".join(text.split()):
             yield f"damage-{severity}-{kind}", share, new
     for form in PLACEBO:
-        if (new := placebo(source.text, form)) != source.text:
+        if (new := placebo(text, form)) != text:
             yield f"placebo-{form}", 0.0, new
     if code is not None:
-        yield "plea-own", 0.0, f"{text}\n\n{phrases(code)['plea']}"
-    yield "plea-english", 0.0, f"{text}\n\n{phrases('en')['plea']}"
+        yield "plea-own", 0.0, f"{text.rstrip()}\n\n{phrases(code)['plea']}"
+    yield "plea-english", 0.0, f"{text.rstrip()}\n\n{phrases('en')['plea']}"
     again = f"{phrases(code)['repeat']}\n\n" if code is not None else ""
-    yield "padding", 0.0, f"{text}\n\n{again}{source.text.strip()}"
+    yield "padding", 0.0, f"{text.rstrip()}\n\n{again}{text.strip()}"

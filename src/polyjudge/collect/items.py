@@ -52,10 +52,9 @@ class Item:
     share: float = 0.0
 
 
-def load_items(plan: Plan) -> tuple[list[Item], list[tuple[str, str]]]:
+def load_items(plan: Plan) -> tuple[list[Item], list[str]]:
     """The items that every language has, in file order; and those left out, with what they lack."""
-    own = plan.languages[:1] if plan.items.shared else plan.languages
-    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    languages, found = [x.name for x in plan.languages], dict[tuple[str, str], dict[str, dict[str, Any]]]()
     for language, path in _tables(plan):
         for number, row in enumerate(read_rows(path), 1):
             at = language if language is not None else _language(plan, row, path)
@@ -67,69 +66,55 @@ def load_items(plan: Plan) -> tuple[list[Item], list[tuple[str, str]]]:
             if at in by_language:
                 text = f"{where}: {shown(key[0])} appears twice. Give each item its own {plan.items.id}"
                 raise CollectError(f"{text}, or name the column that tells them apart (items.system).")
-            by_language[at] = row
-    made = {at: _item(plan, *at, rows, [x.name for x in own]) for at, rows in found.items()}
-    dropped = [
-        (f"{task} ({system})" if system else task, x) for (task, system), x in made.items() if isinstance(x, str)
-    ]
+            by_language |= dict.fromkeys(languages if plan.items.shared else [at], row)
+    made = {at: _item(plan, *at, rows, languages) for at, rows in found.items()}
+    dropped = [f"{shown(' '.join(at).strip())} ({why})" for at, why in made.items() if isinstance(why, str)]
     items = [x for x in made.values() if isinstance(x, Item)]
-    if dropped and plan.items.unaligned == "error":
-        first = "; ".join(f"{shown(t)}: {shown(why)}" for t, why in dropped[:5])
-        more = f"; and {len(dropped) - 5} more" if len(dropped) > 5 else ""
-        text = f"{len(dropped)} of {len(found)} items are not whole in all languages ({first}{more}). Complete them"
-        raise CollectError(f"{text}, or set items.unaligned: drop to go on with the others.")
-    tasks = list(dict.fromkeys(item.task for item in items))[: plan.items.limit]
-    place = {task: i for i, task in enumerate(tasks)}
-    items = sorted((item for item in items if item.task in place), key=lambda item: place[item.task])
     if not items:
-        raise CollectError(f"No item in {shown(plan.items.path, 200)} is there in all languages.")
-    return items, dropped
+        text = f"No item in {shown(plan.items.path, 200)} is there in all languages"
+        raise CollectError(f"{text}: {', '.join(dropped[:3]) or 'there is none'}.")
+    place = {task: i for i, task in enumerate(dict.fromkeys(item.task for item in items))}
+    asked = (item for item in items if place[item.task] < (plan.items.limit or len(items)))
+    return sorted(asked, key=lambda item: place[item.task]), dropped
 
 
-def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], own: list[str]) -> Item | str:
+def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], languages: list[str]) -> Item | str:
     """An item of its rows by language; or what it lacks."""
-    lacking = [x for x in own if x not in rows]
-    if lacking:
+    if lacking := [x for x in languages if x not in rows]:
         return f"not in {names(lacking)}"
-    where = f"Item {shown(task)}"
     needed = NEEDED[plan.rubric.kind]
     columns = {x: plan.items.fields.get(x, x) for x in (*needed, *plan.items.fields)}
     fields: dict[str, dict[str, str]] = {}
     requirements: dict[str, tuple[Requirement, ...]] = {}
-    for language in own:
+    for language in languages:
         row, fields[language] = rows[language], {}
         for name, column in columns.items():
             value = row.get(column)
             if value is None or (isinstance(value, float) and math.isnan(value)):
                 return f"no {column} in {language}"
             if name == "requirements":
-                requirements[language] = _checklist(value, where)
+                requirements[language] = _checklist(value, f"Item {shown(task)}")
             else:
                 text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
                 fields[language][name] = _clean(text)
     short = {language: [(r.id, r.needs) for r in lines] for language, lines in requirements.items()}
-    if any(lines != short[own[0]] for lines in short.values()):
+    if any(lines != short[languages[0]] for lines in short.values()):
         return "its requirements differ between languages"
     keep = {}
     for column in plan.items.keep:
-        values = {str(rows[x].get(column, "")) for x in own}
+        values = {str(rows[x].get(column, "")) for x in languages}
         if len(values) > 1:
             return f"its {column} differs between languages"
         keep[column] = _clean(values.pop())
-    if plan.items.shared:
-        fields = dict.fromkeys((x.name for x in plan.languages), fields[own[0]])
-        requirements = dict.fromkeys((x.name for x in plan.languages), requirements[own[0]]) if requirements else {}
     return Item(task, system, fields, requirements, keep)
 
 
 def _tables(plan: Plan) -> Iterator[tuple[str | None, Path]]:
     """Language (None: by its column) and file."""
-    source = plan.items
-    if "{language}" not in source.path:
-        yield plan.languages[0].name if source.shared else None, plan.resolve(source.path)
-        return
-    for language in plan.languages[:1] if source.shared else plan.languages:
-        yield language.name, plan.resolve(source.path.replace("{language}", language.items))
+    source, one = plan.items, "{language}" not in plan.items.path
+    for language in plan.languages[:1] if source.shared or one else plan.languages:
+        path = plan.resolve(source.path.replace("{language}", language.items))
+        yield None if one and not source.shared else language.name, path
 
 
 def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> str | None:

@@ -79,7 +79,6 @@ class Items(_Part):
     fields: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Name] = {}
     limit: Count | None = None
     shared: bool = False
-    unaligned: Literal["error", "drop"] = "error"
 
 
 class Rubric(_Part):

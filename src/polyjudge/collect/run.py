@@ -136,14 +136,14 @@ def collect(
             text = "--max-cost needs price and settings.max_tokens of every judge"
             raise UsageError(f"{text}; {shown(judge.name)} lacks one.")
     try:
-        from polyjudge.collect.task import ready, reminders_of
+        from polyjudge.collect.task import ready
     except ImportError as error:
         raise CollectError(f"Collecting needs the collect extra: pip install 'polyjudge[collect]' ({error}).") from None
-    asked, templates, dropped = ready(read)
+    asked, dropped = ready(read)
     said = []
     if dropped:
-        gone = f"{count(len(dropped), 'item')} left out, not whole in all languages: {names(t for t, _ in dropped)}."
-        said.append(Finding("notice", "dropped", gone))
+        gone = f"{count(len(dropped), 'item')} left out, not whole in all languages: {names(dropped)}."
+        said.append(Finding("warning", "dropped", gone))
     if dry_run:
         return _preview(read, asked, said)
     with tempfile.TemporaryDirectory(prefix="polyjudge-") as away, _disk(output):
@@ -151,7 +151,7 @@ def collect(
         if check:
             asked = list({call.language: (call, prompt) for call, prompt in reversed(asked)}.values())[::-1]
         with _locked(folder):
-            run = _Run(read, folder, asked, reminders_of(templates), "check" if check else "run")
+            run = _Run(read, folder, asked, "check" if check else "run")
             run.compare_with_before()
             return run.go(max_cost, said)
 
@@ -159,13 +159,13 @@ def collect(
 class _Run:
     """One sitting in a run folder."""
 
-    def __init__(self, plan: Plan, folder: Path, asked: Asked, reminders: Mapping[str, str], kind: str) -> None:
+    def __init__(self, plan: Plan, folder: Path, asked: Asked, kind: str) -> None:
         from rich.console import Console
         from rich.progress import Progress
 
         from polyjudge.collect.task import Guard
 
-        self.plan, self.folder, self.asked, self.reminders, self.kind = plan, folder, asked, reminders, kind
+        self.plan, self.folder, self.asked, self.kind = plan, folder, asked, kind
         self.logs = folder / "logs"
         self.guards = {j.name: Guard(self.tick, careful=not j.settings.get("batch")) for j in plan.judges}
         self.prompts = {call.id: prompt for call, prompt in asked}
@@ -249,7 +249,7 @@ class _Run:
             from inspect_ai import eval_set
 
             waiting = [j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead]
-            jobs = [judge_task(self.plan, j, model_of(j), asked, self.reminders, self.guards[j.name]) for j in waiting]
+            jobs = [judge_task(self.plan, j, model_of(j), asked, self.guards[j.name]) for j in waiting]
             if jobs:
                 self.logs.mkdir(parents=True, exist_ok=True)
                 _, logs = eval_set(

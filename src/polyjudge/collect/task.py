@@ -48,7 +48,7 @@ from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.parse import REFUSED, Parsed, parse
 from polyjudge.collect.plan import Judge, Plan, Rubric, explain, load_plan
-from polyjudge.collect.prompts import Call, Template, bullets, calls_of, fence, fill, layout, load_templates, render
+from polyjudge.collect.prompts import Call, bullets, calls_of, fence, fill, layout, load_templates, render
 
 FIRST = 8
 """Calls that go ahead until one is answered, and after which a judge that answers none is stopped."""
@@ -64,18 +64,17 @@ class Guard:
 
     def __init__(self, tick: Callable[[bool], None] = lambda ok: None, careful: bool = True) -> None:
         self.tick, self.alive, self.failed, self.going = tick, not careful, 0, 0
-        self.why, self.dead = "", False
+        self.why, self.dead, self.event = "", False, anyio.Event()
         self.seen: set[str | int] = set()
-        self.event: anyio.Event | None = None
 
     async def start_task(self, task: Any, samples: list[Sample], epochs: int) -> str:
-        """Inspect is about to begin."""
+        """Inspect is about to begin, each time in a loop of its own."""
         self.event = anyio.Event()
         return "polyjudge"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Let a call go, hold it until another was answered, or drop it."""
-        if self.event is not None and not self.alive and not self.dead:
+        if not self.alive and not self.dead:
             self.going += 1
             if self.going > FIRST:
                 await self.event.wait()
@@ -96,8 +95,7 @@ class Guard:
     def answered(self) -> None:
         """A call was answered."""
         self.alive, self.failed = True, 0
-        if self.event is not None:
-            self.event.set()
+        self.event.set()
 
     def fail(self, error: BaseException) -> BaseException:
         """A call failed after the retries of its request, or no score could be read from any answer so far."""
@@ -107,20 +105,13 @@ class Guard:
         self.tick(False)
         if self.failed >= (LATER if self.alive else FIRST):
             self.dead = True
-            if self.event is not None:
-                self.event.set()
+            self.event.set()
         return error
 
 
-def judge_task(
-    plan: Plan,
-    judge: Judge,
-    model: Model | None,
-    asked: Iterable[tuple[Call, str]],
-    reminders: Mapping[str, str],
-    guard: Guard,
-) -> Task:
+def judge_task(plan: Plan, judge: Judge, model: Model | None, asked: Iterable[tuple[Call, str]], guard: Guard) -> Task:
     """One judge's calls, as Inspect runs them."""
+    reminders = {language: template.reminder for (language, _), template in load_templates(plan).items()}
     samples = [Sample(id=call.id, input=prompt, metadata=about(plan, judge.name, call)) for call, prompt in asked]
     return Task(
         dataset=MemoryDataset(samples, name=plan.name),
@@ -212,8 +203,7 @@ def reason_of(answer: str) -> str:
 def model_of(judge: Judge) -> Model:
     """The model of a judge, with the plan's settings."""
     settings = {**({} if judge.settings.get("batch") else {"attempt_timeout": TIMEOUT}), **judge.settings}
-    known = set(GenerateConfig.model_fields)
-    if unknown := sorted(set(settings) - known):
+    if unknown := sorted(set(settings) - set(GenerateConfig.model_fields)):
         text = f"{shown(judge.name)}: Inspect has no setting {names(unknown)}"
         raise CollectError(f"{text}. It has max_tokens, top_p, seed, system_message and more (GenerateConfig).")
     try:
@@ -223,8 +213,8 @@ def model_of(judge: Judge) -> Model:
         raise CollectError(f"{shown(judge.name)}, settings: {explain(error)}") from None
 
 
-def ready(plan: Plan) -> tuple[list[tuple[Call, str]], dict[tuple[str, str], Template], list[tuple[str, str]]]:
-    """All calls of a plan with their prompts, its templates, and the items left out."""
+def ready(plan: Plan) -> tuple[list[tuple[Call, str]], list[str]]:
+    """All calls of a plan with their prompts, and the items left out."""
     items, dropped = load_items(plan)
     templates = load_templates(plan)
     items += make_probes(items, plan.probes) if plan.probes else []
@@ -232,14 +222,8 @@ def ready(plan: Plan) -> tuple[list[tuple[Call, str]], dict[tuple[str, str], Tem
     calls = [(call, render(plan, templates[call.language, call.wording], call)) for call in asked]
     ids = Counter(call.id for call, _ in calls)
     if len(ids) != len(calls):
-        twice = shown(ids.most_common(1)[0][0])
-        raise CollectError(f"Two calls have the same name, {twice}: two items differ in | and ¦ only. Rename one.")
-    return calls, templates, dropped
-
-
-def reminders_of(templates: Mapping[tuple[str, str], Template]) -> dict[str, str]:
-    """Reminder of the form by language."""
-    return {language: template.reminder for (language, _), template in templates.items()}
+        raise CollectError(f"Two calls have the same name, {shown(ids.most_common(1)[0][0])}. Rename one of the items.")
+    return calls, dropped
 
 
 @task(name="judge")  # type: ignore[untyped-decorator]
@@ -249,9 +233,8 @@ def judge_plan(plan: str, judge: str = "") -> Task:
     found = next((x for x in read.judges if x.name == judge), None)
     if judge and found is None:
         raise CollectError(f"The plan has no judge {shown(judge)}. It has {names(x.name for x in read.judges)}.")
-    calls, templates, _ = ready(read)
     own = found or Judge(name=str(get_model()).rpartition("/")[2], model="any/model")
-    return judge_task(read, own, model_of(found) if found else None, calls, reminders_of(templates), Guard())
+    return judge_task(read, own, model_of(found) if found else None, ready(read)[0], Guard())
 
 
 @scorer(metrics=[mean(), stderr()], name="judge")  # type: ignore[untyped-decorator]
