@@ -59,7 +59,7 @@ def _allowed() -> int:
 
 def require(size: float, what: str) -> None:
     """An error before the work begins when it would take more memory than the budget."""
-    if size > budget():
+    if size > LEAST and size > budget():
         raise TooLarge(
             f"{what} would take {shown(size)} of memory, and {shown(budget())} may be used. Read fewer languages, "
             f"judges or systems (--languages, --judges, --systems), or allow more ({VARIABLE}=16GB)."

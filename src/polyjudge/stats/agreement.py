@@ -166,11 +166,12 @@ def _correlations(a: Array, b: Array, group: NDArray[np.int64], weight: Array, w
         number = np.maximum(both.sum(1, keepdims=True), 1)
         a = np.where(both, a - a.sum(1, keepdims=True) / number, 0.0)
         b = np.where(both, b - b.sum(1, keepdims=True) / number, 0.0)
-        # A row that is the mean of several tasks has less noise, and the whole difference between systems.
+        part = [x * y for x, y in ((a, b), (a, a), (b, b))]
         more = weight.mean() - 1
-        there = np.maximum(np.einsum("t,tsl->sl", weight, both), 1e-300)
-        ma, mb = (np.where(both, x - np.einsum("t,tsl->sl", weight, x) / there, 0.0) for x in (a, b))
-        part = [x * y + more * (p * q) for x, y, p, q in ((a, b, ma, mb), (a, a, ma, ma), (b, b, mb, mb))]
+        if more:  # a row that is the mean of several tasks has less noise, and the whole difference between systems
+            there = np.maximum(np.einsum("t,tsl->sl", weight, both), 1e-300)
+            ma, mb = (np.where(both, x - np.einsum("t,tsl->sl", weight, x) / there, 0.0) for x in (a, b))
+            part = [p + more * x * y for p, x, y in zip(part, (ma, ma, mb), (mb, ma, mb), strict=True)]
         ab, aa, bb = (w @ np.bincount(group, weight * x.sum((1, 2)), minlength=w.shape[1]) for x in part)
     else:
         held = weight[:, None] * both[:, 0]

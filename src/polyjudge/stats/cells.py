@@ -113,21 +113,21 @@ def least_squares_cells(scores: Array, unit: Index, weight: Array) -> Values:
     there = np.abs(apart).max(1, initial=0.0) > 1e-8
     level_null, level_fit = _levels(rows, units)
     level_v, level_spread = level_fit()
-    best, told = "", -1
-    for design in ("task:language + task:judge", "task:language", "task"):
-        if design == "task:language + task:judge":
-            if present.sum() > MOST_TWO_WAY or len(rows.seen) > MOST_PATTERNS:
-                continue
-            found = _two_way(rows, units, k, m)
-        elif design == "task:language":
-            found = _by_language(rows, units, k, m)
-        else:
-            found = level_null, lambda: (level_v, level_spread)
-        can = int((there & (np.abs(apart @ found[0]).max(1, initial=0.0) < 1e-6)).sum())
-        if can > told:
-            best, told, (null, fit) = design, can, found
-        if told == there.sum():
+
+    def can(null: Array) -> int:
+        return int((there & (np.abs(apart @ null).max(1, initial=0.0) < 1e-6)).sum())
+
+    chosen: tuple[str, Fit] = ("task", (level_null, lambda: (level_v, level_spread)))
+    told = can(level_null)
+    finer: list[tuple[str, Callable[[], Fit]]] = [("task:language", lambda: _by_language(rows, units, k, m))]
+    if present.sum() <= MOST_TWO_WAY and len(rows.seen) <= MOST_PATTERNS:
+        finer.insert(0, ("task:language + task:judge", lambda: _two_way(rows, units, k, m)))
+    for design, make in finer:
+        found = make()
+        if can(found[0]) == told:  # the fewer terms are absorbed, the more can be told
+            chosen = (design, found)
             break
+    best, (null, fit) = chosen
     v, spread = fit()
     whole = np.full((units, k * m), np.nan)
     whole[:, present] = v @ apart.T + level_v @ additive.T
