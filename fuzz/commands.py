@@ -18,7 +18,7 @@ from typing import Any
 
 from harmless import UNSEEN, found_in
 from polyjudge import cli
-from polyjudge.read import big, panels
+from polyjudge.read import rows
 
 ODD = (
     "nan", "inf", "-inf", "-1", "0", "1", "2", "0.5", "1e308", "1e-320", "\u0661", "0x10", "--", "-", "\x1b[2J", "=",
@@ -149,7 +149,7 @@ def _become(folder, said, words, real=False, end=None, read=None, outputs=None, 
     sys.stdout, sys.stderr = (open(fd, "w", encoding="utf-8", closefd=False) for fd in (1, 2))  # noqa: SIM115
     if read:
         made, to = read
-        panels.MOST_TASKS, big.UNITS = made.most, 3
+        rows.MOST_TASKS, rows.UNITS = made.most, 3
         to.write_text(json.dumps(found_in(made.source, made.options)))
     sys.argv = ["polyjudge", *words]
     try:

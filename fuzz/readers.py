@@ -19,7 +19,7 @@ import atheris
 with atheris.instrument_imports(include=["polyjudge"]):
     from polyjudge.base.errors import PolyjudgeError
     from polyjudge.calibrate.saved import load_calibrator
-    from polyjudge.read import panels, read_panel
+    from polyjudge.read import read_panel, rows
     from polyjudge.simulate import sample_panel
 
 ENDS = (".csv", ".tsv", ".json", ".jsonl", ".csv.gz", ".parquet", ".sqlite", ".duckdb", ".eval", ".cal", "")
@@ -38,7 +38,7 @@ def one_input(data: bytes) -> None:
         if end == ".cal":
             load_calibrator(path)
         else:
-            panels.MOST_TASKS = 4 if data[0] > 191 else 100_000  # hashed units too
+            rows.MOST_TASKS = 4 if data[0] > 191 else 100_000  # hashed units too
             read_panel(path)
     except PolyjudgeError:
         pass

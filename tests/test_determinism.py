@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyjudge.answers.audit.audit import audit
-from polyjudge.read import panels, read_panel, table
+from polyjudge.read import read_panel, rows, table
 
 ROWS = """SELECT 'task' || t AS task, 'system ' || s AS system, 'language ' || l AS language, 'judge ' || j AS judge,
     round(50 + 10 * sin(t * 1.7) - s + 20 * ((hash(t * 1000 + s * 100 + l * 10 + j) % 1009) / 1009.0 - 0.5), 1) AS score
@@ -27,7 +27,7 @@ def test_hashed_units_do_not_depend_on_threads_or_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tenths: int
 ) -> None:
     """Sums that leave the engine are sums of whole numbers: equal to the last bit, in any order of rows."""
-    monkeypatch.setattr(panels, "MOST_TASKS", 300)
+    monkeypatch.setattr(rows, "MOST_TASKS", 300)
     first = written(tmp_path / "a.parquet", 3_000, tenths)
     second = written(tmp_path / "b.parquet", 3_000, tenths, "hash(score + t)")
     connect, found = table.connect, []

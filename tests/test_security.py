@@ -95,7 +95,7 @@ def test_no_panel_is_wrong_in_silence(seed: int, tmp_path: Path) -> None:
 
 
 def found_of(made: harmless.Odd) -> dict[str, Any]:
-    with mock.patch("polyjudge.read.panels.MOST_TASKS", made.most), mock.patch("polyjudge.read.big.UNITS", 3):
+    with mock.patch("polyjudge.read.rows.MOST_TASKS", made.most), mock.patch("polyjudge.read.rows.UNITS", 3):
         return harmless.found_in(made.source, made.options)
 
 

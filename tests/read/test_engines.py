@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from common import need, workbook
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel import Panel
-from polyjudge.read import big, panels, read_panel, read_table
+from polyjudge.read import read_panel, read_table, rows
 from read.test_odd_files import B, W
 
 WANT = read_panel(B)
@@ -165,8 +165,8 @@ def test_row_order_and_format_do_not_matter(seed: int, kind: str, holes: float) 
 
 @pytest.fixture
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panels, "MOST_TASKS", 100)
-    monkeypatch.setattr(big, "UNITS", 40)
+    monkeypatch.setattr(rows, "MOST_TASKS", 100)
+    monkeypatch.setattr(rows, "UNITS", 40)
 
 
 def many(holes: float = 0.0, seed: int = 1) -> pd.DataFrame:
@@ -186,8 +186,8 @@ def means(panel: Panel) -> Any:
 def test_hashed_units_keep_every_mean(holes: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = many(holes)
     want = read_panel(frame)
-    monkeypatch.setattr(panels, "MOST_TASKS", 100)
-    monkeypatch.setattr(big, "UNITS", 40)
+    monkeypatch.setattr(rows, "MOST_TASKS", 100)
+    monkeypatch.setattr(rows, "UNITS", 40)
     panel = read_panel(frame)
     assert panel.units == 40
     assert panel.weight.sum() == 300
@@ -217,17 +217,22 @@ def test_hashed_units_refuse_what_small_panels_refuse() -> None:
         ),
         (pd.concat([frame, frame.assign(score=1.0)]), "2 scores"),
         (frame.assign(judge=frame["judge"].where(frame.index != 5)), "no judge"),
-        (frame.assign(judge=frame["judge"].replace({"c": "x/a"})), "x/a"),
     ):
         with pytest.raises(PolyjudgeError, match=words):
             read_panel(bad)
     people = read_panel(pd.concat([frame, frame[frame["judge"] == "a"].assign(judge="human")]))
     assert people.judges == ("a", "b", "c")
+    both = read_panel(frame.assign(judge=frame["judge"].replace({"c": "x/a"})))
+    assert both.judges == ("a", "b", "x/a")
+    later = frame["judge"].where((frame["judge"] != "a") | (frame["task"] < "t2"), "x/a")
+    one = read_panel(frame.assign(judge=later))
+    assert one.judges == ("a", "b", "c")
+    np.testing.assert_allclose(means(one), means(read_panel(frame)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_threads_do_not_matter(threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panels, "MOST_TASKS", 100)
+    monkeypatch.setattr(rows, "MOST_TASKS", 100)
     from polyjudge.read import table
 
     frame = many(0.1)
@@ -304,8 +309,8 @@ def test_postgres(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
             for row in frame.itertuples(index=False, name=None):
                 copy.write_row(row)
     same(read_panel(f"{server}::scores"), read_panel(frame))
-    monkeypatch.setattr(panels, "MOST_TASKS", 100)
-    monkeypatch.setattr(big, "UNITS", 40)
+    monkeypatch.setattr(rows, "MOST_TASKS", 100)
+    monkeypatch.setattr(rows, "UNITS", 40)
     np.testing.assert_allclose(read_panel(f"{server}::scores").scores, read_panel(frame).scores, rtol=1e-9)
     with pytest.raises(PolyjudgeError, match="Name the table"):
         read_panel(server)
@@ -335,8 +340,8 @@ def test_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         frame.to_parquet(tmp_path / "s.parquet")
         theirs = session.read.parquet(str(tmp_path / "s.parquet"))
         same(read_panel(theirs), read_panel(frame))
-        monkeypatch.setattr(panels, "MOST_TASKS", 100)
-        monkeypatch.setattr(big, "UNITS", 40)
+        monkeypatch.setattr(rows, "MOST_TASKS", 100)
+        monkeypatch.setattr(rows, "UNITS", 40)
         mine, big_one = read_panel(frame), read_panel(theirs)
         np.testing.assert_allclose(big_one.scores, mine.scores, rtol=1e-9)
         np.testing.assert_array_equal(big_one.unit, mine.unit)

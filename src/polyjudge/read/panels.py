@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,57 +17,24 @@ from numpy.typing import NDArray
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names, plural, shell
-from polyjudge.panel import Panel
+from polyjudge.panel import AXES, Long, Panel, distinct, scale_of, with_criteria
 from polyjudge.read import columns as col
-from polyjudge.read import scale
+from polyjudge.read import rows, scale
 from polyjudge.read.columns import Asked, Roles
-from polyjudge.read.table import Table, engine_errors, ident, label_sql, open_table, quote
+from polyjudge.read.rows import CELLS
+from polyjudge.read.rows import DEFAULT as DEFAULT
+from polyjudge.read.rows import clean as clean
+from polyjudge.read.table import Table, ident, label_sql, open_table, quote
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-Codes = NDArray[np.int64]
-MOST_TASKS = 100_000
-"""Beyond so many tasks they are put into hashed units."""
-AXES = ("task", "system", "language", "judge", "criterion", "replicate")
-KEYS = ("task", "system", "language", "judge", "criterion", "replicate", "cluster", "annotator")
+ROLES = ("task", *CELLS, "replicate", "cluster")
 MAXIMA = ("max_score", "max_points", "out_of", "max_rating", "score_max", "scale_max", "max_grade", "max_value")
 DOCUMENTS = (
     "doc", "document", "doc_id", "document_id", "passage", "passage_id", "conversation_id", "thread_id", "article",
 )  # fmt: skip
-DEFAULT = {"judge": "judge"}
-"""The name of the only one, where no column names it; else it is empty."""
-
-
-@dataclass
-class Entries:
-    """Scores with the codes of their labels, one row each."""
-
-    codes: dict[str, Codes]
-    labels: dict[str, list[str]]
-    score: Array
-    length: Array | None = None
-    """Characters of the response, in each row."""
-
-    def __post_init__(self) -> None:
-        for axis in ("system", "language", "judge", "criterion"):  # what no column names is one
-            if axis not in self.codes:
-                self.labels[axis] = [DEFAULT.get(axis, "")]
-                self.codes[axis] = np.zeros(len(self.score), dtype=np.int64)
-
-    def keep(self, rows: NDArray[np.bool_]) -> None:
-        """Only these rows."""
-        self.codes = {axis: c[rows] for axis, c in self.codes.items()}
-        self.score = self.score[rows]
-        self.length = None if self.length is None else self.length[rows]
-
-    def shrink(self, axis: str) -> None:
-        """Leave out labels that no row has."""
-        there = np.bincount(self.codes[axis], minlength=len(self.labels[axis])) > 0
-        if not there.all():
-            self.codes[axis] = (np.cumsum(there) - 1)[self.codes[axis]]
-            self.labels[axis] = [x for x, yes in zip(self.labels[axis], there, strict=True) if yes]
 
 
 @dataclass
@@ -83,13 +49,19 @@ class Reading:
     """Distinct scores."""
     failed: int
     """Rows that say that they failed."""
-    rows: int
     tool: str = ""
 
 
 @dataclass
 class Work:
-    """What is known while a source is read."""
+    """What is known while a source is read.
+
+    raw : the chosen columns as they are written, as what stands after FROM
+    typed : their rows with scores as numbers, one row a score
+    keys : role -> SQL of its labels in `raw`
+    types : column -> its type
+    tasks : the numbers of tasks, as what stands after FROM
+    """
 
     table: Table
     roles: Roles
@@ -100,6 +72,8 @@ class Work:
     order: Any = None
     raw: str = ""
     typed: str = ""
+    tasks: str = ""
+    keys: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
 
 
@@ -192,14 +166,7 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     work = begin(source, options)
     columns, roles = work.table.columns, work.roles
     used, tool = roles.used(), work.table.tool
-    _spool(work)
-    if _many(work):
-        from polyjudge.read.big import big_panel
-
-        panel, levels = big_panel(work), np.zeros(0)
-    else:
-        entries, people = _entries(work)
-        panel, levels = _panel(work, entries, people), np.unique(entries.score)
+    panel, levels = _panel(work)
     shown = str(source) if isinstance(source, (str, Path)) else ""
     panel = replace(panel, source=shown, read=work.asked.words(), texts=_texts(work), order=_order(work, panel))
     if labels is not None:
@@ -211,7 +178,7 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
         panel = replace(panel, texts=_items(items, panel))
     several = {"judges": roles.wide, "human": roles.humans, "error": roles.errors}
     said = roles.of | {role: names(listed, 6) for role, listed in several.items() if listed}
-    return Reading(panel, said, tuple(c for c in columns if c not in used), levels, work.failed, work.rows, tool)
+    return Reading(panel, said, tuple(c for c in columns if c not in used), levels, work.failed, tool)
 
 
 # --- which columns ---
@@ -371,66 +338,62 @@ def _no_score(work: Work, columns: Sequence[str]) -> None:
 
 
 def _spool(work: Work) -> None:
-    """The chosen columns as `work.raw`, and `work.typed` with scores as numbers and labels as text."""
+    """The chosen columns as `work.raw`, and their rows with scores as numbers as `work.typed`."""
     roles = work.roles
     _fetch(work)
     table = work.table
-    chosen = {r: c for r, c in roles.of.items() if r in KEYS or r in ("score", "first", "second", "winner")}
-    plain = dict.fromkeys([*chosen.values(), *roles.wide, *roles.errors, *roles.humans])
-    parts = [f"{table.columns[c][0]} AS {ident(c)}" for c in plain]
-    response = roles.texts.get("response")
+    chosen = [c for role, c in roles.of.items() if role != "annotator" or roles.humans]
+    parts = {c: table.columns[c][0] for c in [*chosen, *roles.wide, *roles.errors, *roles.humans] if c in table.columns}
+    listed = [f"{sql} AS {ident(c)}" for c, sql in parts.items()]
+    response = roles.texts.get("response") if not roles.wide else None
     if response:
-        parts.append(f"length(CAST({table.columns[response][0]} AS VARCHAR)) AS polyjudge_length")
-    work.raw = f"(SELECT {', '.join(parts)} FROM {table.relation}) AS raw"
+        listed.append(f"length(CAST({table.columns[response][0]} AS VARCHAR)) AS polyjudge_length")
+    work.raw = f"(SELECT {', '.join(listed)} FROM {table.relation}) AS raw"
     if table.spool or "task" not in roles.of:
-        table.run(f"CREATE OR REPLACE TEMP TABLE raw AS SELECT * FROM {work.raw}")
-        work.raw = "raw"
-    work.types = {c: table.columns[c][1] for c in plain}
-    typed = {axis: f"CAST({ident(chosen[axis])} AS VARCHAR)" for axis in KEYS if axis in chosen}
-    if "task" not in chosen:
-        typed["task"] = "'row ' || (rowid + 1)"
-    for i, column in enumerate(roles.humans):
-        kind = {column: work.types[column]}
-        typed[f"human {i}"] = scale.score_sql(table, work.raw, kind, work.asked.drop, [])[column]
-    if roles.wide:
-        _melt(work, typed)
-        return
-    made = score_columns(work)
-    if not made:
-        typed |= {
-            part: label_sql(ident(chosen[part]), work.types[chosen[part]]) for part in ("first", "second", "winner")
-        }
-        failed = _failed(work)
-        made = {
-            "winner": f"CASE WHEN {typed['winner']} IS NULL{' OR ' + failed if failed else ''} THEN NULL ELSE 1.0 END"
-        }
-    typed["score"] = next(iter(made.values()))
+        work.raw = table.keep("raw", f"SELECT * FROM {work.raw}")
+    work.types = {c: table.columns[c][1] for c in parts}
+    work.keys = {
+        r: _text(work, r) if r in CELLS[:4] or r == "replicate" else ident(roles.of[r]) for r in ROLES if r in roles.of
+    }
+    work.keys.setdefault("task", "'row ' || (rowid + 1)")
     if response:
-        typed["length"] = "polyjudge_length"
-    listed = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items())
-    work.typed = f"(SELECT {listed} FROM {work.raw}) AS typed"
+        work.keys["length"] = "polyjudge_length"
+    made = dict(work.keys)
+    if "winner" in roles.of:
+        failed = _failed(work)
+        made |= {r: label_sql(ident(c), work.types[c]) for r, c in roles.of.items() if c in work.types}
+        made["score"] = f"CASE WHEN {made['winner']} IS NULL{' OR ' + failed if failed else ''} THEN NULL ELSE 1.0 END"
+    elif not roles.wide:
+        made["score"] = next(iter(score_columns(work).values()))
+    if roles.wide:
+        work.typed = _melted(work)
+    else:
+        listed = [f"{sql} AS {ident(n)}" for n, sql in made.items()]
+        work.typed = f"(SELECT {', '.join(listed)} FROM {work.raw}) AS typed"
 
 
-def _melt(work: Work, typed: dict[str, str]) -> None:
+def _text(work: Work, role: str) -> str:
+    """SQL of a column as text."""
+    column = work.roles.of[role]
+    return ident(column) if work.types[column] == "VARCHAR" else f"CAST({ident(column)} AS VARCHAR)"
+
+
+def _melted(work: Work) -> str:
     """A wide table as a long one: `place` is the place of the score's column."""
     table, roles = work.table, work.roles
     failed = _failed(work)
-    kinds = {work.types[c] for c in roles.wide}
-    kind = "DOUBLE" if all(scale.is_number(k) for k in kinds) else "VARCHAR"
-    listed = [f"CAST({ident(c)} AS {kind})" for c in roles.wide]
-    parts = ", ".join(f"{sql} AS {ident(n)}" for n, sql in typed.items()) + f", ({failed or 'false'}) AS failed"
+    kind = "DOUBLE" if all(scale.is_number(work.types[c]) for c in roles.wide) else "VARCHAR"
+    values = [f"CAST({ident(c)} AS {kind})" for c in roles.wide]
+    parts = ", ".join(f"{sql} AS {ident(n)}" for n, sql in work.keys.items()) + f", ({failed or 'false'}) AS failed"
     if table.ibis is None:
-        long = (
-            f"SELECT {parts}, unnest([{', '.join(listed)}]) AS v, unnest(range({len(listed)})) AS place FROM {work.raw}"
-        )
+        each = f"unnest([{', '.join(values)}]) AS v, unnest(range({len(values)})) AS place"
+        long = f"SELECT {parts}, {each} FROM {work.raw}"
     else:
         long = " UNION ALL ".join(
-            f"SELECT {parts}, {v} AS v, {i} AS place FROM {work.raw}" for i, v in enumerate(listed)
+            f"SELECT {parts}, {v} AS v, {i} AS place FROM {work.raw}" for i, v in enumerate(values)
         )
     made = scale.score_sql(table, f"({long}) AS melted", {"v": kind}, work.asked.drop, work.notes, list(roles.wide))
-    work.typed = (
-        f"(SELECT *, CASE WHEN failed THEN NULL ELSE {made['v']} END AS score FROM ({long}) AS melted) AS typed"
-    )
+    return f"(SELECT *, CASE WHEN failed THEN NULL ELSE {made['v']} END AS score FROM ({long}) AS melted) AS typed"
 
 
 def _fetch(work: Work) -> None:
@@ -443,8 +406,8 @@ def _fetch(work: Work) -> None:
     if "task" not in roles.of:
         raise PanelError(f"Rows of {table.where} have no order, so they cannot be the tasks: --task COLUMN.")
     task = table.columns[roles.of["task"]][0]
-    few = f"SELECT DISTINCT {task} AS task FROM {table.relation} LIMIT {MOST_TASKS + 1}"
-    if int(table.rows(f"SELECT count(*) FROM ({few}) AS few")[0][0]) <= MOST_TASKS:
+    few = f"SELECT DISTINCT {task} AS task FROM {table.relation} LIMIT {rows.MOST_TASKS + 1}"
+    if int(table.rows(f"SELECT count(*) FROM ({few}) AS few")[0][0]) <= rows.MOST_TASKS:
         work.table = fetched(table, [c for c in roles.used() if c in table.columns and c not in roles.texts.values()])
         roles.texts.pop("response", None)
 
@@ -482,93 +445,80 @@ def _failed(work: Work) -> str:
     return failed
 
 
-def clean(text: str, kind: str = "VARCHAR") -> str:
-    """A label without spaces around it; a whole number without its decimal point."""
-    text = text.strip()
-    if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
-        with suppress(ValueError):
-            value = float(text)
-            if not np.isfinite(value):
-                return ""
-            return str(int(value)) if value.is_integer() and abs(value) < 9e15 else text
-    return text
+# --- one panel ---
 
 
-def _many(work: Work) -> bool:
-    """Whether there are more tasks than a panel has rows."""
-    some = f"SELECT DISTINCT task FROM {work.typed} LIMIT {MOST_TASKS + 1}"
-    rows = work.table.rows(f"SELECT count(*) FROM {work.raw}")[0][0]
-    return int(rows) > MOST_TASKS and int(work.table.rows(f"SELECT count(*) FROM ({some}) AS few")[0][0]) > MOST_TASKS
+def _panel(work: Work) -> tuple[Panel, Array]:
+    """The panel, and the distinct scores."""
+    _spool(work)
+    again, people = None, None
+    if "winner" in work.roles.of:
+        long = _verdicts(work)
+    else:
+        many = rows.tasks_of(work) > rows.MOST_TASKS
+        rows.one_cluster(work)
+        if many:
+            long, again = rows.hashed(work)
+            if work.roles.humans:
+                work.notes.append(f"Of more than {rows.MOST_TASKS:,} tasks no human labels are read.")
+        else:
+            long = rows.each_score(work)
+            people = _people(work) if work.roles.humans else None
+    long.any_row |= work.asked.replicate in ("row", "rows")
+    if not len(long.total):
+        raise PanelError(f"{work.table.where} holds no score. Name the column of scores: --score COLUMN.")
+    for axis in [a for a in CELLS if a in work.roles.of]:
+        rows.all_have(work, axis, int(long.times[long.having(axis, [""])].sum()))
+    _one_spelling(work, long)
+    _without_summaries(work, long)
+    people = _people_among_judges(work, long, people)
+    _only(work, long)
+    if not len(long.total):
+        raise PanelError(f"No score in {work.table.where} is left.")
+    long.shrink()
+    if again is not None and len(long.labels["criterion"]) > 1:
+        raise PanelError(
+            f"{work.table.where} has too many tasks to read several criteria at once. Read one of them: --criteria "
+            f"{shell(long.labels['criterion'][0])}."
+        )
+    levels = _check_levels(work, long)
+    shape = long.shape
+    limits.require(
+        8.0 * float(np.prod(np.array(shape, dtype=float))) * 3,
+        f"{work.table.where} ({' x '.join(f'{x:,}' for x in shape[:4])})",
+    )
+    y, repeats = _average(work, long)
+    if again is None:
+        _check_tasks(work, long)
+    asked = work.asked
+    made: dict[str, Any] = {
+        "tasks": tuple(long.labels["task"]), "systems": tuple(long.labels["system"]),
+        "languages": tuple(long.labels["language"]), "judges": tuple(long.labels["judge"]),
+        "noun": col.norm(asked.by).replace("_", " ") if asked.by else "language", "human": people,
+        "clustered": "cluster" in work.roles.of, "length": long.lengths(), "notes": tuple(work.notes),
+    }  # fmt: skip
+    made |= {k: v for k, v in (("unit", long.unit), ("weight", long.weight)) if v is not None}
+    criteria, scales = long.labels["criterion"], [scale_of(x, asked.range) for x in levels]
+    if work.order is not None and not asked.range:
+        scales[0]["scale"] = (0.0, 1.0)
+    if len(criteria) > 1:
+        panel = with_criteria(y, criteria, scales, asked.range is not None, made)
+    else:
+        panel = Panel(scores=y[..., 0], criterion=criteria[0], replicates=repeats, **scales[0], **made)
+    if again is not None:
+        panel = long.with_indicator(panel, again)
+    return panel, np.unique(np.concatenate(levels)) if again is None else np.zeros(0)
 
 
-def _factor(work: Work, axis: str) -> tuple[list[str], Codes]:
-    """The labels of a column in their order, and for each code of the engine the place of its label."""
-    table = work.table
-    found = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {axis} FROM {work.typed} WHERE {axis} IS NOT NULL")]
-    table.run(f"DROP TYPE IF EXISTS {axis}_codes")
-    with engine_errors(table.where):
-        table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [found or [""]])
-    kind = work.types.get(work.roles.of.get(axis, ""), "VARCHAR")
-    cleaned = [clean(x, kind) for x in found]
-    labels = sorted({x for x in cleaned if x}, key=col.natural if len(found) < 20_000 else lambda x: (len(x), x))
-    place = {x: i for i, x in enumerate(labels)}
-    return labels, np.array([place.get(x, -1) for x in cleaned] + [-1], dtype=np.int64)
-
-
-def _entries(work: Work) -> tuple[Entries, Any]:
-    """All scores with their codes, and the rows of human labels."""
-    table, roles = work.table, work.roles
-    axes = [a for a in KEYS if (a in roles.of or a == "task") and a != "annotator"]
-    wide = list(roles.wide)
-    if "winner" in roles.of:
-        return _pair_entries(work, [a for a in axes if a != "system"]), None
-    factors = {a: _factor(work, a) for a in axes}
-    labels = {a: f[0] for a, f in factors.items()}
-    parts = [f"enum_code(CAST({a} AS {a}_codes)) AS {a}" for a in axes]
-    parts += ["length"] if "response" in roles.texts and not wide else []
-    parts += ["place"] if wide else []
-    found = table.arrays(f"SELECT {', '.join([*parts, 'score'])} FROM {work.typed}")
-    work.rows = len(found["task"]) // max(len(wide), 1)
-    score: Array = np.ma.filled(np.ma.asarray(found["score"], dtype=float), np.nan)
-    where = np.flatnonzero(~np.isnan(score))
-    if np.isinf(score).any():
-        raise PanelError(f"Some scores in {table.where} are infinite. Make them numbers, or leave them empty.")
-    codes = {}
-    for axis in axes:
-        place = factors[axis][1]
-        codes[axis] = place[np.ma.filled(np.ma.asarray(found[axis], dtype=np.int64), len(place) - 1)[where]]
-        blank = int((codes[axis] < 0).sum())
-        if blank and axis != "cluster":
-            raise PanelError(
-                f"{count(blank, 'score')} in {table.where} {'has' if blank == 1 else 'have'} no {axis} (column "
-                f"{name(roles.of.get(axis, axis))} is empty there). Fill it, or delete those rows."
-            )
-    entries = Entries(codes, labels, score[where])
-    if "length" in found:
-        entries.length = np.ma.filled(np.ma.asarray(found["length"], dtype=float), np.nan)[where]
-    if wide:
-        for axis in {a for cell in roles.wide.values() for a in cell}:
-            labels[axis] = sorted({cell[axis] for cell in roles.wide.values()}, key=col.natural)
-            at = {x: i for i, x in enumerate(labels[axis])}
-            place = np.array([at[roles.wide[c][axis]] for c in wide])
-            entries.codes[axis] = place[np.asarray(found["place"], dtype=np.int64)[where]]
-    return entries, _people(work) if roles.humans else None
-
-
-def _pair_entries(work: Work, axes: list[str]) -> Entries:
+def _verdicts(work: Work) -> Long:
     """Verdicts on pairs as scores of systems."""
-    import pandas as pd
-
     from polyjudge.read.pairs import pair_rows, shares
 
-    frame, systems = pair_rows(work, axes)
-    work.order = frame
-    made = shares(frame, axes)
-    labels, codes = {"system": systems}, {}
-    for axis in [*axes, "system"]:
-        labels[axis] = systems if axis == "system" else sorted(set(frame[axis]), key=col.natural)
-        codes[axis] = pd.Index(labels[axis]).get_indexer(pd.Index(made[axis])).astype(np.int64)
-    return Entries(codes, labels, made["score"].to_numpy(dtype=float))
+    if rows.tasks_of(work) > rows.MOST_TASKS:
+        raise PanelError(f"{work.table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
+    axes = [a for a in ROLES[:-1] if a in work.keys and a != "system"]
+    work.order, _ = pair_rows(work, axes)
+    return rows.long_of(shares(work.order, axes))
 
 
 def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
@@ -586,330 +536,171 @@ def _people(work: Work) -> pd.DataFrame:
     """Human labels of a table: one row a label."""
     import pandas as pd
 
-    keys = [a for a in ("task", "system", "language", "annotator") if a in work.roles.of or a == "task"]
+    shown = {"task": work.keys["task"]}
+    for key in ("task", "system", "language", "annotator"):
+        if key in work.roles.of:
+            shown[key] = label_sql(ident(work.roles.of[key]), work.types[work.roles.of[key]])
     parts = []
-    for i, column in enumerate(work.roles.humans):
-        label = ident(f"human {i}")
-        sql = f"SELECT DISTINCT {', '.join(keys)}, {label} FROM {work.typed} WHERE {label} IS NOT NULL ORDER BY ALL"
-        part = pd.DataFrame(work.table.rows(sql), columns=[*keys, "label"])
-        for key in keys:
-            kind = work.types.get(work.roles.of.get(key, ""), "VARCHAR")
-            part[key] = part[key].fillna("").map(lambda x, kind=kind: clean(str(x), kind))
-        if "annotator" not in keys:
+    for column in work.roles.humans:
+        kind = {column: work.types[column]}
+        shown["label"] = scale.score_sql(work.table, work.raw, kind, work.asked.drop, [])[column]
+        listed = ", ".join(f"{sql} AS {ident(k)}" for k, sql in shown.items())
+        sql = f"SELECT * FROM (SELECT DISTINCT {listed} FROM {work.raw}) AS said WHERE label IS NOT NULL ORDER BY ALL"
+        part = pd.DataFrame(work.table.rows(sql), columns=list(shown))
+        part[list(shown)[:-1]] = part[list(shown)[:-1]].fillna("")
+        if "annotator" not in shown:
             part["annotator"] = column if len(work.roles.humans) > 1 else ""
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
-# --- one panel ---
+# --- what is decided on all scores ---
 
 
-def _panel(work: Work, entries: Entries, people: Any) -> Panel:
-    asked, table, notes = work.asked, work.table, work.notes
-    if not len(entries.score):
-        raise PanelError(f"{table.where} holds no score. Name the column of scores: --score COLUMN.")
-    _one_spelling(work, entries)
-    _without_summaries(work, entries)
-    people = _people_among_judges(work, entries, people)
-    _only(work, entries)
-    if not len(entries.score):
-        raise PanelError(f"No score in {table.where} is left.")
-    for axis in AXES[:5]:
-        entries.shrink(axis)
-    _check_levels(work, entries)
-    shape = tuple(len(entries.labels[a]) for a in AXES[:5])
-    limits.require(
-        8.0 * float(np.prod(np.array(shape, dtype=float))) * 3,
-        f"{table.where} ({' x '.join(f'{x:,}' for x in shape[:4])})",
-    )
-    flat = np.ravel_multi_index(tuple(entries.codes[a] for a in AXES[:5]), shape)
-    y, repeats = _average(work, entries, flat, shape)
-    _check_tasks(work, entries)
-    (low, high), two = _ends(entries.score, asked, pairs=work.order is not None)
-    unit = _clusters(work, entries)
-    made: dict[str, Any] = {
-        "tasks": tuple(entries.labels["task"]), "systems": tuple(entries.labels["system"]),
-        "languages": tuple(entries.labels["language"]), "judges": tuple(entries.labels["judge"]),
-        "noun": col.norm(asked.by).replace("_", " ") if asked.by else "language", "human": people,
-        **({"unit": unit, "clustered": True} if unit is not None else {}), "length": _lengths(entries),
-    }  # fmt: skip
-    criteria = entries.labels["criterion"]
-    if len(criteria) == 1:
-        return Panel(
-            scores=y[..., 0], scale=(low, high), two_valued=two, replicates=repeats, notes=tuple(notes),
-            criterion=criteria[0], **made,
-        )  # fmt: skip
-    return _several_criteria(work, entries, y, criteria, made)
-
-
-def _ends(score: Array, asked: Asked, pairs: bool = False) -> tuple[tuple[float, float], bool]:
-    """The lowest and highest score, declared or evident; whether scores are pass or fail."""
-    low, high = float(score.min()), float(score.max())
-    two = bool(np.isin(score, (0.0, 100.0) if (low, high) == (0.0, 100.0) else (0.0, 1.0)).all())
-    if asked.range:
-        return asked.range, two and (low, high) == asked.range
-    return ((0.0, 1.0) if pairs else evident(low, high)), two
-
-
-def evident(low: float, high: float) -> tuple[float, float]:
-    """The usual scale that scores from `low` to `high` lie on, or just these ends.
-
-    >>> evident(13.0, 100.0), evident(0.2, 0.9), evident(2.0, 5.0), evident(0.0, 40.0), evident(-3.0, 2.0)
-    ((0.0, 100.0), (0.0, 1.0), (1.0, 5.0), (0.0, 40.0), (-3.0, 2.0))
-    """
-    if low >= 0 and high <= 1:
-        return 0.0, 1.0
-    if low >= 0 and 80 <= high <= 100:
-        return 0.0, 100.0
-    return (min(low, 1.0), high) if low >= 0 and high in (5, 7, 10) else (low, high)
-
-
-def _lengths(entries: Entries) -> Array | None:
-    """Logarithm of the length of each answer, (tasks, systems, languages)."""
-    if entries.length is None:
-        return None
-    axes = ("task", "system", "language")
-    shape = tuple(len(entries.labels[a]) for a in axes)
-    rows = entries.length > 0
-    if not rows.any():
-        return None
-    flat = np.ravel_multi_index(tuple(entries.codes[a][rows] for a in axes), shape)
-    size = int(np.prod(shape))
-    times, total = np.bincount(flat, minlength=size), np.bincount(flat, np.log(entries.length[rows]), minlength=size)
-    return np.where(times > 0, total / np.maximum(times, 1), np.nan).reshape(shape)
-
-
-def _several_criteria(work: Work, entries: Entries, y: Array, criteria: list[str], made: dict[str, Any]) -> Panel:
-    parts, ends = {}, {}
-    for i, criterion in enumerate(criteria):
-        seen = entries.score[entries.codes["criterion"] == i]
-        ends[criterion], two = _ends(seen, work.asked)
-        parts[criterion] = Panel(scores=y[..., i], scale=ends[criterion], two_valued=two, criterion=criterion, **made)
-    lows, highs = np.array(list(ends.values())).T
-    same = (highs.max() <= 2 * highs.min() and len(set(lows)) <= 2) or work.asked.range is not None
-    z = y if same else (y - lows) / np.maximum(highs - lows, 1e-300)
-    if not same:
-        work.notes.append("Criteria are on different scales: their mean is of scores brought to 0 to 1.")
-    used = np.isfinite(y).any((0, 1))  # a judge may lack a criterion in a language
-    there = np.where(used, np.isfinite(y), True).all(-1) & used.any(-1)
-    total = np.where(used & np.isfinite(z), z, 0.0).sum(-1) / np.maximum(used.sum(-1), 1)
-    scores = np.where(there, total, np.nan)
-    ends_all = (float(lows.min()), float(highs.max())) if same else (0.0, 1.0)
-    return Panel(scores=scores, scale=ends_all, criteria=parts, notes=tuple(work.notes), **made)
-
-
-def _one_spelling(work: Work, entries: Entries) -> None:
+def _one_spelling(work: Work, long: Long) -> None:
     """Two spellings of one label are one where no answer has both."""
     for axis in ("judge", "system", "language", "task"):
-        labels = entries.labels[axis]
-        times = np.bincount(entries.codes[axis], minlength=len(labels)).tolist()
-        found = col.spellings(axis, labels, times)
-        others = [a for a in AXES if a in entries.codes and a != axis]
-        for other, kept in found.items():
-            one, two = labels.index(other), labels.index(kept)
-            here, there = (entries.codes[axis] == i for i in (one, two))
-            keys = [np.stack([entries.codes[a][rows] for a in others], axis=1) for rows in (here, there)]
-            both = set(map(tuple, keys[0])) & set(map(tuple, keys[1]))
-            if not both:
-                entries.codes[axis] = np.where(here, two, entries.codes[axis])
-        merged = {o: k for o, k in found.items() if not (entries.codes[axis] == labels.index(o)).any()}
+        labels = long.labels[axis]
+        if axis == "task" and (long.levels or not any(".0" in x for x in labels)):
+            continue
+        found = col.spellings(axis, labels)
+        found = found and col.spellings(axis, *long.counts(axis))
+        merged = long.merge(axis, found) if found else {}
         if merged:
             o, k = next(iter(merged.items()))
             more = f", and {len(merged) - 1:,} more alike" if len(merged) > 1 else ""
             work.notes.append(f"The {axis}s {name(o)} and {name(k)} are read as one{more}: no answer has both.")
 
 
-def _without_summaries(work: Work, entries: Entries) -> None:
-    for axis in ("task", "system", "language", "judge"):
-        found = col.summaries(entries.labels[axis])
-        wanted = getattr(work.asked, f"{axis}s", ()) if axis != "task" else ()
-        found = [x for x in found if x not in wanted]
-        if not found:
+def _without_summaries(work: Work, long: Long) -> None:
+    for axis in ("task", *AXES):
+        wanted = getattr(work.asked, f"{axis}s", ())
+        short = [x for x in long.labels[axis] if not x[-1:].isdigit() and x not in wanted]
+        found = [x for x in short if col.norm(x) in col.SUMMARY]
+        rows_of = long.having(axis, found)
+        if not rows_of.any() or rows_of.all():
             continue
-        rows = np.isin(entries.codes[axis], [entries.labels[axis].index(x) for x in found])
-        if rows.any() and not rows.all():
-            entries.keep(~rows)
-            work.notes.append(
-                f"{count(int(rows.sum()), 'score')} of {names(found)} {'is' if rows.sum() == 1 else 'are'} left out: "
-                f"a summary of the other {axis}s."
-            )
+        times = int(long.times[rows_of].sum())
+        long.keep(~rows_of)
+        verb = "is" if times == 1 else "are"
+        work.notes.append(f"{count(times, 'score')} of {names(found)} {verb} left out: a summary of the other {axis}s.")
 
 
-def _people_among_judges(work: Work, entries: Entries, people: Any) -> Any:
+def _people_among_judges(work: Work, long: Long, people: Any) -> Any:
     """Judges that are called as people are: what they say are labels."""
-    judges = entries.labels["judge"]
-    said = work.asked.human
-    chosen = [j for j in judges if j == said] if said else [j for j in judges if col.is_human(j)]
+    judges, said = long.labels["judge"], work.asked.human
+    chosen = [j for j in judges if (j == said if said else col.is_human(j))]
     if said and not chosen and said not in work.table.columns:
         raise UsageError(f"There is no column and no judge {name(said)} (--human). The judges: {names(judges, 12)}.")
-    if not chosen or len(chosen) == len(judges):
+    theirs = long.having("judge", chosen)
+    if not theirs.any() or theirs.all():
+        return people
+    if long.levels is not None:
+        work.notes.append(f"{names(chosen)} {'is' if len(chosen) == 1 else 'are'} left out: people, and no judge.")
+        long.keep(~theirs)
         return people
     import pandas as pd
 
-    rows = np.isin(entries.codes["judge"], [judges.index(j) for j in chosen])
-    frame = pd.DataFrame(
-        {a: np.array(entries.labels[a], dtype=object)[entries.codes[a][rows]] for a in ("task", "system", "language")}
-        | {"annotator": np.array(judges, dtype=object)[entries.codes["judge"][rows]], "label": entries.score[rows]}
-    )
-    entries.keep(~rows)
-    entries.shrink("judge")
+    texts = {a: np.array(long.labels[a], dtype=object)[long.of(a)[theirs]] for a in ("task", *AXES)}
+    frame = pd.DataFrame(texts | {"label": long.total[theirs]}).rename(columns={"judge": "annotator"})
+    long.keep(~theirs)
     return frame if people is None else pd.concat([people, frame], ignore_index=True)
 
 
-def _only(work: Work, entries: Entries) -> None:
+def _only(work: Work, long: Long) -> None:
     """Keep the labels that were asked for."""
     asked = work.asked
     listed = {"language": asked.languages, "judge": asked.judges, "system": asked.systems, "criterion": asked.criteria}
     for axis, said in listed.items():
-        have = entries.labels[axis]
-        wanted = [w for w in said if w in have or w not in work.roles.wide]
-        if not wanted:
+        if not said:
             continue
+        have = [x for x, times in zip(*long.counts(axis), strict=True) if times]
+        wanted = [w for w in said if w in have or w not in work.roles.wide]
         odd = [w for w in wanted if w not in have]
         if odd:
             noun = asked.by or axis if axis == "language" else axis
             raise UsageError(f"There is no {noun} {name(odd[0])} in {work.table.where}. It has: {names(have, 12)}.")
-        entries.keep(np.isin(entries.codes[axis], [have.index(w) for w in wanted]))
+        if wanted:
+            long.keep(long.having(axis, wanted))
 
 
-def _check_levels(work: Work, entries: Entries) -> None:
-    for i, criterion in enumerate(entries.labels["criterion"]):
-        rows = slice(None) if len(entries.labels["criterion"]) == 1 else entries.codes["criterion"] == i
-        x = entries.score[rows]
-        if not len(x):
-            continue
+def _check_levels(work: Work, long: Long) -> list[Array]:
+    """The distinct scores of each criterion, after a look at what they are."""
+    every = []
+    for i, criterion in enumerate(long.labels["criterion"]):
+        cell, score, times = long.seen(i)
+        levels, at = np.unique(score, return_inverse=True)
+        every.append(levels)
         where = f"{work.table.where} ({name(criterion)})" if criterion else work.table.where
-        levels, times = np.unique(x, return_counts=True)
-        scale.check_range(levels, times, work.asked.range, where, work.notes)
-        if work.asked.range is not None:
-            continue
-        ask = f"{levels[0]:g}:{levels[-1]:g}"
-        for axis in ("judge", "language"):
-            codes = entries.codes[axis][rows]
-            order = np.argsort(codes, kind="stable")
-            cuts = np.split(x[order], np.cumsum(np.bincount(codes, minlength=len(entries.labels[axis])))[:-1])
-            groups = {g: np.unique(c) for g, c in zip(entries.labels[axis], cuts, strict=True) if len(c) > 2}
+        scale.check_range(levels, np.bincount(at, times), work.asked.range, where, work.notes)
+        for axis in ("judge", "language") if work.asked.range is None else ():
+            labels, code = long.labels[axis], long.codes[axis][cell]
+            known = distinct(code * len(levels) + at, len(labels) * len(levels))
+            cuts = np.searchsorted(known, np.arange(len(labels) + 1) * len(levels))
+            many = np.bincount(code, times, minlength=len(labels)) > 2
+            own = {x: levels[known[cuts[j] : cuts[j + 1]] % len(levels)] for j, x in enumerate(labels) if many[j]}
             noun = (work.asked.by or axis) if axis == "language" else axis
-            scale.check_scales(groups, noun, ask, work.notes)
+            scale.check_scales(own, noun, f"{levels[0]:g}:{levels[-1]:g}", work.notes)
+    return every
 
 
-def _average(work: Work, entries: Entries, flat: Codes, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
+def _average(work: Work, long: Long) -> tuple[Array, Array | None]:
     """The scores as an array: the mean of replicates, refused where rows repeat for another reason."""
-    size = int(np.prod(shape))
-    times = np.bincount(flat, minlength=size)
-    y = np.full(size, np.nan)
-    if times.max() <= 1:
-        y[flat] = entries.score
-        return y.reshape(shape), None
-    order = np.lexsort((entries.score, flat))  # the order of rows does not matter
-    sums = np.add.reduceat(entries.score[order], np.flatnonzero(np.diff(flat[order], prepend=-1)))
-    y[np.flatnonzero(times)] = sums / times[times > 0]
-    any_row = work.asked.replicate in ("row", "rows")
-    if "replicate" in entries.codes:
-        r = len(entries.labels["replicate"])
-        inner = flat * r + entries.codes["replicate"]
-        if len(np.unique(inner)) == len(inner) or any_row:
-            if size * r > 5_000_000 or shape[-1] > 1:
-                return y.reshape(shape), None
-            z = np.full(size * r, np.nan)
-            z[inner] = entries.score
-            return y.reshape(shape), z.reshape(*shape[:-1], r)
-    if not any_row:
-        first = np.full(size, np.nan)
-        first[flat] = entries.score
-        if (first[flat] != entries.score).any():
-            _refuse_repeats(work, entries, times, shape)
-        again = int((times[times > 1] - 1).sum())
-        said = "row repeats another" if again == 1 else "rows repeat others"
-        work.notes.append(f"{again:,} {said} with the same score: such scores count once.")
-        y[flat] = entries.score
-    return y.reshape(shape), None
+    y, repeats, odd, same = long.average()
+    if odd is not None:
+        _refuse_repeats(work, long, *odd)
+    if same:
+        said = "row repeats another" if same == 1 else "rows repeat others"
+        work.notes.append(f"{same:,} {said} with the same score: such scores count once.")
+    return y, repeats
 
 
-def _refuse_repeats(work: Work, entries: Entries, times: Codes, shape: tuple[int, ...]) -> None:
+def _refuse_repeats(work: Work, long: Long, row: int, times: int) -> None:
     table, roles = work.table, work.roles
-    at = np.unravel_index(int(np.argmax(times)), shape)
-    words = [f"{a} {name(entries.labels[a][i])}" for a, i in zip(AXES, at, strict=False) if entries.labels[a][i]]
-    keys = [table.columns[roles.of[a]][0] for a in KEYS[:6] if a in roles.of]
+    shown = {a: long.labels[a][long.of(a)[row]] for a in ("task", *CELLS)}
+    words = [f"{a} {name(x)}" for a, x in shown.items() if x and not (a == "task" and long.levels)]
+    keys = [table.columns[roles.of[a]][0] for a in ROLES[:6] if a in roles.of]
     mend = "If they are repeated measurements: --replicate row; else name the columns that tell them apart."
     for column in roles.unused[:60]:
         sql, flag = table.columns[column][0], shell(column)
-        rows, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
+        total, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
         again = f"SELECT 1 FROM {table.relation} GROUP BY {', '.join([*keys, sql])} HAVING count(*) > 1 LIMIT 1"
-        if 1 < there <= max(200, rows**0.5) and not table.rows(again):
+        if 1 < there <= max(200, total**0.5) and not table.rows(again):
             mend = (
                 f"The column {name(column)} tells them apart: is it what is compared (--system {flag}), a criterion "
                 f"(--criterion {flag}), or a repeat (--replicate {flag})?"
             )
             break
-    raise PanelError(f"{table.where} has {int(times.max())} scores for one {', '.join(words)}. {mend}")
+    raise PanelError(f"{table.where} has {times} scores for one {', '.join(words) or 'task'}. {mend}")
 
 
-def _check_tasks(work: Work, entries: Entries) -> None:
+def _check_tasks(work: Work, long: Long) -> None:
     """Tasks that nothing joins are no tasks; languages without a common task, and tasks of one document, are noted."""
-    n, k, m = (len(entries.labels[a]) for a in ("task", "language", "judge"))
-    task = entries.codes["task"]
-    judges, tongues = (
-        np.bincount(np.unique(task * size + entries.codes[axis]) // size, minlength=n).max()
-        for axis, size in (("judge", m), ("language", k))
-    )
+    n, _, k, m, _ = long.shape
     column = work.roles.of.get("task")
-    if m > 1 and n > 2 and judges == 1:
+    if m > 1 and n > 2 and long.joined("judge") == 1:
         said = f"the column {name(column)}" if column else "there is no column of tasks, and a row"
         raise PanelError(
             f"In {work.table.where} no task has scores of two judges: {said} is not the task that they share. Name the "
             "column of tasks: --task COLUMN."
         )
-    if k > 1 and n > k and tongues == 1 and not work.asked.task:
+    if k > 1 and n > k and not work.asked.task and long.joined("language") == 1:
         noun = work.asked.by or "language"
         work.notes.append(f"No task is in two {plural(noun)}. If a column joins them, name it: --task COLUMN.")
-    if column and "cluster" not in work.roles.of and n > 19:
-        _documents(work, entries, column)
-
-
-def _documents(work: Work, entries: Entries, column: str) -> None:
-    """A note where tasks belong to documents: by a column, or by the beginning of their names."""
+    if not column or "cluster" in work.roles.of or n <= 19:
+        return
     for other in [c for c in work.roles.unused if col.norm(c) in DOCUMENTS]:
         task, document = work.table.columns[column][0], work.table.columns[other][0]
         pairs = f"SELECT DISTINCT {task} AS task, {document} AS document FROM {work.table.relation}"
         times, there = work.table.rows(f"SELECT count(*), count(DISTINCT document) FROM ({pairs}) AS pairs")[0]
-        if times == len(entries.labels["task"]) and 1 < there <= times / 2:
+        if times == n and 1 < there <= times / 2:
             work.notes.append(f"Tasks belong to {name(other)}: to count these as the sample, --cluster {shell(other)}.")
             return
-    fronts = [re.sub(r"[-_:/.]+[^-_:/.]*$", "", x) for x in entries.labels["task"]]
-    groups, at = np.unique(fronts, return_inverse=True)
-    n, g = len(fronts), len(groups)
-    if not 5 <= g <= n / 2:
-        return
-    rows = entries.codes["task"]
-    cell = np.ravel_multi_index(
-        tuple(entries.codes[a] for a in ("system", "language", "judge")),
-        tuple(len(entries.labels[a]) for a in ("system", "language", "judge")),
-    )
-    level = np.bincount(cell, entries.score) / np.maximum(np.bincount(cell), 1)
-    means = np.bincount(rows, entries.score - level[cell], minlength=n) / np.maximum(np.bincount(rows, minlength=n), 1)
-    own = np.bincount(at, means) / np.bincount(at)
-    within, between = float(((means - own[at]) ** 2).sum()), float((own[at] ** 2).sum() - n * means.mean() ** 2)
-    if between / (g - 1) > 3 * max(within, 1e-12) / (n - g):
+    if long.alike_by_name():
         work.notes.append(
             "Tasks whose names begin alike are scored alike, as parts of one document are. If so, name its column: "
             "--cluster COLUMN."
         )
-
-
-def _clusters(work: Work, entries: Entries) -> Codes | None:
-    if "cluster" not in entries.codes:
-        return None
-    cluster = np.full(len(entries.labels["task"]), -1, dtype=np.int64)
-    cluster[entries.codes["task"]] = entries.codes["cluster"]
-    wrong = cluster[entries.codes["task"]] != entries.codes["cluster"]
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise PanelError(
-            f"The task {name(entries.labels['task'][entries.codes['task'][at]])} is in two clusters "
-            f"({name(work.roles.of['cluster'])}). A task belongs to one: mend the column, or name another (--cluster)."
-        )
-    return cluster
 
 
 # --- texts and labels ---
@@ -921,7 +712,7 @@ def _texts(work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
     texts = {t: c for t, c in roles.texts.items() if c in table.columns}  # of a warehouse they are not fetched
     if not texts or "task" not in roles.of:
         return None
-    parts = {a: label_sql(*table.columns[roles.of[a]]) for a in KEYS[:4] if a in roles.of}
+    parts = {a: label_sql(*table.columns[roles.of[a]]) for a in ROLES[:4] if a in roles.of}
     more = {role: column for role, column in roles.of.items() if role == "score"} | texts
     parts |= {t: f"CAST({table.columns[c][0]} AS VARCHAR)" for t, c in more.items()}
     listed = ", ".join(f"{sql} AS {ident(t)}" for t, sql in parts.items())

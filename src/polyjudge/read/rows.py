@@ -1,0 +1,293 @@
+"""Scores leave the engine with numbers in place of labels, in one row each, or, beyond 100,000 tasks, as sums.
+
+A cell is a system, language, judge and criterion. Beyond 100,000 tasks these are put into 10,000 hashed units, and the
+tasks of a unit that were seen in the same cells are one row, with their number as weight (METHODS 17). Sums are of
+whole numbers, so that they do not depend on threads, chunks or the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.base import limits
+from polyjudge.base.errors import PanelError
+from polyjudge.base.text import count, name
+from polyjudge.panel import AXES, Long, scale_of
+from polyjudge.read import columns as col
+from polyjudge.read.table import engine_errors, label_sql, quote
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+MOST_TASKS = 100_000
+"""Beyond so many tasks they are put into hashed units."""
+UNITS = 10_000
+MOST_LEVELS = 500_000
+PATTERN = 1 << 49
+"""More than the numbers that tell apart which cells were seen."""
+CELLS = (*AXES, "criterion")
+DEFAULT = {"judge": "judge"}
+"""The name of the only one, where no column names it; else it is empty."""
+Sums = tuple[Codes, Codes, Array, Codes]
+"""Rows of task, cell, sum of a value and number of scores."""
+
+
+def clean(text: str, kind: str = "VARCHAR") -> str:
+    """A label without spaces around it; a whole number without its decimal point. `label_sql` is the same in SQL."""
+    text = text.strip()
+    if kind.startswith(("DOUBLE", "FLOAT", "DECIMAL")):
+        whole, point, zeros = text.rpartition(".")
+        return "" if text.lower() == "nan" else whole if point and not zeros.strip("0") else text
+    return text
+
+
+def each_score(work: Any) -> Long:
+    """One row a score, of no more tasks than a panel has rows."""
+    number, labels, codes = _cells(work)
+    tasks, cluster = _names(work)
+    parts = [f"coalesce({_task(work)}, -1) AS task", f"{number} AS cell", "score"]
+    repeats = _texts(work, "replicate")
+    parts += [f"{_code(work, 'replicate', repeats)} AS replicate"] if repeats else []
+    parts += ["length"] if "length" in work.keys else []
+    found = work.table.arrays(f"SELECT {', '.join(parts)} FROM {_joined(work)}")
+    score = plain(found["score"], float)
+    if np.isinf(score).any():
+        raise PanelError(f"Some scores in {work.table.where} are infinite. Make them numbers, or leave them empty.")
+    rows = np.flatnonzero(~np.isnan(score))
+    more = {k: plain(found[k], t)[rows] for k, t in (("replicate", np.int64), ("length", float)) if k in found}
+    task = plain(found["task"], np.int64)[rows]
+    all_have(work, "task", int((task < 0).sum()))
+    few = len(tasks) < 20_000  # else by length: it is as good, and quick
+    order = sorted(range(len(tasks)), key=lambda i: col.natural(tasks[i]) if few else (len(tasks[i]), tasks[i]))
+    rank = np.argsort(np.array(order, dtype=np.int64))
+    labels = {"task": [tasks[i] for i in order]} | labels
+    unit = None if cluster is None else np.unique(cluster, return_inverse=True)[1][order]
+    cell = plain(found["cell"], np.int64)[rows]
+    return Long(labels, codes, rank[task], cell, score[rows], np.ones(len(rows), dtype=np.int64), unit=unit, **more)
+
+
+def hashed(work: Any) -> tuple[Long, Callable[[str], Sums]]:
+    """One row a unit, pattern of seen cells, and cell; and how often a test of the score holds in each."""
+    table = work.table
+    if "winner" in work.roles.of:
+        raise PanelError(f"{table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
+    number, labels, codes = _cells(work)
+    coded = table.keep("coded", f"SELECT {_task(work)} AS task, {number} AS cell, score FROM {_joined(work)}")
+    levels = _levels(work, coded)
+    score = levels[1] if len(levels[1]) else np.zeros(1)
+    if np.isinf(score).any():
+        raise PanelError(f"Some scores in {table.where} are infinite. Make them numbers, or leave them empty.")
+    seen = np.unique(levels[0])
+    draws = np.random.default_rng(0).integers(1, 1 << 40, len(seen)).tolist()
+    keys = ", ".join(f"({cell}, {draw})" for cell, draw in zip(seen.tolist(), draws, strict=True)) or "(0, 0)"
+    unit = f"{digits_sql('coalesce(min(low), min(task))', table)} % {UNITS}"
+    marks = table.keep(
+        "marks",
+        f"SELECT patterns.task, u * {PATTERN} + p % {PATTERN} AS mark FROM (SELECT coded.task, CAST(sum(draw) AS "
+        f"BIGINT) AS p FROM {coded} JOIN (VALUES {keys}) AS draws(place, draw) ON coded.cell = draws.place WHERE score "
+        f"IS NOT NULL GROUP BY coded.task) AS patterns JOIN (SELECT nr, {unit} AS u FROM {work.tasks} GROUP BY nr) "
+        "AS units ON patterns.task = units.nr",
+    )
+    listed = table.arrays(f"SELECT mark, count(*) AS n FROM {marks} GROUP BY mark ORDER BY mark")
+    mark = plain(listed["mark"], np.int64)
+    limits.require(8.0 * len(mark) * len(seen) * 3, f"{table.where} in hashed units")
+
+    def sums(values: Mapping[str, float]) -> dict[str, Sums]:
+        """Sums of values that are there where a score is, from each value and its largest size."""
+        factor = [2.0 ** (40 - int(np.ceil(np.log2(max(most, 1e-300))))) for most in values.values()]
+        each = [f"CAST(round({v} * {f!r}) AS BIGINT)" for v, f in zip(values, factor, strict=True)]
+        listed = ", ".join(f"CAST(sum({x}) AS DOUBLE) AS total{i}" for i, x in enumerate(each))
+        found = table.arrays(
+            f"SELECT mark, cell, {listed}, count(*) AS n FROM {coded} JOIN {marks} ON coded.task = marks.task "
+            "WHERE score IS NOT NULL GROUP BY mark, cell"
+        )
+        task, cell = np.searchsorted(mark, plain(found["mark"], np.int64)), plain(found["cell"], np.int64)
+        n = plain(found["n"], np.int64)
+        totals = {v: plain(found[f"total{i}"], float) / factor[i] for i, v in enumerate(values)}
+        return {v: (task, cell, total, n) for v, total in totals.items()}
+
+    low, high = scale_of(score, work.asked.range)["scale"]
+    lowest = f"<= {low + 1e-9 * max(high - low, 1e-300)!r}"  # an audit asks for it: in the same pass
+    first = sums({"score": float(np.abs(score).max()), passing(lowest): 1.0})
+    units = mark // PATTERN
+    tasks = [f"unit {u}.{i}" for i, u in enumerate(units.tolist())]
+    long = Long(
+        {"task": tasks} | labels, codes, *first["score"], weight=plain(listed["n"], float), unit=units, levels=levels,
+        any_row="replicate" in work.roles.of,
+    )  # fmt: skip
+    return long, lambda test: (first if test == lowest else sums({passing(test): 1.0}))[passing(test)]
+
+
+def passing(test: str) -> str:
+    """SQL of 1 where the score passes, such as `> 3`."""
+    return f"(CASE WHEN score {test} THEN 1.0 ELSE 0.0 END)"
+
+
+def digits_sql(text: str, table: Any) -> str:
+    """SQL of eight hexadecimal digits of the MD5 of a text as a number."""
+    part = f"substr(md5({text}), 1, 8)"
+    if table.ibis is None:
+        return f"CAST('0x' || {part} AS BIGINT)"
+    if table.con.name == "pyspark":
+        return f"CAST(conv({part}, 16, 10) AS BIGINT)"
+    places = (f"strpos('0123456789abcdef', substr(md5({text}), {1 + i}, 1)) - 1" for i in range(8))
+    return "(" + " + ".join(f"CAST({p} AS BIGINT) * {16 ** (7 - i)}" for i, p in enumerate(places)) + ")"
+
+
+def plain(found: Any, kind: Any) -> Any:
+    """A column that came from the engine; what is missing is NaN."""
+    if kind is float:
+        return np.ma.filled(np.ma.asarray(found, dtype=float), np.nan)
+    return np.asarray(found, dtype=kind)
+
+
+# --- numbers for labels ---
+
+
+def tasks_of(work: Any) -> int:
+    """Number the tasks as `work.tasks`: own (as it is written), task (its name), low, high (its clusters), nr."""
+    table, kinds = work.table, {r: work.types.get(c, "VARCHAR") for r, c in work.roles.of.items()}
+    key = work.keys["task"]
+    listed, more = f"{key} AS own", ", CAST(NULL AS VARCHAR) AS low, CAST(NULL AS VARCHAR) AS high"
+    own = f"SELECT DISTINCT {listed} FROM {work.raw}"
+    if "cluster" in work.keys:
+        cluster = label_sql(work.keys["cluster"], kinds["cluster"])
+        own = f"SELECT {listed}, min({cluster}) AS low, max({cluster}) AS high FROM {work.raw} GROUP BY {key}"
+        more = ", low, high"
+    named = f"SELECT own, {label_sql('own', kinds.get('task', 'VARCHAR'))} AS task{more} FROM ({own}) AS written"
+    number = "CAST(dense_rank() OVER (ORDER BY task) - 1 AS INTEGER)" if table.ibis is None else "task"
+    work.tasks = table.keep("tasks", f"SELECT *, {number} AS nr FROM ({named}) AS named WHERE task IS NOT NULL")
+    some = f"SELECT DISTINCT nr FROM {work.tasks} LIMIT {MOST_TASKS + 1}"
+    return int(table.rows(f"SELECT count(*) FROM ({some}) AS some_tasks")[0][0])
+
+
+def _names(work: Any) -> tuple[list[str], Codes | None]:
+    """The names of tasks by their numbers, and the numbers of their clusters."""
+    found = work.table.arrays(
+        f"SELECT nr, min(task) AS task, coalesce(min(low), min(task)) AS own FROM {work.tasks} GROUP BY nr ORDER BY nr"
+    )
+    clustered = "cluster" in work.keys
+    return list(map(str, found["task"])), np.unique(found["own"].astype(str), return_inverse=True)[
+        1
+    ] if clustered else None
+
+
+def _joined(work: Any) -> str:
+    """Scores beside their tasks: where our own engine has numbered them, else as they are."""
+    return f"{work.typed} LEFT JOIN {work.tasks} ON typed.task = tasks.own" if work.table.ibis is None else work.typed
+
+
+def _task(work: Any) -> str:
+    kind = work.types.get(work.roles.of.get("task", ""), "VARCHAR")
+    return "tasks.nr" if work.table.ibis is None else label_sql("typed.task", kind)
+
+
+def _cells(work: Any) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
+    """SQL of the number of a cell; the labels of each axis; and for each cell the number of its label."""
+    wide = list(work.roles.wide.values())
+    texts = {a: _texts(work, a) for a in CELLS if a in work.roles.of}
+    number = "CAST(0 AS BIGINT)"
+    for axis, found in texts.items():
+        number = f"({number}) * {len(found) + 1} + {_code(work, axis, found)}"
+    number = f"({number}) * {len(wide)} + place" if wide else number
+    sizes = [len(found) + 1 for found in texts.values()] + [len(wide)] * bool(wide)
+    limits.require(16.0 * float(np.prod(np.array(sizes, dtype=float))), f"The cells of {work.table.where}")
+    at = dict(zip([*texts, "place"], grid(sizes), strict=False))
+    labels, codes = {}, {}
+    for axis in CELLS:
+        place = at.get(axis, np.zeros(int(np.prod(sizes)), dtype=np.int64))
+        written = [DEFAULT.get(axis, "")]
+        if axis in texts:
+            kind = work.types[work.roles.of[axis]]
+            written = [*(clean(x, kind) for x in texts[axis]), ""]  # the last: none
+        elif wide and axis in wide[0]:
+            written, place = [cell[axis] for cell in wide], at["place"]
+        labels[axis], codes[axis] = numbered(written, place)
+    return number, labels, codes
+
+
+def grid(sizes: Sequence[int]) -> tuple[Codes, ...]:
+    """For each cell of an array of these sizes its place on each axis."""
+    return np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if len(sizes) else ()
+
+
+def numbered(written: Sequence[str], place: Codes) -> tuple[list[str], Codes]:
+    """Labels in their order, and the number of each of those that are written at these places."""
+    labels = sorted(set(written), key=col.natural)
+    index = {x: i for i, x in enumerate(labels)}
+    return labels, np.array([index[x] for x in written], dtype=np.int64)[place]
+
+
+def long_of(frame: Any) -> Long:
+    """Rows of a frame that names its tasks and labels."""
+    labels, places = {}, {}
+    for axis in [a for a in ("task", *CELLS) if a in frame]:
+        written, at = np.unique(frame[axis].to_numpy(str), return_inverse=True)
+        labels[axis], places[axis] = numbered(written.tolist(), at)
+    task, sizes = places.pop("task"), [len(labels[a]) for a in places]
+    codes = dict(zip(places, grid(sizes), strict=True))
+    for axis in CELLS:
+        labels.setdefault(axis, [DEFAULT.get(axis, "")])
+        codes.setdefault(axis, np.zeros(int(np.prod(sizes)), dtype=np.int64))
+    order = {a: labels[a] for a in ("task", *CELLS)}
+    cell = np.ravel_multi_index(tuple(places.values()), sizes)
+    score = frame["score"].to_numpy(float)
+    return Long(order, {a: codes[a] for a in CELLS}, task, cell, score, np.ones(len(score), dtype=np.int64))
+
+
+def _texts(work: Any, axis: str) -> list[str]:
+    """What is written in a column of labels."""
+    if axis not in work.keys:
+        return []
+    found = work.table.rows(f"SELECT DISTINCT {work.keys[axis]} AS text FROM {work.raw}")
+    return sorted(str(text) for (text,) in found if text is not None)
+
+
+def _code(work: Any, axis: str, texts: list[str]) -> str:
+    """SQL of the place of a text in a list; after its end where there is none."""
+    cases = " ".join(f"WHEN {quote(x)} THEN {i}" for i, x in enumerate(texts))
+    coded = f"CASE {axis} {cases} END" if texts else "NULL"
+    if len(texts) > 100 and work.table.ibis is None:  # a long list is searched by its hash
+        work.table.run(f"DROP TYPE IF EXISTS {axis}_codes")
+        with engine_errors(work.table.where):
+            work.table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [texts])
+        coded = f"enum_code(CAST({axis} AS {axis}_codes))"
+    return f"coalesce(CAST({coded} AS INTEGER), {len(texts)})"
+
+
+def _levels(work: Any, coded: str) -> tuple[Codes, Array, Codes]:
+    """Cell, score and number of the distinct scores; of scores without levels the ends and the mean of each cell."""
+    ask = f"count(*) AS n, count(*) - count(task) AS lost FROM {coded} WHERE score IS NOT NULL GROUP BY cell"
+    found = work.table.arrays(f"SELECT cell, score, {ask}, score LIMIT {MOST_LEVELS + 1}")
+    if len(found["cell"]) > MOST_LEVELS:
+        found = work.table.arrays(f"SELECT cell, min(score) AS a, avg(score) AS b, max(score) AS c, {ask}")
+        found |= {k: np.tile(found[k], 3) for k in ("cell", "n")}
+        found["score"] = np.concatenate([found.pop(k) for k in "abc"])
+    all_have(work, "task", int(plain(found["lost"], np.int64).sum()))
+    return plain(found["cell"], np.int64), plain(found["score"], float), plain(found["n"], np.int64)
+
+
+def one_cluster(work: Any) -> None:
+    """Refuse a task in two clusters."""
+    if "cluster" not in work.keys:
+        return
+    two = work.table.rows(
+        f"SELECT min(task) FROM {work.tasks} GROUP BY nr HAVING min(low) <> max(high) ORDER BY 1 LIMIT 1"
+    )
+    if two:
+        raise PanelError(
+            f"The task {name(two[0][0])} is in two clusters ({name(work.roles.of['cluster'])}). A task belongs to one: "
+            "mend the column, or name another (--cluster)."
+        )
+
+
+def all_have(work: Any, axis: str, blank: int) -> None:
+    """Refuse scores without a label."""
+    if blank:
+        raise PanelError(
+            f"{count(blank, 'score')} in {work.table.where} {'has' if blank == 1 else 'have'} no {axis} (column "
+            f"{name(work.roles.of.get(axis, axis))} is empty there). Fill it, or delete those rows."
+        )
