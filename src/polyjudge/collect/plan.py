@@ -17,10 +17,11 @@ from polyjudge.base.files import read_text
 from polyjudge.base.text import name as shown
 
 try:
+    import inspect_ai  # noqa: F401
     import yaml
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
-except ImportError:
-    raise CollectError("Collecting needs the collect extra: pip install 'polyjudge[collect]'.") from None
+except ImportError as error:
+    raise CollectError(f"Collecting needs the collect extra: pip install 'polyjudge[collect]' ({error}).") from None
 
 NEEDED = {
     "rating": ("prompt", "response"),

@@ -21,7 +21,14 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import rich
+from inspect_ai import eval_set
+from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries
+from rich.console import Console
+from rich.progress import Progress
 
 from polyjudge.base.errors import CollectError, UsageError
 from polyjudge.base.files import read_json, write_text
@@ -32,19 +39,16 @@ from polyjudge.collect import tables
 from polyjudge.collect.cost import OUTPUT, dollars, tokens, worst
 from polyjudge.collect.items import fingerprint
 from polyjudge.collect.plan import Judge, Plan, hide_keys, load_plan
+from polyjudge.collect.prompts import Call
+from polyjudge.collect.task import Guard, judge_task, model_of, ready
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from polyjudge.collect.prompts import Call
 
 MANIFEST = "polyjudge-run.json"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
 KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
 COLUMNS = ("judge", "model", "calls", "scored", "input_tokens", "output_tokens", "cost")
-Asked = Sequence[tuple["Call", str]]
+Asked = Sequence[tuple[Call, str]]
 """Calls with their prompts."""
 
 
@@ -135,10 +139,6 @@ def collect(
         if judge.price is None or judge.max_tokens is None:
             text = "--max-cost needs price and settings.max_tokens of every judge"
             raise UsageError(f"{text}; {shown(judge.name)} lacks one.")
-    try:
-        from polyjudge.collect.task import ready
-    except ImportError as error:
-        raise CollectError(f"Collecting needs the collect extra: pip install 'polyjudge[collect]' ({error}).") from None
     asked, dropped = ready(read)
     said = []
     if dropped:
@@ -160,11 +160,6 @@ class _Run:
     """One sitting in a run folder."""
 
     def __init__(self, plan: Plan, folder: Path, asked: Asked, kind: str) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        from polyjudge.collect.task import Guard
-
         self.plan, self.folder, self.asked, self.kind = plan, folder, asked, kind
         self.logs = folder / "logs"
         self.guards = {j.name: Guard(self.tick, careful=not j.settings.get("batch")) for j in plan.judges}
@@ -243,11 +238,7 @@ class _Run:
 
     def ask(self, asked: Asked) -> None:
         """One sitting of Inspect over all judges that lack one of these answers."""
-        from polyjudge.collect.task import judge_task, model_of
-
         with _inspect():
-            from inspect_ai import eval_set
-
             waiting = [j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead]
             jobs = [judge_task(self.plan, j, model_of(j), asked, self.guards[j.name]) for j in waiting]
             if jobs:
@@ -303,8 +294,6 @@ class _Run:
 
     def read_logs(self) -> None:
         """By judge and id of the sample, what the newest log that holds an answer says of it."""
-        from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries
-
         self.found = {judge: {} for judge in self.guards}
         logs = list_eval_logs(str(self.logs)) if self.logs.is_dir() else []
         for info in sorted(logs, key=lambda x: x.mtime or 0):
@@ -360,8 +349,6 @@ def _collection(
     plan: Plan, kind: str, frame: pd.DataFrame, used: Sequence[Any], said: Sequence[Finding], folder: str = ""
 ) -> Collection:
     """What became of the calls, counted by judge and by cell, and what it took: tokens in and out, dollars."""
-    import pandas as pd
-
     language = frame["language"].where(frame["wording"] == "", frame["wording"])
     kinds = pd.get_dummies(frame["what"]).reindex(columns=list(KINDS[1:]), fill_value=0)
     cells = kinds.groupby([frame["judge"], language.rename("language")], sort=False).sum()
@@ -448,8 +435,6 @@ def _disk(folder: Path | None) -> Iterator[None]:
 def _inspect() -> Iterator[None]:
     """Inspect without what it says on standard output, which is ours; and what it says of a model that it cannot set
     up, as an error of ours."""
-    import rich
-
     console = rich.get_console()
     before, console.quiet = console.quiet, True
     raising, logging.raiseExceptions = logging.raiseExceptions, False  # of a log that the disk has no room for

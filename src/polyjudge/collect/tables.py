@@ -13,24 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from polyjudge.base.files import atomic_path
 from polyjudge.base.text import redact
 from polyjudge.collect.plan import Plan, hide_keys
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from polyjudge.collect.prompts import Call
+from polyjudge.collect.prompts import Call
 
 AT = ["task", "system", "version", "language", "wording", "judge", "replicate"]
 
 
 def answers(plan: Plan, asked: Iterable[tuple[Call, str]], found: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """One row for each judge and call: where it stands, its score, its reason, and what became of it."""
-    import pandas as pd
-
     rows = []
     for judge in plan.judges:
         samples = found.get(judge.name, {})
@@ -56,8 +52,6 @@ def answers(plan: Plan, asked: Iterable[tuple[Call, str]], found: Mapping[str, M
 
 def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
     """All tables of a run, each whole or not at all."""
-    import pandas as pd
-
     kind = plan.rubric.kind
     value = frame["score"].copy()
     if kind == "pair":
@@ -98,8 +92,6 @@ def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
 
 def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     """Each requirement with its verdict (1, 0 or nothing), and whether it counts with its prerequisites."""
-    import pandas as pd
-
     rows: list[tuple[Any, ...]] = []
     for at, group in frame.groupby(AT, sort=False):
         item = group["item"].iloc[0]
