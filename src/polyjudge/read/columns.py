@@ -67,15 +67,15 @@ NAMES: dict[str, tuple[str, ...]] = {
 TEXTS = ("prompt", "response", "reason")
 PAIR = ("winner", "first", "second")
 ERRORS = re.compile(
-    r"((judge|score|parse|is|has)_)?(status|errors?|error_(message|msg|type)|failed|failure|exception|valid|ok|parsed|"
-    r"timed_out|refused)|parse_success"
+    r"((judge|score|parse|is|has|json)_)?(status|errors?|error_(message|msg|type|code)|failed|failure|exception|ok|"
+    r"valid(_json|_score)?|parsed|timed_out|refused|skipped)|parse_success"
 )
 """Columns by which a row says that its score stands for nothing."""
 NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|no|nr|num|number|len|length|tokens?|chars?|words?|count|n|cost|price|usd|latency|time|times|"
     r"timestamp|tstamp|seconds?|ms|duration|date|day|month|year|hour|seed|split|fold|difficulty|level|weight|temperature|"
     r"version|position|pos|order|rank|page|turns?|round|step|threshold|std|sd|var|ci|se|age|size|offset|start|end|line|"
-    r"row|column|is|has|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
+    r"row|column|is|has|agreement|consensus|kappa|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
     r"^(n|num|max|min|is|has)_|^(score_)?(max|min)$"
 )
 """Names of columns that are no judge, unless the user says so."""
@@ -216,6 +216,9 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
             roles.texts[part] = hits[0]
             free = [c for c in free if c != hits[0]]
     roles.unused = free
+    counted = [[str(i + first) for i in range(len(columns))] for first in (0, 1)]
+    if not roles.of and any(re.fullmatch(r"-?\d+([.,]\d+)?", c) for c in columns) and list(columns) not in counted:
+        raise PanelError(f"{where} seems to have no header: its first line is {names(columns, 8)}. Put one above it.")
     return roles
 
 
@@ -264,7 +267,7 @@ def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
         roles.humans += label
         hits = [c for c in hits if c not in label]
     if len(hits) > 1:
-        flags = " or ".join(f"--score {shell(c)}" for c in hits)
+        flags = " or ".join(f"--score {shell(c)}" for c in hits[:8])
         raise PanelError(f"In {where} {names(hits)} could all be the score. Say which one is: {flags}.")
     if hits:
         roles.of["score"] = hits[0]
@@ -274,9 +277,10 @@ def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
 
 
 @cache
-def _languages() -> tuple[frozenset[str], frozenset[str]]:
-    words = [word.split(":") for word in Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split()]
-    return frozenset(w[-1] for w in words), frozenset(w[0] for w in words if len(w) > 1)
+def _languages() -> dict[str, str]:
+    """Codes and English names of languages -> their shortest code."""
+    words = Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split()
+    return {word.split(":")[0]: word.split(":")[-1] for word in words}
 
 
 def is_language(text: str) -> bool:
@@ -287,25 +291,34 @@ def is_language(text: str) -> bool:
     """
     plain = re.sub(r"\s*\(.*\)$", "", text.strip()).lower()
     code = re.fullmatch(r"([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|[0-9]{3}))?", plain)
-    codes, aliases = _languages()
-    return plain in aliases or (code is not None and (code[1] in codes or code[1] in aliases))
+    return plain in _languages() or (code is not None and code[1] in _languages())
+
+
+def _part(texts: Iterable[str]) -> str | None:
+    """What all of these texts are: languages, criteria or repeats."""
+    texts = list(texts)
+    if all(map(is_language, texts)):
+        return "language"
+    if all(norm(text) in CRITERIA for text in texts):
+        return "criterion"
+    repeats = all(re.fullmatch(r"(run|repeat|rep|trial|seed|attempt)_?\d+", norm(text)) for text in texts)
+    return "replicate" if repeats else None
 
 
 def spread(columns: Sequence[str], axis: str, with_language: bool) -> dict[str, dict[str, str]]:
-    """What the names of score columns say: the judge, or the language, or both (`gpt-4o_de`)."""
+    """What the names of score columns say: the judge, the language, the criterion, or two of them (`gpt-4o_de`)."""
     core = strip_words(columns)
-    if len(columns) > 1 and all(norm(c) in CRITERIA for c in core.values()):
-        return {column: {"criterion": core[column]} for column in columns}
-    if with_language and len(columns) > 1:
-        if all(is_language(c) for c in core.values()):
-            return {column: {"language": core[column]} for column in columns}
-        for separator, side in product(("__", "::", "/", "|", ":", ".", "_", "-", " "), (0, 2)):
-            cuts = {c: x.rpartition(separator) if side else x.partition(separator) for c, x in core.items()}
-            judges, tongues = ({cut[at] for cut in cuts.values()} for at in (2 - side, side))
-            enough = "" not in judges and 1 < len(tongues) <= 2 * len(columns) / len(judges)
-            if enough and all(map(is_language, tongues)):
-                short = strip_words(sorted(judges))
-                return {c: {"language": cut[side], axis: short[cut[2 - side]]} for c, cut in cuts.items()}
+    whole = _part(core.values()) if len(columns) > 1 else None
+    if whole and (with_language or whole != "language"):
+        return {column: {whole: core[column]} for column in columns}
+    for separator, side in product(("__", "::", "/", "|", ":", ".", "_", "-", " "), (0, 2)):
+        cuts = {c: x.rpartition(separator) if side else x.partition(separator) for c, x in core.items()}
+        judges, others = ({cut[at] for cut in cuts.values()} for at in (2 - side, side))
+        enough = "" not in judges and 1 < len(others) <= 2 * len(columns) / len(judges)
+        part = _part(others) if enough else None
+        if part and (with_language or part != "language"):
+            short = strip_words(sorted(judges))
+            return {c: {part: cut[side], axis: short[cut[2 - side]]} for c, cut in cuts.items()}
     return {column: {axis: core[column]} for column in columns}
 
 
@@ -337,10 +350,9 @@ def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> di
     """Labels that may be another spelling of one: other -> the one that is kept. 3.0 is 3, openai/gpt-4o is gpt-4o."""
 
     def key(label: str) -> str:
-        if axis == "task":
-            return re.sub(r"^(-?\d+)\.0+$", r"\1", label)
-        plain = unicodedata.normalize("NFC", label).casefold()
-        plain = re.sub(r"^(-?\d+)\.0+$", r"\1", re.sub(r"[\s_\u200b]+", " ", plain).strip())
+        plain = re.sub(r"[\s_\u200b]+", " ", unicodedata.normalize("NFC", label).casefold()).strip()
+        plain = re.sub(r"^(-?)0*(\d+)(\.0+)?$", r"\1\2", plain)
+        plain = _languages().get(plain, plain) if axis == "language" else plain
         return plain.rsplit("/", 1)[-1] if axis in ("judge", "system") else plain
 
     often = dict(zip(labels, times, strict=False))

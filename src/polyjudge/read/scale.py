@@ -29,11 +29,12 @@ PASS = {**dict.fromkeys(GOOD, 1.0), **dict.fromkeys(BAD, 0.0)}
 LOW, HIGH = (-1, -9, -99, -999, -9999, -99999), (99, 999, 9999, 99999, 999999)
 """Numbers that often stand for no score."""
 FORMS = {
-    "comma or percent": "^[+-]?[0-9]+(,[0-9]+|([.,][0-9]+)?\\s*%)$",
-    "out of": "^[0-9]+([.][0-9]+)?\\s*(/|out of)\\s*[0-9]+([.][0-9]+)?$",
+    "^[+-]?[1-9][0-9]{0,2},[0-9]{3}$": "'thousand'",
+    "^[+-]?[0-9]+,[0-9]+$": "'comma'",
+    "^[+-]?[0-9]+([.,][0-9]+)?\\s*%$": "'percent'",
+    "^[0-9]+([.][0-9]+)?\\s*(/|out of)\\s*[0-9]+([.][0-9]+)?$": "'out of ' || regexp_extract(v, '[0-9.]+$')",
 }
-"""How a number may be written that the engine does not read."""
-THOUSAND = "^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
+"""How a number may be written that the engine does not read -> SQL of what it is called here."""
 PATTERN = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -100,7 +101,7 @@ def _text_sql(
     listed = [f"trim(CAST({ident(c)} AS VARCHAR))" for c in texts]
     values = " UNION ALL ".join(f"SELECT {text} AS v FROM {raw}" for text in listed)
     values = values if portable else f"SELECT unnest([{', '.join(listed)}]) AS v FROM {raw}"
-    forms = " ".join(f"WHEN regexp_matches(lower(v), {quote(p)}) THEN {quote(f)}" for f, p in FORMS.items())
+    forms = " ".join(f"WHEN regexp_matches(lower(v), {quote(p)}) THEN {f}" for p, f in FORMS.items())
     known = ", ".join(map(quote, sorted({*PASS, *ABSENT, *dropped})))
     form = f"CASE WHEN lower(v) IN ({known}) THEN lower(v) {forms} ELSE 'odd' END"
     odd = f"SELECT v, {form} AS form FROM ({values}) AS texts WHERE v <> '' AND ({number}) IS NULL"
@@ -110,19 +111,21 @@ def _text_sql(
     found = (found - ABSENT) | verdicts
     if not found:
         return finite
-    if found == verdicts and not table.rows(
-        f"SELECT v FROM ({values}) AS texts WHERE ({number}) NOT IN (0, 1) LIMIT 1"
-    ):
+    usual = "0, 1" if verdicts else "0"
+    mixed = table.rows(f"SELECT v FROM ({values}) AS texts WHERE ({number}) NOT IN ({usual}) LIMIT 1")
+    out_of = min(found).removeprefix("out of ")
+    if found == verdicts and not mixed:
         words = sorted(verdicts, key=lambda v: (-PASS[v], v))
         notes.append(f"Words are read as numbers: {', '.join(f'{v} = {PASS[v]:g}' for v in words)}.")
         return f"CASE lower(\0) {' '.join(f'WHEN {quote(v)} THEN {PASS[v]}' for v in words)} ELSE {finite} END"
-    plain = f"form = 'comma or percent' AND NOT regexp_matches(v, {quote(THOUSAND)})"
-    if found == {"comma or percent"} and table.rows(f"SELECT v FROM ({odd}) AS odd WHERE {plain} LIMIT 1"):
-        notes.append("Numbers are read without percent signs, and with decimal commas: 85% is 85, 1,5 is 1.5.")
+    if "comma" in found <= {"comma", "thousand"}:
+        notes.append("Commas are read as decimal commas: 1,5 is one and a half.")
+        return number_sql("replace(\0, ',', '.')", portable)
+    if found == {"percent"} and not mixed:
+        notes.append("Percent signs are dropped: 85% is 85.")
         return number_sql("replace(rtrim(\0, '% '), ',', '.')", portable)
-    tops = table.rows(f"SELECT DISTINCT regexp_extract(v, '[0-9.]+$') AS top FROM ({odd}) AS odd WHERE form = 'out of'")
-    if found == {"out of"} and len(tops) == 1:
-        notes.append(f"Scores out of {tops[0][0]} are read as numbers: 3/{tops[0][0]} is 3.")
+    if found == {f"out of {out_of}"} and not mixed:
+        notes.append(f"Scores out of {out_of} are read as numbers: 3/{out_of} is 3.")
         return f"coalesce({finite}, TRY_CAST(regexp_extract(\0, '^[0-9.]+') AS DOUBLE))"
     wanted = ", ".join(map(quote, sorted(found)))
     shown, times = table.rows(
@@ -151,11 +154,13 @@ def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
     if called.endswith("status"):
         if {"pass", "passed"} & set(values):
             return None  # the verdict, not the state of the row
-        bad = "error|fail|time.?out|timed|exception|cancel|invalid|refus|abort|crash|rate.?limit|denied|incomplete"
+        bad = (
+            "^[45][0-9][0-9]$|error|fail|time.?out|timed|exception|cancel|invalid|refus|abort|crash|rate.?limit|denied"
+        )
         return f"(regexp_matches({text}, '{bad}') AND NOT regexp_matches({text}, '^(no|0|without)[ _-]*(error|fail)'))"
-    if called.endswith(("ok", "parsed", "success", "valid")):
+    if called.endswith(("ok", "parsed", "success", "valid", "valid_json", "valid_score")):
         return f"({text} IN ({FALSE}))"
-    if is_number(kind) and not set(values) <= {"0", "1", "0.0", "1.0"}:
+    if is_number(kind) and not called.endswith("code") and not set(values) <= {"0", "1", "0.0", "1.0"}:
         return None  # the size of an error
     return f"({text} NOT IN ({NOTHING}))"
 
