@@ -46,7 +46,7 @@ COMMANDS = {
     "calibrate": Command(
         "Calibrate", "polyjudge.answers.calibrate:calibrate", "Remove the effect of language on each judge."
     ),
-    "apply": Command("Calibrate", "polyjudge.calibrate.saved:apply", "Apply a saved calibrator to other scores."),
+    "apply": Command("Calibrate", "polyjudge.answers.calibrate:apply", "Apply a saved calibrator to other scores."),
     "compare": Command("Calibrate", "polyjudge.answers.compare:compare", "Compare calibrators on tasks held out."),
     "humans": Command("People", "polyjudge.answers.humans.compare:humans", "Compare judges with people's labels."),
     "label make": Command("People", "polyjudge.answers.humans.draw:make", "Draw answers for people to label."),

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polyjudge.answers.calibrate import calibrate
+from polyjudge.answers.calibrate import apply, calibrate
 from polyjudge.base.errors import CalibratorError, PanelError, UsageError
 from polyjudge.calibrate.baselines import unbiased_gain
 from polyjudge.calibrate.consensus import ConsensusCalibrator, interaction_parts
-from polyjudge.calibrate.saved import apply, load_calibrator, load_consensus
+from polyjudge.calibrate.saved import load_calibrator, load_consensus
 from polyjudge.cbc import double_centre, mean_tau
 from polyjudge.panel import Panel
 from polyjudge.stats.cells import Values

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polyjudge.answers.calibrate import calibrate
+from polyjudge.answers.calibrate import apply, calibrate
 from polyjudge.base.errors import CalibratorError, UsageError
 from polyjudge.calibrate.by_labels import LabelCalibrator
-from polyjudge.calibrate.saved import apply, load_calibrator
+from polyjudge.calibrate.saved import load_calibrator
 from polyjudge.panel import Panel
 
 

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.files import check_apart, check_new, write_text
+from polyjudge.base.files import check_apart, check_new, read_json, write_text
 from polyjudge.base.numbers import ci
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.baselines import Gain
 from polyjudge.calibrate.by_labels import LabelCalibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator, interaction_parts
-from polyjudge.calibrate.saved import CORRECTED, load_consensus, write_calibrated
+from polyjudge.calibrate.labelled import answers, panel_mean
+from polyjudge.calibrate.saved import load_calibrator, load_consensus
 from polyjudge.panel import Panel
-from polyjudge.read import read_panel
+from polyjudge.read import read_panel, read_table, write_scores
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 from polyjudge.report.text import csv as as_csv
 from polyjudge.stats.cells import mean_seen
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+CORRECTED = "one row an answer: the panel's mean, and what people would say (corrected)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,3 +217,105 @@ def _most(cells: pd.DataFrame, panel: Panel) -> list[Finding]:
         text = f"{name(top['judge'])}'s scores in {name(top['language'])} are {how} most, by {shown}."
         out.append(Finding("info", "largest", text, "Gain", where))
     return out
+
+
+# --- with a calibrator that was saved ---
+
+
+@dataclass(frozen=True, repr=False)
+class Applied(Result):
+    """What `apply` did: rows of the table written, and how many of them stayed as they were."""
+
+    rows: int
+    unchanged: int
+    findings: tuple[Finding, ...]
+
+    def report(self) -> Report:
+        """The report."""
+        return Report("apply", "Calibrated scores", (f"{count(self.rows, 'score')} read.",), self.findings)
+
+
+def apply(
+    scores: Any,
+    calibrator: Path,
+    *,
+    output: Path,
+    weights: Path | None = None,
+    column: str = "calibrated",
+    unseen: Literal["error", "keep"] = "error",
+    overwrite: bool = False,
+    **columns: Any,
+) -> Applied:
+    """Apply a saved calibrator to other scores: one more column, the rows and all else as they were.
+
+    From one score to billions: tables in files and databases are worked on where they are. A calibrator by labels, and
+    weights, give one row an answer instead (CSV): what people would say of it, or the weighted mean of the judges.
+
+    scores : file or table of scores
+    calibrator : what `polyjudge calibrate --save` wrote
+    output : the file to write
+    weights : weights of the judges, as JSON or CSV (judge, weight), such as weights.csv of `polyjudge humans -o`
+    column : name of the new column
+    unseen : error, or keep: scores of languages and judges that the calibrator does not know stay as they are
+    overwrite : replace the output if it exists
+
+    Examples:
+        polyjudge apply new.csv cal.json -o calibrated.csv
+        polyjudge apply scores.parquet cal.json -o calibrated.parquet --unseen keep
+        polyjudge apply new.csv cal.json --weights people/weights.csv -o answers.csv
+    """
+    check_apart({"--output": output}, [x for x in (scores, calibrator, weights) if isinstance(x, (str, Path))])
+    check_new(output, overwrite)
+    made = load_calibrator(calibrator)
+    if made.kind == "labels" or weights is not None:
+        return _by_answer(scores, made, output, weights, unseen, columns)
+    options = {"column": column, "unseen": unseen, "overwrite": overwrite, **columns}
+    rows, unchanged = write_calibrated(scores, made, output, **options)  # type: ignore[arg-type]
+    text = f"{name(str(output), 200)} holds the scores, calibrated in the column {name(column)}."
+    found = [Finding("info", "written", text, "Written")]
+    if unchanged:
+        text = f"{count(unchanged, 'score')} left as before: the calibrator does not know the language or the judge."
+        found.insert(0, Finding("notice", "unseen", text, "Unseen"))
+    return Applied(rows, unchanged, tuple(found))
+
+
+def _by_answer(
+    scores: Any, made: Any, output: Path, weights: Path | None, unseen: str, columns: dict[str, Any]
+) -> Applied:
+    """One row an answer: corrected by labels, or the weighted mean of the judges' calibrated scores."""
+    panel = read_panel(scores, **columns)
+    seen = int(np.isfinite(panel.scores).sum())
+    if (panel.weight != 1).any():
+        raise PanelError("Answers are written one by one: read at most 100,000 tasks.")
+    if made.kind == "labels" and weights is not None:
+        raise UsageError("This calibrator was fitted by labels to the mean of the judges: weights do not go with it.")
+    if weights is None:
+        frame, what = made.corrected(panel), CORRECTED
+    else:
+        mean = panel_mean(made.transform(panel, unseen=unseen), read_weights(panel, weights))
+        frame, what = answers(panel, weighted=mean), "one row an answer: weighted, the mean of its calibrated scores"
+    write_text(output, as_csv(frame))
+    return Applied(seen, 0, (Finding("info", "written", f"{name(str(output), 200)} holds {what}.", "Written"),))
+
+
+def read_weights(panel: Panel, path: Path) -> Array:
+    """Weights of the judges, adding up to 1: JSON of judges and weights, or a table with these columns."""
+    found = read_json(path) if str(path).endswith(".json") else read_table(path).to_dict("records")
+    found = found.get("weights", found) if isinstance(found, dict) else found
+    pairs: dict[str, Any] = found if isinstance(found, dict) else {str(x.get("judge")): x.get("weight") for x in found}
+    missing = [x for x in panel.judges if x not in pairs]
+    if missing:
+        raise UsageError(f"{path} has no weight for {names(missing)}. It needs the columns judge and weight.")
+    try:
+        w = np.array([float(pairs[x]) for x in panel.judges])
+    except (TypeError, ValueError):
+        raise UsageError(f"{path}: a weight is not a number.") from None
+    if not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
+        raise UsageError(f"{path}: weights are numbers from 0 on, and not all 0.")
+    return np.asarray(w / w.sum())
+
+
+def write_calibrated(scores: Any, made: ConsensusCalibrator, output: Path, **options: Any) -> tuple[int, int]:
+    """Write scores with the calibrated ones beside them; rows, and those that stayed as they were."""
+    limits = made.scale_ if made.clip else None
+    return write_scores(scores, output, made.table(), limits=limits, of_criterion=made.criterion_, **options)

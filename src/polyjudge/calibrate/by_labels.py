@@ -157,13 +157,11 @@ class LabelCalibrator(Calibrator):
         self._fitted()
         if isinstance(x, Panel):
             return self._correct(panel_mean(x), self._places(x.languages))
+        if language is None and len(self.languages_) > 1:
+            raise UsageError(f"Name the {self.noun_} of each value: language=[...].")
         f = np.asarray(x, dtype=float)
-        if language is None:
-            if len(self.languages_) > 1:
-                raise UsageError(f"Name the {self.noun_} of each value: language=[...].")
-            language = self.languages_[0]
-        place = self._places([language] if isinstance(language, str) else list(language))
-        return self._correct(f, place[0] if isinstance(language, str) else place.reshape(f.shape))
+        said = np.asarray(self.languages_[0] if language is None else language, dtype=object)
+        return self._correct(f, self._places(np.broadcast_to(said, f.shape)))
 
     def corrected(self, panel: Panel) -> pd.DataFrame:
         """Every answer of a panel: task, system, language, what the panel says, and what people would."""
@@ -177,10 +175,12 @@ class LabelCalibrator(Calibrator):
         return pd.DataFrame(rows, columns=["language", "labelled", "subtract"])
 
     def _places(self, languages: Any) -> NDArray[np.int64]:
-        unknown = [x for x in languages if x not in self.languages_]
-        if unknown:
-            raise CalibratorError(f"This calibrator has not seen the {self.noun_} {name(unknown[0])!r}.")
-        return np.array([self.languages_.index(x) for x in languages], dtype=np.int64)
+        import pandas as pd
+
+        place = pd.Index(self.languages_).get_indexer(np.ravel(languages)).reshape(np.shape(languages))
+        if (place < 0).any():
+            raise CalibratorError(f"The calibrator has never seen {name(np.asarray(languages)[place < 0][0])}.")
+        return np.asarray(place, dtype=np.int64)
 
     def _correct(self, f: Array, place: Any) -> Array:
         out = np.interp(self.line_[0] + self.line_[1] * f, self.x_, self.g_) - self.shift_[place]

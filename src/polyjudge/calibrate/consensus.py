@@ -200,7 +200,7 @@ class ConsensusCalibrator(Calibrator):
         """Its fields as plain values."""
         f, fit = self._fitted().fit_, None
         if f is not None:
-            fit = {x: list(getattr(f, x)) for x in AXES} | {"scores": plain(f.scores, 12), "unit": f.unit.tolist()}
+            fit = {x: list(getattr(f, x)) for x in AXES} | {"scores": plain(f.scores), "unit": f.unit.tolist()}
             fit |= {"grouped": f.source == GROUPED, "two_valued": f.two_valued}
         return {
             "method": self.method, "shrink": self.shrink, "clip": self.clip, "noun": self.noun_,

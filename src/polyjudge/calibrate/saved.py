@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge._version import __version__
 from polyjudge.base.errors import CalibratorError, PanelError, UsageError
-from polyjudge.base.files import check_apart, check_new, read_json, write_text
-from polyjudge.base.text import count, name, names
-from polyjudge.panel import Panel
-from polyjudge.report.model import Finding, Report, Result
+from polyjudge.base.files import check_new, read_json, write_text
+from polyjudge.base.text import name
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.by_labels import LabelCalibrator
@@ -27,7 +24,6 @@ Array = NDArray[np.float64]
 FORMAT, VERSION = "polyjudge-calibrator", 2
 MOST = 64 << 20
 """Bytes of the largest file that may be a calibrator."""
-CORRECTED = "one row an answer: the panel's mean, and what people would say (corrected)"
 LARGEST = 1e100
 """No score is as large as this."""
 
@@ -165,120 +161,8 @@ def one_of(data: dict[str, Any], field: str, allowed: tuple[Any, ...]) -> Any:
     return data[field]
 
 
-def plain(array: Array, digits: int = 17) -> Any:
-    """An array as lists, NaN as null; fewer digits where a comparison is all it is for."""
-    flat = [None if np.isnan(x) else float(f"{x:.{digits}g}") for x in array.ravel().tolist()]
-    out: Any = flat
-    for size in reversed(array.shape[1:]):
-        out = [out[i : i + size] for i in range(0, len(out), size)] if size else []
-    return out
-
-
-# --- the command ---
-
-
-@dataclass(frozen=True, repr=False)
-class Applied(Result):
-    """What `apply` did: rows of the table written, and how many of them stayed as they were."""
-
-    rows: int
-    unchanged: int
-    findings: tuple[Finding, ...]
-
-    def report(self) -> Report:
-        """The report."""
-        return Report("apply", "Calibrated scores", (f"{count(self.rows, 'score')} read.",), self.findings)
-
-
-def apply(
-    scores: Any,
-    calibrator: Path,
-    *,
-    output: Path,
-    weights: Path | None = None,
-    column: str = "calibrated",
-    unseen: Literal["error", "keep"] = "error",
-    overwrite: bool = False,
-    **columns: Any,
-) -> Applied:
-    """Apply a saved calibrator to other scores: one more column, the rows and all else as they were.
-
-    From one score to billions: tables in files and databases are worked on where they are. A calibrator by labels, and
-    weights, give one row an answer instead (CSV): what people would say of it, or the weighted mean of the judges.
-
-    scores : file or table of scores
-    calibrator : what `polyjudge calibrate --save` wrote
-    output : the file to write
-    weights : weights of the judges, as JSON or CSV (judge, weight), such as weights.csv of `polyjudge humans -o`
-    column : name of the new column
-    unseen : error, or keep: scores of languages and judges that the calibrator does not know stay as they are
-    overwrite : replace the output if it exists
-
-    Examples:
-        polyjudge apply new.csv cal.json -o calibrated.csv
-        polyjudge apply scores.parquet cal.json -o calibrated.parquet --unseen keep
-        polyjudge apply new.csv cal.json --weights people/weights.csv -o answers.csv
-    """
-    check_apart({"--output": output}, [x for x in (scores, calibrator, weights) if isinstance(x, (str, Path))])
-    check_new(output, overwrite)
-    made = load_calibrator(calibrator)
-    if made.kind == "labels" or weights is not None:
-        return _by_answer(scores, made, output, weights, unseen, columns)
-    options = {"column": column, "unseen": unseen, "overwrite": overwrite, **columns}
-    rows, unchanged = write_calibrated(scores, made, output, **options)  # type: ignore[arg-type]
-    text = f"{name(str(output), 200)} holds the scores, calibrated in the column {name(column)}."
-    found = [Finding("info", "written", text, "Written")]
-    if unchanged:
-        text = f"{count(unchanged, 'score')} left as before: the calibrator does not know the language or the judge."
-        found.insert(0, Finding("notice", "unseen", text, "Unseen"))
-    return Applied(rows, unchanged, tuple(found))
-
-
-def _by_answer(
-    scores: Any, made: Any, output: Path, weights: Path | None, unseen: str, columns: dict[str, Any]
-) -> Applied:
-    """One row an answer: corrected by labels, or the weighted mean of the judges' calibrated scores."""
-    from polyjudge.calibrate.labelled import answers, panel_mean
-    from polyjudge.read import read_panel
-    from polyjudge.report.text import csv as as_csv
-
-    panel = read_panel(scores, **columns)
-    seen = int(np.isfinite(panel.scores).sum())
-    if (panel.weight != 1).any():
-        raise PanelError("Answers are written one by one: read at most 100,000 tasks.")
-    if made.kind == "labels" and weights is not None:
-        raise UsageError("This calibrator was fitted by labels to the mean of the judges: weights do not go with it.")
-    if weights is None:
-        frame, what = made.corrected(panel), CORRECTED
-    else:
-        mean = panel_mean(made.transform(panel, unseen=unseen), read_weights(panel, weights))
-        frame, what = answers(panel, weighted=mean), "one row an answer: weighted, the mean of its calibrated scores"
-    write_text(output, as_csv(frame))
-    return Applied(seen, 0, (Finding("info", "written", f"{name(str(output), 200)} holds {what}.", "Written"),))
-
-
-def read_weights(panel: Panel, path: Path) -> Array:
-    """Weights of the judges, adding up to 1: JSON of judges and weights, or a table with these columns."""
-    from polyjudge.read import read_table
-
-    found = read_json(path) if str(path).endswith(".json") else read_table(path).to_dict("records")
-    found = found.get("weights", found) if isinstance(found, dict) else found
-    pairs: dict[str, Any] = found if isinstance(found, dict) else {str(x.get("judge")): x.get("weight") for x in found}
-    missing = [x for x in panel.judges if x not in pairs]
-    if missing:
-        raise UsageError(f"{path} has no weight for {names(missing)}. It needs the columns judge and weight.")
-    try:
-        w = np.array([float(pairs[x]) for x in panel.judges])
-    except (TypeError, ValueError):
-        raise UsageError(f"{path}: a weight is not a number.") from None
-    if not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
-        raise UsageError(f"{path}: weights are numbers from 0 on, and not all 0.")
-    return np.asarray(w / w.sum())
-
-
-def write_calibrated(scores: Any, made: ConsensusCalibrator, output: Path, **options: Any) -> tuple[int, int]:
-    """Write scores with the calibrated ones beside them; rows, and those that stayed as they were."""
-    from polyjudge.read.write import write_scores
-
-    limits = made.scale_ if made.clip else None
-    return write_scores(scores, output, made.table(), limits=limits, of_criterion=made.criterion_, **options)
+def plain(array: Array) -> Any:
+    """An array as lists, NaN as null."""
+    out = array.astype(object)
+    out[np.isnan(array)] = None
+    return out.tolist()

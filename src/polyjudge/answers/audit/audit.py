@@ -246,7 +246,7 @@ def _left_out(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
 def _weights(panel: Panel, path: Path | None) -> Array | None:
     if path is None:
         return None
-    from polyjudge.calibrate.saved import read_weights
+    from polyjudge.answers.calibrate import read_weights
 
     return read_weights(panel, path)
 
