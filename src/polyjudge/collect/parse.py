@@ -8,26 +8,29 @@ answer (last, or first and on its own), and everything that claims to be the sco
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from polyjudge.collect.languages import words
 from polyjudge.collect.plan import Rubric
 
 STRICT, LENIENT, CUT = "strict", "lenient", "cut"
-NO_NUMBER, NONE, SEVERAL = "score is not a number", "no score found", "several scores"
+NONE, SEVERAL = "no score found", "several scores"
 REFUSED = "refused"
 CUT_STOPS = {"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"}
 """How an answer is said to have ended because it grew too long; `content_filter`: because it was not to be given."""
 WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}
 """Preference for the answer shown first, in percent."""
 _NUMERALS = {c: str(i) for i, c in enumerate("〇一二三四五六七八九十")}
-_QUOTES = str.maketrans({**dict.fromkeys("“”„‟«»＂", '"'), "−": "-", "٫": ".", "٬": ",", "،": ",", "、": ","})
+_WIDE = {chr(c): chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
+_PLAIN = str.maketrans(
+    {**_WIDE, **dict.fromkeys("“”„‟«»＂", '"'), "−": "-", "٫": ".", "٬": ",", "،": ",", "、": ","},
+)
 # Repeats are bounded where they could meet each other: a crafted answer must not cost quadratic time.
 _N = r"[-+]?(?:\d{1,9}(?:[.,]\d{1,9})?|[一二三四五六七八九十](?=\s?[分点點]))(?!\d)"
 _OPEN = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -117,44 +120,40 @@ def parse_rating(answer: str, scale: Sequence[float] = (1, 5), step: float | Non
     >>> parse_rating('I would say four, or 5.').how
     'no score found'
     """
-    whole = _load(answer)
+    whole, (low, high) = _load(answer), scale
     if whole is not None:
-        scores = list(_inside(whole, "score"))
-        strict = len(scores) == 1 and scores[0][0] and isinstance(scores[0][1], float)
-        return _settle(
-            {_value(v, scale[1]) for _, v in scores}, len(scores), scale, step, STRICT if strict else LENIENT
-        )
-    claims = _claims(_fractions(plain_digits(answer).strip()), scale[1])
-    return Parsed(None, claims) if isinstance(claims, str) else _settle(claims, len(claims), scale, step, LENIENT)
-
-
-def _settle(values: set[float | None], count: int, scale: Sequence[float], step: float | None, how: str) -> Parsed:
-    if not values:
-        return Parsed(None, NONE)
-    if len(values) > 1 or (how == LENIENT and count > 1 and None in values):
-        return Parsed(None, SEVERAL)
-    value = values.pop()
-    return Parsed(None, NO_NUMBER) if value is None else _on_scale(value, scale, step, how)
+        given = list(_inside(whole, "score"))
+        strict = len(given) == 1 and given[0][0] and isinstance(given[0][1], float)
+        claims: set[float | None] | str = {_value(v, high) for _, v in given}
+    else:
+        strict, claims = False, _claims(_fractions(plain_digits(answer).strip()), high)
+    if isinstance(claims, str) or len(claims) != 1:
+        return Parsed(None, claims if isinstance(claims, str) else SEVERAL if claims else NONE)
+    value = claims.pop()
+    if value is None:
+        return Parsed(None, "score is not a number")
+    if not low <= value <= high:
+        return Parsed(None, "off the scale")
+    if step is not None and abs((value - low) / step - round((value - low) / step)) > 1e-9:
+        return Parsed(None, "between steps of the scale")
+    return Parsed(value, STRICT if strict else LENIENT)
 
 
 def _claims(text: str, high: float) -> set[float | None] | str:
     """The different values that claim to be the score of a lenient answer, or why there is none."""
-    objects = _edge_objects(text, "score")
-    if isinstance(objects, str):
-        return objects
+    found = _edge_object(text, "score")
+    if isinstance(found, str):
+        return found
     prose = _CODE.sub(" ", _BLOCK.sub("\n", text))
-    if objects:
-        return {_value(v, high) for found in objects for _, v in _inside(found, "score")} | _labelled(prose, high, True)
+    if found is not None:
+        return {_value(v, high) for _, v in _inside(found, "score")} | _labelled(prose, high, beside=True)
     if _KEY.search(text):
         broken = _BROKEN.match(_FENCE.sub("", text).strip()) if len(_KEY.findall(text)) == 1 else None
         if broken:
             return {_number(broken[1], high)}
         return CUT if text.rstrip("` \n")[-1:] != "}" else NONE
-    found = _labelled(prose, high)
-    if found:
-        return found
     alone = _rules()["amount"].fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
-    return {_over(alone, high)} if alone else _said(prose, high)
+    return {_over(alone, high)} if alone else _labelled(prose, high) or _said(prose, high)
 
 
 def _labelled(text: str, high: float, beside: bool = False) -> set[float | None]:
@@ -166,13 +165,13 @@ def _labelled(text: str, high: float, beside: bool = False) -> set[float | None]
     values: set[float | None] = set()
     stands = beside
     for i, line in enumerate(lines):
-        value = _verdict_line(line, high)
-        if value is None:
-            continue
-        values.add(value[0])
-        last = i == len(lines) - 1 and (i == 0 or _introduces(lines[i - 1]))
-        explained = i + 1 < len(lines) and _rules()["reason"].match(lines[i + 1].lstrip(_DECORATION)) is not None
-        stands |= last or explained or (i == 0 and apart)
+        if value := _verdict_line(line, high):
+            values.update(value)
+            if i == len(lines) - 1:
+                stands |= i == 0 or _introduces(lines[i - 1])
+            else:
+                explained = _rules()["reason"].match(lines[i + 1].lstrip(_DECORATION))
+                stands |= explained is not None or (i == 0 and apart)
     return values if stands else set()
 
 
@@ -180,9 +179,7 @@ def _verdict_line(line: str, high: float) -> tuple[float | None] | None:
     """The value of a line such as `**Final score:** 4/5 (good)`."""
     line = line.lstrip(_DECORATION)
     match = _rules()["label"].match(line)
-    if match is None:
-        return None
-    if match["sep"] is None and not (match["m"] or match["unit"]):
+    if match is None or (match["sep"] is None and not (match["m"] or match["unit"])):
         return None  # "Grade 4" may be a name
     rest = line[match.end() :]
     tail = _TAIL.match(rest)
@@ -215,14 +212,9 @@ def _said(text: str, high: float) -> set[float | None]:
 
 def _fractions(text: str) -> str:
     """`4 out of 5`, as every shipped language says it, written 4/5."""
-    if not any(c.isdecimal() for c in text):
-        return text
     text = _rules()["forward"].sub(r"\1/\2", text)
     text = _rules()["backward"].sub(r"\2/\1", text)
-    return _AMHARIC.sub(r"\2/\1", text)
-
-
-_AMHARIC = re.compile(rf"ከ\s?(\d{{1,9}})\s{{1,3}}({_N})")
+    return _rules()["amharic"].sub(r"\2/\1", text)
 
 
 @cache
@@ -239,6 +231,7 @@ def _rules() -> dict[str, re.Pattern[str]]:
     made = {
         "forward": rf"(?<![\w.,/])({_N})\s{{0,3}}(?:{of})\s{{0,3}}(\d{{1,9}})(?![\w/]|[.,]\d)",
         "backward": rf"(?<![\d.,/])(?:(?:满分|滿分)\s?)?(\d{{1,9}})\s{{0,3}}(?:{back})\s{{0,3}}({_N})",
+        "amharic": rf"ከ\s?(\d{{1,9}})\s{{1,3}}({_N})",
         "amount": rf"(?<![A-Za-z0-9.,/]){amount}",
         "label": f"{around}{separator}{amount}",
         "reason": rf"(?:{reason})\s{{0,3}}[*_]{{0,3}}\s{{0,3}}[:：፦=]",
@@ -280,15 +273,6 @@ def _number(text: str, high: float) -> float | None:
     return float(match[1].replace(",", "."))
 
 
-def _on_scale(value: float, scale: Sequence[float], step: float | None, how: str) -> Parsed:
-    low, high = scale
-    if not math.isfinite(value) or not low <= value <= high:
-        return Parsed(None, "off the scale")
-    if step is not None and abs((value - low) / step - round((value - low) / step)) > 1e-9:
-        return Parsed(None, "between steps of the scale")
-    return Parsed(float(value), how)
-
-
 # --- objects ---
 
 
@@ -321,38 +305,27 @@ def _inside(found: _Object, name: str, depth: int = 0) -> Iterator[tuple[bool, A
             yield from _inside(value, name, depth + 1)
 
 
-def _edge_objects(text: str, name: str) -> list[_Object] | str:
-    """The objects with a key of that name, when they stand at the edge of the answer; a reason when one does not."""
+def _edge_object(text: str, name: str) -> _Object | str | None:
+    """The one object with a key of that name, where it stands at the edge of the answer; a reason where it does not."""
     text = _FENCE.sub("", text).strip()
-    out: list[_Object] = []
-    start = at = text.find("{")
-    end = 0
-    for _ in range(200):
-        if at == -1:
-            break
+    for match in islice(re.finditer(r"\{", text), 200):
         try:
-            found, stop = _DECODER.raw_decode(text, at)
+            found, end = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            stop = at + 1
-        else:
-            if any(True for _ in _inside(found, name)):
-                between = text[end:at].strip(" \n,")
-                if out and between and not between.isalpha():
-                    return SEVERAL
-                start, end = (at if not out else start), stop
-                out.append(found)
-        at = text.find("{", stop)
-    if not out:
-        return []
-    if len(out) > 1 and len(_KEY.findall(text)) > sum(len(list(_inside(o, name))) for o in out):
+            continue
+        if any(True for _ in _inside(found, name)):
+            break
+    else:
+        return None
+    before, after = text[: match.start()], text[end:]
+    if _KEY.search(before) or _KEY.search(after):
         return SEVERAL
-    before = text[:start]
     lead = before.rstrip().splitlines()[-1:]
-    if lead and (text[end:].strip() or not _introduces(lead[0])):
+    if lead and (after.strip() or not _introduces(lead[0])):
         return NONE
     if lead and "\n" not in before[len(before.rstrip()) :] and not lead[0].endswith((":", "：")):
         return NONE
-    return out
+    return found
 
 
 def parse_winner(answer: str) -> Parsed:
@@ -362,23 +335,20 @@ def parse_winner(answer: str) -> Parsed:
     0.0
     """
     whole = _load(answer)
-    objects = [whole] if whole is not None else _edge_objects(answer, "winner")
-    if isinstance(objects, str):
-        return Parsed(None, objects)
-    found = {_winner(v) for o in objects for _, v in _inside(o, "winner")}
-    if not found and not _KEY.search(answer):
-        found = {_winner(line) for line in answer.strip().splitlines()[-1:]}
-    value = found.pop() if len(found) == 1 else None
+    found = whole if whole is not None else _edge_object(answer, "winner")
+    if isinstance(found, str):
+        return Parsed(None, found)
+    verdicts = {_winner(v) for _, v in _inside(found, "winner")} if found is not None else set()
+    if found is None and not _KEY.search(answer):
+        verdicts = {_winner(line) for line in answer.strip().splitlines()[-1:]}
+    value = verdicts.pop() if len(verdicts) == 1 else None
     if value is None:
-        return Parsed(None, "several verdicts" if found else "no verdict found")
+        return Parsed(None, "several verdicts" if verdicts else "no verdict found")
     return Parsed(value, STRICT if whole is not None else LENIENT)
 
 
 def _winner(value: Any) -> float | None:
-    word = (
-        re.sub(r"winner|better answer|verdict|answer|response", "", value.casefold()) if isinstance(value, str) else ""
-    )
-    word = re.sub(r"^[\W_]+|[\W_]+$", "", word)
+    word = re.sub("winner|better answer|verdict|answer|response", "", str(value).casefold()).strip(" .:*_\"'[]()<>`")
     return WINS["tie"] if word in words("tie") else WINS.get(word)
 
 
@@ -416,15 +386,5 @@ def plain_digits(text: str) -> str:
     >>> plain_digits("४ ٣ ５：")
     '4 3 5:'
     """
-    if text.isascii():
-        return text
-    out = []
-    for c in text.translate(_QUOTES):
-        if c > "\u007f":
-            digit = unicodedata.decimal(c, None)
-            if digit is not None:
-                c = str(digit)
-            elif "\uff01" <= c <= "\uff5e":
-                c = chr(ord(c) - 0xFEE0)
-        out.append(c)
-    return "".join(out)
+    plain = text.translate(_PLAIN)
+    return plain if plain.isascii() else "".join(str(unicodedata.decimal(c, c)) for c in plain)
