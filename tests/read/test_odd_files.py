@@ -168,6 +168,7 @@ CASES: dict[str, Any] = {
             ("status", "error", "ok"), ("status", "FAILED", "success"), ("error", "timeout", ""), ("error", "HTTP 500", "None"), ("parse_ok", False, True),
             ("parse_ok", "no", "yes"), ("is_error", True, False), ("judge_status", "rate_limited_error", "done"), ("error_message", "no JSON", ""),
             ("exception", "ValueError()", ""), ("valid", 0, 1), ("timed_out", "true", "false"), ("parse_error", "bad JSON", ""),
+            ("is_valid_json", "False", "True"), ("error_code", 429, 0), ("status", 503, 200), ("skipped", "yes", "no"),
         )
     },
     "status = passed is no state of the row": text(csv_of(B.assign(status=np.where(B["score"] > 50, "passed", "failed")))),
@@ -177,6 +178,9 @@ CASES: dict[str, Any] = {
     "openai/gpt-4o and gpt-4o": (text(csv_of(B.assign(judge=[f"openai/{j}" if j == "ann" and t in ("q1", "q2") else j for j, t in zip(B["judge"], B["task"], strict=True)]))), "as one", None),
     "Ann and ann": (text(csv_of(B.assign(judge=[j.title() if t == "q1" else j for j, t in zip(B["judge"], B["task"], strict=True)]))), "as one", lambda f: worded(f, "judge", lambda j: j)),
     "EN and en": (text(csv_of(B.assign(language=[x.upper() if t == "q1" else x for x, t in zip(B["language"], B["task"], strict=True)]))), "as one", None),
+    "English and en": (text(csv_of(B.assign(language=["English" if (x, j) == ("en", "bob") else x for x, j in zip(B["language"], B["judge"], strict=True)]))), "as one", None),
+    "ids in capitals of one judge": (text(csv_of(B.assign(task=[t.upper() if j == "bob" else t for t, j in zip(B["task"], B["judge"], strict=True)]))), "as one", None),
+    "ids with zeros before them of one judge": (text(csv_of(B.assign(task=[f"{int(t[1:]):03d}" if j == "bob" else t[1:] for t, j in zip(B["task"], B["judge"], strict=True)]))), "as one", lambda f: worded(f, "task", lambda t: t[1:])),
     "two providers of one model that both answer": (text(csv_of(worded(B, "judge", lambda j: {"ann": "a/m", "bob": "b/m"}.get(j, j)))), "", lambda f: worded(f, "judge", lambda j: {"ann": "a/m", "bob": "b/m"}.get(j, j))),
     # summaries
     **{f"a row of {word}s": (text(csv_of(more(B, [(word, x, j, 50) for x in TONGUES for j in JUDGES]))), "left out", None) for word in ("mean", "Average", "total", "ALL")},
@@ -196,6 +200,10 @@ CASES: dict[str, Any] = {
     "wide by language": text(csv_of(B.pivot(index=["task", "judge"], columns="language", values="score").reset_index())),
     "wide by language, score_de": text(csv_of(B.pivot(index=["task", "judge"], columns="language", values="score").add_prefix("score_").reset_index())),
     "wide by judge and language": text(csv_of(B.assign(c=B["judge"] + "_" + B["language"]).pivot(index="task", columns="c", values="score").reset_index())),
+    "wide, with the agreement": text(csv_of(W.assign(agreement=80, n_judges=3, std=2.5))),
+    "wide by judge and criterion": text(csv_of(W.rename(columns={j: f"{j}_fluency" for j in JUDGES}).assign(**{f"{j}_accuracy": W[j] for j in JUDGES}))),
+    "wide by judge and run": text(csv_of(W.rename(columns={j: f"{j}_run1" for j in JUDGES}).assign(**{f"{j}_run2": W[j] for j in JUDGES}))),
+    "the provider of each judge": text(csv_of(B.assign(provider=B["judge"].str.upper()))),
     "wide, percent": (text(csv_of(W.assign(**{j: W[j].astype(str) + "%" for j in JUDGES}))), "ercent", None),
     # levels
     "a rare 0 beside 5 to 100": (text(csv_of(B.assign(score=B["score"].clip(lower=5)).pipe(lambda f: f.assign(score=f["score"].where(f.index != 3, 0))))), "", lambda f: f.assign(score=f["score"].clip(lower=5)).pipe(lambda g: g.assign(score=g["score"].where(g.index != 3, 0)))),

@@ -198,13 +198,35 @@ def test_open_telemetry_langsmith_and_braintrust(tmp_path: Path) -> None:
     people = read_panel(_json(tmp_path, langsmith(True))).human
     assert people is not None
     assert len(people) == 24
-    lost = [
-        {**e, "scores": {"strict": None, "mild": 0}, "error": "timeout"} if i == 3 else e
-        for i, e in enumerate(braintrust())
+    inside = [{**e, "span_parents": ["r"], "dataset_record_id": None, "input": {"output": "!"}} for e in braintrust()]
+    same(read_panel(_json(tmp_path, braintrust() + inside)), truth())
+
+
+def test_what_failed_in_a_tool_is_missing_and_counted(tmp_path: Path) -> None:
+    """A score of 0 beside an error, in each tool's own words; 46 or 47 of 48 scores are left."""
+    event, runs, stats, lost = events(), langsmith(True), langsmith(False), braintrust()
+    event[3]["attributes"] = [a for a in event[3]["attributes"] if "score" not in a["key"]] + [
+        {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0}},
+        {"key": "error.type", "value": {"stringValue": "timeout"}},
     ]
-    panel = read_panel(_json(tmp_path, lost))
-    assert any("failed in the run" in n for n in panel.notes)
-    assert len(panel.to_frame()) == 46
+    runs[3]["feedback"][0] |= {"score": 0, "extra": {"error": True}}
+    stats[3]["feedback_stats"]["mild"] = {"n": 1, "avg": 0, "errors": 1}
+    lost[3] |= {"scores": {"strict": None, "mild": 0}, "error": "timeout"}
+    scored = [{**e, "scores": {**e["scores"], "mild": 0}} if i == 3 else e for i, e in enumerate(braintrust())]
+    scored[3]["metadata"]["scorer_errors"] = {"mild": "no JSON"}
+    otel = [{"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": event}]}]}]
+    for records, left in ((otel, 47), (runs, 47), (stats, 47), (lost, 46), (scored, 47)):
+        panel = read_panel(_json(tmp_path, records))
+        assert any("failed in the run" in n for n in panel.notes)
+        assert len(panel.to_frame()) == left
+    samples = [
+        {"id": f"q{i}", "scores": {"s": {"value": {"tone": 0, "depth": 1}, "metadata": {"parse_ok": i > 0}}}}
+        for i in range(4)
+    ]
+    about = {"task": "t", "model": "m", "model_roles": {"grader": {"model": "g"}}, "scorers": [{"name": "s"}]}
+    panel = read_panel(_json(tmp_path, {"version": 2, "eval": about, "samples": samples}))
+    assert (panel.judges, list(panel.criteria), len(panel.tasks)) == (("g",), ["depth", "tone"], 3)
+    assert any("parse_ok" in n for n in panel.notes)
 
 
 def _json(folder: Path, content: Any) -> Path:
