@@ -204,6 +204,7 @@ def test_other_tasks_compare_gaps() -> None:
     assert re.search(r"gpt5 scores en answers \d.* higher than before, relative to the other judges", texts(found))
     gap = new[:, 0, 1, 0].mean() - new[:, 0, 1, 1:].mean() - (old[:, 0, 1, 0].mean() - old[:, 0, 1, 1:].mean())
     assert cells["change"].iloc[0] == pytest.approx(gap)
+    assert found.seen > (found.cells["high"] - found.cells["low"]).max() / 2  # with a chance of 80%, not of half
 
 
 def test_other_tasks_blame_nobody_else() -> None:

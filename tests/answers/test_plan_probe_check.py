@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from polyjudge import cbc
 from polyjudge.answers.audit.off import off
 from polyjudge.answers.check import check
 from polyjudge.answers.plan import plan
@@ -30,7 +32,11 @@ def texts(found: Any) -> str:
 def test_the_papers_bound_turned_round() -> None:
     found = plan(judge_count=6, language_count=8, sigma=22.244073, radius=20.606 / 2)
     assert found.needed.set_index("goal").loc["paper", "tasks"] == 52
-    assert found.needed.set_index("goal").loc["radius", "tasks"] < 52
+    n = found.needed.set_index("goal").loc["radius", "tasks"]
+    assert n < 52
+    q = stats.t.ppf(1 - (1 - 0.95 ** (1 / 48)) / 2, (n - 1) * 35)
+    reached = q * 22.244073 * np.sqrt(cbc.variance_constant(8, 6) / n)
+    assert 0.97 * 20.606 / 2 < reached <= 20.606 / 2
     assert "52 tasks bring the paper's radius" in texts(found)
 
 
