@@ -346,20 +346,21 @@ def summaries(labels: Iterable[str]) -> list[str]:
     return found if len(found) < len(labels) else []
 
 
+def key(axis: str, label: str) -> str:
+    """A label as its spellings are compared: 3.0 is 3, openai/gpt-4o is gpt-4o, English is en."""
+    plain = re.sub(r"[\s_\u200b]+", " ", unicodedata.normalize("NFC", label).casefold()).strip()
+    plain = re.sub(r"^(-?)0*(\d+)(\.0+)?$", r"\1\2", plain)
+    plain = _languages().get(plain, plain) if axis == "language" else plain
+    return plain.rsplit("/", 1)[-1] if axis in ("judge", "system") else plain
+
+
 def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> dict[str, str]:
-    """Labels that may be another spelling of one: other -> the one that is kept. 3.0 is 3, openai/gpt-4o is gpt-4o."""
-
-    def key(label: str) -> str:
-        plain = re.sub(r"[\s_\u200b]+", " ", unicodedata.normalize("NFC", label).casefold()).strip()
-        plain = re.sub(r"^(-?)0*(\d+)(\.0+)?$", r"\1\2", plain)
-        plain = _languages().get(plain, plain) if axis == "language" else plain
-        return plain.rsplit("/", 1)[-1] if axis in ("judge", "system") else plain
-
+    """Labels that may be another spelling of one: other -> the one that is kept."""
     often = dict(zip(labels, times, strict=False))
     kept: dict[str, str] = {}
     for label in sorted(labels, key=lambda x: ("/" in x, ".0" in x, -often.get(x, 0), x)):
-        kept.setdefault(key(label), label)
-    return {x: kept[key(x)] for x in labels if kept[key(x)] != x}
+        kept.setdefault(key(axis, label), label)
+    return {x: kept[key(axis, x)] for x in labels if kept[key(axis, x)] != x}
 
 
 def natural(label: str) -> tuple[object, ...]:

@@ -101,34 +101,24 @@ def _plan(
     keys = [f"CAST({ident(roles.of[a])} AS VARCHAR)" for a in axes]
     counted = ", ".join([*keys, "count(*)", *(f"count({sql})" for sql in scores.values())])
     rows = found.rows(f"SELECT {counted} FROM {work.raw}" + (f" GROUP BY {', '.join(keys)}" if keys else ""))
-    spots = {
-        c: [
-            {"language": "", **panels.DEFAULT, **dict(zip(axes, r, strict=False)), **roles.wide.get(c, {})}
-            for r in rows
-        ]
-        for c in scores
-    }
     cells = zip(subtract["language"], subtract["judge"], subtract["subtract"], strict=True)
     known = {(str(x), str(j)): float(v) for x, j, v in cells}
-    match = {
-        axis: _matched(
-            axis,
-            {spot[axis] for listed in spots.values() for spot in listed if spot[axis] is not None},
-            {cell[at] for cell in known},
-            work.types.get(roles.of.get(axis, ""), "VARCHAR"),
-        )
-        for at, axis in enumerate(("language", "judge"))
-    }
+    alike: dict[tuple[str, ...], list[float]] = {}
+    for (language, judge), v in known.items():
+        alike.setdefault((col.key("language", language), col.key("judge", judge)), []).append(v)
     kept, odd, out = 0, set(), {}
     for i, (score, sql) in enumerate(scores.items()):
         amounts: dict[tuple[Any, ...], float] = {}
-        for row, spot in zip(rows, spots[score], strict=True):
-            cell = (match["language"].get(spot["language"], ""), match["judge"].get(spot["judge"], ""))
-            if cell in known:
-                amounts[tuple(row[: len(axes)])] = known[cell]
+        for row in rows:
+            spot = {"language": "", **panels.DEFAULT, **dict(zip(axes, row, strict=False)), **roles.wide.get(score, {})}
+            kinds = {a: work.types.get(roles.of.get(a, ""), "VARCHAR") for a in ("language", "judge")}
+            language, judge = (panels.clean(str(spot[a] or ""), kind) for a, kind in kinds.items())
+            others = alike.get((col.key("language", language), col.key("judge", judge)), [])
+            if (language, judge) in known or len(others) == 1:
+                amounts[tuple(row[: len(axes)])] = known[language, judge] if (language, judge) in known else others[0]
             elif row[len(axes) + 1 + i]:
                 kept += int(row[len(axes) + 1 + i])
-                odd.add(" with ".join(str(x) for x in (spot["language"], spot["judge"]) if x))
+                odd.add(" with ".join(filter(None, (language, judge))))
         value = f"({sql}) - coalesce({_case(keys, amounts)}, 0)"
         if limits is not None:
             value = f"least(greatest({value}, {limits[0]!r}), {limits[1]!r})"
@@ -147,14 +137,6 @@ def _plan(
     drop = f" EXCLUDE ({', '.join(map(ident, dotted))})" if dotted else ""
     made = ", ".join(f"{sql} AS {ident(c)}" for c, sql in out.items())
     return found, f"SELECT *{drop}, {made} FROM {work.raw}", (sum(int(r[len(axes)]) for r in rows), kept)
-
-
-def _matched(axis: str, written: set[str], known: set[str], kind: str) -> dict[str, str]:
-    """Labels as they are written in the source -> as the calibrator knows them."""
-    clean = {text: panels.clean(text, kind) for text in written}
-    same = col.spellings(axis, sorted({*known, *clean.values()} - {""}))
-    back = {same.get(k, k): k for k in sorted(known)}
-    return {text: c if c in known else back.get(same.get(c, c), "") for text, c in clean.items()}
 
 
 def _case(keys: Sequence[str], amounts: Mapping[tuple[Any, ...], float]) -> str:
