@@ -25,7 +25,6 @@ from polyjudge.collect.damage import (
     units,
 )
 from polyjudge.collect.items import Item
-from polyjudge.collect.plan import Probes
 
 SPACED = ("English", "German", "Spanish", "Russian", "Hindi", "Arabic", "Korean", "Swahili", "Turkish")
 TEXTS = json.loads((Path(__file__).parent / "probe_texts.json").read_text("utf-8"))
@@ -94,12 +93,12 @@ def test_versions_of_items() -> None:
             x: {"prompt": "p", "response": " ".join([*TEXTS[name][i % 2 :], *TEXTS[name][: i % 2], str(i)])}
             for x, name in (("en", "English"), ("th", "Thai"))
         })
-        for i in range(6)
+        for i in range(12)
     ]  # fmt: skip
-    made = make_probes(items, Probes(tasks=6, seed=2))
-    assert made == make_probes(items, Probes(tasks=6, seed=2))
+    made = make_probes(items, 12)
+    assert made == make_probes(items, 12)
     versions = Counter(x.version for x in made)
-    assert versions["clean"] == versions["padding"] == versions["plea-own"] == 6
+    assert versions["clean"] == versions["padding"] == versions["plea-own"] == 12
     assert sum(n for v, n in versions.items() if v.startswith("placebo")) >= 6
     assert {v.split("-")[2] for v in versions if v.startswith("damage")} == set(DAMAGE)
     for item in made:

@@ -68,7 +68,7 @@ REFUSED = [
     (small(languages=["en"], wordings={"a": "x"}), "at least two"),
     (small(languages=["en"], wordings={"a": "x", "b": "y"}, rubric={"kind": "rating", "criteria": "z"}), "leave out"),
     (small(probes=True, rubric={"kind": "pair"}), "probes: damage"),
-    (small(probes={"tasks": 0}), "probes.tasks"),
+    (small(probes=0), "probes"),
     (small(replicates=0), "replicates"),
     (small(name="\ud800"), "half characters"),
     ({**small(), 1: 2}, "Keys should be strings"),
@@ -179,8 +179,8 @@ def test_own_templates(tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_text(json.dumps({**ROW, "person": "{response}"}))
     assert ready(parse_plan(plan, tmp_path))[0][0][1] == "Rate p and r for {response}.\n"
     for text, words in (
-        ("Rate {prompt}.", r"lost \{response\}"),
-        ("{prompt} {response} {what}", "unknown placeholders: what"),
+        ("Rate {prompt}.", "must have prompt and response"),
+        ("{prompt} {response} {what}", "has the placeholders prompt, response and what"),
     ):
         (tmp_path / "t" / "en" / "rating.txt").write_text(text)
         with pytest.raises(CollectError, match=words):

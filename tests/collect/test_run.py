@@ -110,7 +110,7 @@ def test_wordings_stand_in_place_of_languages(tmp_path: Path, server: Running) -
 
 
 def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
-    plan = write_plan(tmp_path, server.url, tasks=3, judges=["ja"], probes={"tasks": 2})
+    plan = write_plan(tmp_path, server.url, tasks=3, judges=["ja"], probes=2)
     rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     for row in rows:
         row["response"] += (

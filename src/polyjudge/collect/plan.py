@@ -143,8 +143,7 @@ class Judge(_Part):
 
 _KEY = re.compile(
     r"\"[\w-]*(?:api[-_]?key|authorization|secret|password|access[-_]?token|bearer|credential)[\w-]*\":\""
-    r"|[\s=:\"'](?:sk-[\w-]{16,}|gsk_\w{16,}|xai-\w{16,}|hf_\w{16,}|AIza[\w-]{20,}|AKIA[A-Z0-9]{12,}|"
-    r"gh[pousr]_\w{16,}|(?:Bearer|Basic)\s+[\w.+/=-]{12,})",
+    r"|[\s=:\"'](?:(?:sk-|gsk_|xai-|hf_|AIza|AKIA|gh[pousr]_)[\w-]{12,}|(?:Bearer|Basic)\s+[\w.+/=-]{12,})",
     re.IGNORECASE,
 )
 
@@ -155,18 +154,6 @@ def hide_keys(text: str) -> str:
         if len(value) >= 12 and value in text and re.search("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", variable, re.I):
             text = text.replace(value, "[key]")
     return text
-
-
-class Probes(_Part):
-    """Versions of some tasks (damaged, placebo, pleading, padded), judged beside the items (METHODS 24)."""
-
-    tasks: Annotated[int, Field(ge=1, le=100_000)] = 30
-    seed: Annotated[int, Field(ge=0)] = 0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, raw: Any) -> Any:
-        return {} if raw is True else raw
 
 
 class Plan(_Part):
@@ -182,7 +169,8 @@ class Plan(_Part):
     replicates: Annotated[int, Field(ge=1, le=1000)] = 1
     wordings: dict[Name, Text] | None = None
     """Name -> criteria: the same items in one language, judged by several wordings of the rubric."""
-    probes: Probes | None = None
+    probes: bool | Annotated[int, Field(ge=1, le=100_000)] = False
+    """Tasks whose damaged, placebo, pleading and padded versions are judged beside the items (METHODS 24)."""
     folder: Path = Path()
 
     @model_validator(mode="after")

@@ -25,8 +25,7 @@ from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 MATERIAL = {"rating": ("prompt", "response"), "compare": ("prompt", "first", "second")}
 MATERIAL["checklist"] = ("prompt", "response", "requirement")
-"""Placeholders that a template of each kind must hold; it may hold those of CONSTANTS and of items.fields."""
-CONSTANTS = ("low", "high", "criteria", "fence")
+"""Placeholders that a template of each kind must hold."""
 
 
 @dataclass(frozen=True)
@@ -66,35 +65,51 @@ def calls_of(plan: Plan, item: Item) -> Iterator[Call]:
         yield Call(item, language.name, wording, replicate, part)
 
 
-def template_name(rubric: Rubric) -> str:
-    """The template a rubric uses. A pair is two ratings: the judge must not see that there is another answer."""
-    return "rating" if rubric.kind == "pair" else rubric.kind
-
-
 def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
     """Checked template by language and wording ("" without wordings)."""
-    name, rubric = template_name(plan.rubric), plan.rubric
-    fields = {*plan.items.fields} - set(NEEDED[rubric.kind])
+    rubric = plan.rubric
+    name = "rating" if rubric.kind == "pair" else rubric.kind  # the judge must not see that there is another answer
+    needed = MATERIAL[name]
+    may = {*needed, "low", "high", "criteria", "fence", *(set(plan.items.fields) - set(NEEDED[rubric.kind]))}
     out = {}
     for language, wording in product(plan.languages, plan.wordings or {"": ""}):
-        constants = {"low": f"{rubric.scale[0]:g}", "high": f"{rubric.scale[1]:g}"}
-        code = shipped(language.template)
-        if rubric.templates is not None:
-            text, reminder, criteria, where = _own(plan, language, name)
-        elif code is None:
+        text, reminder, criteria, where = _words(plan, language, name)
+        held = set(PLACEHOLDER.findall(text))
+        if not set(needed) <= held <= may:
             raise CollectError(
-                f"No prompts for {shown(language.template)} ship with polyjudge: there are {', '.join(SHIPPED)}. Name "
-                "a folder of your own with rubric.templates, or take those of another language: "
-                f"{{name: {shown(language.name)}, template: en}}."
+                f"{shown(where, 200)} has the placeholders {names(sorted(held), 9)}. It must have {names(needed)}, and "
+                f"may have {names(sorted(may), 12)}: name more columns in items.fields."
             )
-        else:
-            text, reminder = layout(rubric, phrases(code))
-            criteria, where = bullets(phrases(code)), f"the prompts of {code}"
         own = rubric.criteria[language.name] if isinstance(rubric.criteria, dict) else rubric.criteria
-        constants["criteria"] = (plan.wordings or {}).get(wording) or (own or criteria).strip()
-        check_template(text, rubric, where, fields)
+        said = (plan.wordings or {}).get(wording) or (own or criteria).strip()
+        constants = {"low": f"{rubric.scale[0]:g}", "high": f"{rubric.scale[1]:g}", "criteria": said}
         out[language.name, wording] = Template(text, constants, fill(reminder, constants))
     return out
+
+
+def _words(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]:
+    """Template, reminder and criteria, of the user's folder where the plan names one, and where the template is."""
+    code = shipped(language.template)
+    say = phrases(code or "en")
+    shipped_text, reminder = layout(plan.rubric, say)
+    if plan.rubric.templates is None:
+        if code is None:
+            text = (
+                f"No prompts for {shown(language.template)} ship with polyjudge: there are {', '.join(SHIPPED)}. Name"
+            )
+            raise CollectError(
+                f"{text} a folder of your own with rubric.templates, or take those of another language: "
+                f"{{name: {shown(language.name)}, template: en}}."
+            )
+        return shipped_text, reminder, bullets(say), f"the prompts of {code}"
+    folder = plan.resolve(plan.rubric.templates) / language.template
+
+    def read(file: str, otherwise: str) -> str:
+        return read_text(folder / file, 1 << 20) if (folder / file).is_file() else otherwise
+
+    path = folder / f"{name}.txt"
+    text = read_text(path, 1 << 20).strip() + "\n"
+    return text, read("reminder.txt", reminder), read("criteria.txt", bullets(say)), str(path)
 
 
 def fill(text: str, known: Mapping[str, str]) -> str:
@@ -131,20 +146,6 @@ def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
     return f'{{{verdict}, "reason": "<{say["why"]}>"}}'
 
 
-def check_template(text: str, rubric: Rubric, where: str, fields: set[str]) -> None:
-    """Raise unless every placeholder of the material is in the text, and no unknown placeholder."""
-    needed = MATERIAL[template_name(rubric)]
-    found = set(PLACEHOLDER.findall(text))
-    if lost := [f"{{{p}}}" for p in needed if p not in found]:
-        raise CollectError(f"{shown(where, 200)} has lost {names(lost)}: placeholders stay as they are everywhere.")
-    if unknown := sorted(found - {*needed, *CONSTANTS, *fields}):
-        known = ", ".join(sorted({*needed, *CONSTANTS, *fields}))
-        raise CollectError(
-            f"{shown(where, 200)} has unknown placeholders: {names(unknown)}. Known: {known}; name more columns in "
-            "items.fields."
-        )
-
-
 def render(plan: Plan, template: Template, call: Call) -> str:
     """The prompt of one call."""
     texts, lines = call.item.fields[call.language], call.item.requirements.get(call.language, ())
@@ -168,19 +169,6 @@ def fence(texts: list[str]) -> str:
     while any(mark.hexdigest()[:8] in text for text in texts):
         mark.update(b"again")
     return mark.hexdigest()[:8]
-
-
-def _own(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]:
-    """Template, reminder and criteria of the user's folder, and where the template is."""
-    folder = plan.resolve(plan.rubric.templates or "") / language.template
-    say = phrases(shipped(language.template) or "en")
-
-    def read(file: str, otherwise: str) -> str:
-        return read_text(folder / file, 1 << 20) if (folder / file).is_file() else otherwise
-
-    text = read_text(folder / f"{name}.txt", 1 << 20).strip() + "\n"
-    criteria = read("criteria.txt", bullets(say))
-    return text, read("reminder.txt", layout(plan.rubric, say)[1]), criteria, f"{folder}/{name}.txt"
 
 
 def bullets(say: Mapping[str, Any]) -> str:

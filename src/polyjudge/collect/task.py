@@ -54,6 +54,8 @@ FIRST = 8
 """Calls that go ahead until one is answered, and after which a judge that answers none is stopped."""
 LATER = 40
 """Failed calls in a row after which a judge is stopped that did answer before."""
+PROBED = 30
+"""Tasks of which probes are made where the plan does not say how many."""
 TIMEOUT = 300
 """Seconds that a call may take where the plan does not say (attempt_timeout); a batch may take a day."""
 
@@ -217,7 +219,7 @@ def ready(plan: Plan) -> tuple[list[tuple[Call, str]], list[str]]:
     """All calls of a plan with their prompts, and the items left out."""
     items, dropped = load_items(plan)
     templates = load_templates(plan)
-    items += make_probes(items, plan.probes) if plan.probes else []
+    items += make_probes(items, PROBED if plan.probes is True else plan.probes) if plan.probes else []
     asked = (call for item in items for call in calls_of(plan, item))
     calls = [(call, render(plan, templates[call.language, call.wording], call)) for call in asked]
     ids = Counter(call.id for call, _ in calls)
