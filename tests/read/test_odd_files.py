@@ -203,6 +203,7 @@ CASES: dict[str, Any] = {
     "wide, with the agreement": text(csv_of(W.assign(agreement=80, n_judges=3, std=2.5))),
     "wide by judge and criterion": text(csv_of(W.rename(columns={j: f"{j}_fluency" for j in JUDGES}).assign(**{f"{j}_accuracy": W[j] for j in JUDGES}))),
     "wide by judge and run": text(csv_of(W.rename(columns={j: f"{j}_run1" for j in JUDGES}).assign(**{f"{j}_run2": W[j] for j in JUDGES}))),
+    "reference answers as text": text(csv_of(B.assign(gold="Paris", ground_truth="Paris, France"))),
     "the provider of each judge": text(csv_of(B.assign(provider=B["judge"].str.upper()))),
     "wide, percent": (text(csv_of(W.assign(**{j: W[j].astype(str) + "%" for j in JUDGES}))), "ercent", None),
     # levels

@@ -63,6 +63,7 @@ CASES: dict[str, Any] = {
     "infinite": (with_values(B, [3], "inf"), ["inf"], None),
     "repeats for another reason": (pd.concat([B.assign(prompt_version="a"), B.assign(prompt_version="b", score=B["score"] + 1)]), ["2 scores", "prompt_version", "--replicate"], {"replicate": "prompt_version"}),
     "repeats for no reason": (pd.concat([B, B.assign(score=B["score"] + 1)]), ["2 scores", "--replicate row"], {"replicate": "row"}),
+    "runs as columns": (B.drop(columns="score").assign(run_1=B["score"], run_2=B["score"] + 2), ["2 scores", "--replicate row"], {"replicate": "row"}),
     "a task in two clusters": (B.assign(cluster=np.arange(72) % 5), ["two clusters", "cluster"], None),
     "no task is shared": (B.assign(task=[f"r{i}" for i in range(72)]), ["no task has scores of two judges", "--task"], None),
     "no task at all": (B.drop(columns="task"), ["no task has scores of two judges", "--task"], None),
@@ -249,6 +250,9 @@ def test_criteria() -> None:
     panel = read_panel(SEVEN, criteria=("fluency", "tone"))
     assert list(panel.criteria) == ["fluency", "tone"]
     np.testing.assert_allclose(panel.scores, panel.criteria["tone"].scores)
+    usual = read_panel(SEVEN.drop(columns=["wit"]))
+    assert list(usual.criteria) == ["accuracy", "depth", "fluency", "safety", "style", "tone"]
+    assert usual.judges == panel.judges
     long = pd.concat([B.assign(criterion="a"), TEN.assign(criterion="b")])
     panel = read_panel(long)
     assert panel.criteria["b"].scale == (1.0, 5.0)

@@ -176,7 +176,8 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
         items = beside if beside.is_file() else None
     if items is not None:
         panel = replace(panel, texts=_items(items, panel))
-    several = {"judges": roles.wide, "human": roles.humans, "error": roles.errors}
+    axes = [*next(iter(roles.wide.values()), {}), "judges"]
+    several = {"judges" if "judge" in axes else axes[0]: roles.wide, "human": roles.humans, "error": roles.errors}
     said = roles.of | {role: names(listed, 6) for role, listed in several.items() if listed}
     return Reading(panel, said, tuple(c for c in columns if c not in used), levels, work.failed, tool)
 
@@ -215,6 +216,9 @@ def settle(work: Work) -> None:
     roles, asked, table = work.roles, work.asked, work.table
     _one_maximum(work)
     _number_of_row(work)
+    answers = [c for c in roles.humans if c != asked.human and scale.is_text(table, c)]  # gold: Paris
+    roles.humans = [c for c in roles.humans if c not in answers]
+    roles.unused += answers
     if "score" in roles.of or "winner" in roles.of:
         return
     listed = {"judge": asked.judges, "criterion": asked.criteria, "system": asked.systems, "language": asked.languages}
@@ -239,10 +243,8 @@ def settle(work: Work) -> None:
     if judge and not asked.judge and "system" not in roles.of and len(alike) > 1 and col.usual("model", [judge]):
         roles.of["system"] = roles.of.pop("judge")  # `model` beside columns of judges
         work.notes = [n for n in work.notes if "is read as the judge" not in n]
-    tongues = (
-        "language" not in roles.of and len(alike) > 1 and all(map(col.is_language, col.strip_words(alike).values()))
-    )
-    if "judge" in roles.of and not tongues:
+    cells = col.spread(alike, "judge", "language" not in roles.of)
+    if "judge" in roles.of and any("judge" in cell for cell in cells.values()):
         if len(alike) == 1:
             roles.of["score"] = alike[0]
             return
@@ -252,7 +254,7 @@ def settle(work: Work) -> None:
             f"{names(alike, 12)}. Say which one is the score (--score {shell(alike[0])}), or that all are criteria "
             f"(--criteria {flags}) or systems (--systems {flags})."
         )
-    roles.wide = col.spread(alike, "judge", "language" not in roles.of)
+    roles.wide = cells
     left = [c for c in named if c not in roles.wide]
     if left:
         work.notes.append(
@@ -561,7 +563,8 @@ def _one_spelling(work: Work, long: Long) -> None:
     """Two spellings of one label are one where no answer has both."""
     for axis in ("judge", "system", "language", "task"):
         labels = long.labels[axis]
-        if axis == "task" and (long.levels or not any(".0" in x for x in labels)):
+        plain = {x.casefold().lstrip("0").removesuffix(".0") for x in labels} if axis == "task" else set()
+        if len(plain) == len(labels) or (axis == "task" and long.levels):
             continue
         found = col.spellings(axis, labels)
         found = found and col.spellings(axis, *long.counts(axis))
