@@ -18,6 +18,8 @@ from polyjudge.stats.resample import bootstrap, groups_of
 
 Array = NDArray[np.float64]
 MOST_ROWS, DRAWN = 100_000, 10_000
+BLOCK = 256
+"""Pairs of judges that are looked at together: their draws fit the cache."""
 AGREE = 0.3
 """Reliability of the panel mean above which judges are said to agree, and below which hardly."""
 NEAR = 0.1
@@ -107,7 +109,7 @@ def agreement(
             if varies[i] and varies[j]:
                 r[:, p] = _correlations(scores[..., i], scores[..., j], group, weight, w, over)
     told = np.isfinite(r[0])
-    r[1:, told] = np.where(np.isfinite(r[1:, told]), r[1:, told], 0.0)
+    r[1:][~np.isfinite(r[1:]) & told] = 0.0
     limits = _Limits(level, units)
 
     def wide(values: Array) -> Array:
@@ -221,10 +223,13 @@ def _every_two(scores: Array, group: NDArray[np.int64], weight: Array, w: Array,
         for y in x.swapaxes(0, 1):
             sums = w @ sum_by(y * weight[:, None], group, w.shape[1])
             found += products(y[:, None]) - sums[:, i] * sums[:, j] / np.maximum(n, 1e-300)
-    own, apart = found[:, i == j], i != j
-    i, j = i[apart], j[apart]
+    own, apart = found[:, i == j], np.flatnonzero(i != j)
     square = (x**2).sum(tuple(range(x.ndim - 1)))
-    return _ratio(found[:, apart], own[:, i], own[:, j], square[i] + square[j])
+    r = np.empty((len(w), len(apart)))
+    for at in (slice(first, first + BLOCK) for first in range(0, len(apart), BLOCK)):
+        a, b = i[apart[at]], j[apart[at]]
+        r[:, at] = _ratio(found[:, apart[at]], own[:, a], own[:, b], square[a] + square[b])
+    return r
 
 
 class _Limits:
@@ -240,9 +245,12 @@ class _Limits:
         return float(stdtrit(self.units - 1, 1 - (1 - self.level) / 2 / together))
 
     def __call__(self, r: Array, together: int = 1) -> tuple[Array, Array]:
-        z = np.arctanh(np.clip(r, -0.9999999, 0.9999999))
-        half = self.quantile(together) * z[1:].std(0, ddof=1)
-        return np.tanh(z[0] - half), np.tanh(z[0] + half)
+        ends = np.empty((2, r.shape[1]))
+        for at in (slice(first, first + BLOCK) for first in range(0, r.shape[1], BLOCK)):
+            z = np.arctanh(np.clip(r[:, at], -0.9999999, 0.9999999))
+            half = self.quantile(together) * z[1:].std(0, ddof=1)
+            ends[:, at] = np.tanh(z[0] - half), np.tanh(z[0] + half)
+        return ends[0], ends[1]
 
 
 def _mean(r: Array, pairs: NDArray[np.bool_]) -> Array:
@@ -260,7 +268,7 @@ def _odd(r: Array, has: NDArray[np.bool_], told: NDArray[np.bool_], limits: _Lim
     judges = [b for b in range(len(has)) if has[b].any() and (told & ~has[b]).any()]
     if len(judges) < 3:
         return ()
-    whole, number = r[:, told].sum(1), int(told.sum())
+    whole, number = r.sum(1, where=told), int(told.sum())
     gap = np.empty((len(r), len(judges)))
     for at, b in enumerate(judges):
         own, size = r[:, has[b]].sum(1), int(has[b].sum())

@@ -498,9 +498,16 @@ class Excess:
 
     def of(self, x: Array) -> Array:
         """The contrasts of cells (r, km): (r, km), 0 where it cannot be said."""
-        grid = x.reshape(-1, *self.told.shape)
+        grid = x.reshape(len(x), *self.told.shape)
         found = (grid - self.fit(np.where(self.kept, grid, 0.0))) * (self.told / (1 - self.leverage * self.told))
-        return found.reshape(len(x), -1)
+        return found.reshape(x.shape)
+
+    @property
+    def contrasts(self) -> Array:
+        """The contrasts themselves (km, km)."""
+        k, m = self.told.shape
+        require(24.0 * (k * m) ** 2, f"The grid of {k:,} x {m:,} cells")
+        return self.of(np.eye(k * m)).T
 
 
 def excess(present: Mask, out: Sequence[tuple[int, int]] = ()) -> Excess:
@@ -537,10 +544,8 @@ def _additive(kept: Mask) -> tuple[Callable[[Array], Array], Array]:
 
 def excess_contrasts(present: Mask, out: Sequence[tuple[int, int]] = ()) -> tuple[Array, Mask]:
     """The same as contrasts (km, km), and for which cells."""
-    size = present.size
-    require(24.0 * size**2, f"The grid of {present.shape[0]:,} x {present.shape[1]:,} cells")
     found = excess(present, out)
-    return found.of(np.eye(size)).T, found.told
+    return found.contrasts, found.told
 
 
 def _basis(columns: Array) -> Array:

@@ -26,7 +26,7 @@ from polyjudge.base.numbers import ci, number, percent, points
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.cells import Values, additive_projection, excess, excess_contrasts
+from polyjudge.stats.cells import Excess, Values, additive_projection, excess
 from polyjudge.stats.interval import FEWEST, Interval, group_df, interval, pass_prior, ruled_out
 from polyjudge.stats.resample import bootstrap, groups_of
 from polyjudge.stats.slopes import slopes
@@ -119,7 +119,7 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     elif k == 2 and m == 2:
         kind, text = "two by two", _two_words(work, first)
     else:
-        named, rest = work.name()
+        named, rest = work.name(first)
         if named:
             kind = "named" if min(k, m) > 2 else "judge gaps" if k == 2 else "language gaps"
             text = _named_words(work, first, rest, named)
@@ -175,12 +175,11 @@ class _Work:
         sigmas = (math.nan, math.nan) if whole is None else (cbc.noise_sigma(whole), cbc.score_sigma(whole))
         self.radius, self.radius_scores = (cbc.radius(x, values.units, k, m, 1 - level) for x in sigmas)
 
-    def interval(self, contrasts: Array, together: int | None = None) -> Interval:
-        """Of contrasts (c, cells); NaN where it cannot be told."""
-        x = self.values.contrast(contrasts)
-        x[:, ~np.abs(contrasts).max(1, initial=0.0).astype(bool)] = np.nan
-        prior, scale = None, self.values.scale(contrasts)
-        if self.panel.two_valued:
+    def interval(self, x: Array, contrasts: Array | None, together: int | None = None) -> Interval:
+        """Of contrasts with these values (units, c). Where cells are missing, or scores are two-valued, the contrasts
+        themselves (c, cells) say more of their variances."""
+        prior, scale = None, None if contrasts is None else self.values.scale(contrasts)
+        if self.panel.two_valued and contrasts is not None:
             rates = (self.values.mean - self.panel.scale[0]) / self.panel.width
             prior = pass_prior(rates, self.values.units, contrasts)
             if scale is not None:  # both speak of the size of the contrast
@@ -188,32 +187,34 @@ class _Work:
         df = group_df(x, self.values.seen)
         return interval(x, level=self.level, together=together, prior=prior, df=df, scale=scale)
 
+    def excess(self, found: Excess, cells: Mask) -> Interval:
+        """The excess of these cells."""
+        needed = self.values.spread is not None or self.panel.two_valued
+        return self.interval(self.numbers(found, cells), found.contrasts[cells.ravel()] if needed else None)
+
+    def numbers(self, found: Excess, cells: Mask) -> Array:
+        """One number per unit for the excess of each of these cells; NaN where it cannot be told."""
+        flat = np.where(self.present, self.values.v, 0.0).reshape(self.values.units, -1)
+        at = cells.ravel()
+        x = found.of(flat)[:, at]
+        x[np.abs(x) <= 1e-12 * np.abs(flat).max(initial=0.0)] = 0.0  # rounding is no difference
+        joined = np.abs(found.of(self.values.null.T)).max(0, initial=0.0) < 1e-6
+        x[:, ~(found.told.ravel() & joined)[at]] = np.nan
+        return x
+
     def test(self, out: Sequence[Cell]) -> Interval:
         """The excess of every cell, with `out` left out, as arrays (k, m)."""
-        contrasts, _ = excess_contrasts(self.present, out)
-        part = self.interval(contrasts[self.distinct.ravel()])
+        part = self.excess(excess(self.present, out), self.distinct)
         e, se, df, q, one = (x[self.pick] for x in (part.estimate, part.se, part.df, part.q, part.q_one))
         return Interval(e * self.sign, se, df, q, one, part.units)
 
-    def rest(self, left: Mask) -> Interval:
-        """The excess of the cells that are left."""
-        if self.values.spread is not None or self.panel.two_valued:  # their variances need the contrasts themselves
-            contrasts, told = excess_contrasts(left)
-            return self.interval(contrasts[told.ravel()])
-        found = excess(left)
-        flat = self.values.v.reshape(self.values.units, -1)
-        x = found.of(flat)[:, found.told.ravel()]
-        x[np.abs(x) <= 1e-12 * np.abs(flat).max(initial=0.0)] = 0.0
-        return interval(x, level=self.level)
-
-    def name(self) -> tuple[tuple[Cell, ...], Interval]:
+    def name(self, tested: Interval) -> tuple[tuple[Cell, ...], Interval]:
         """Cells at fault by leaving out the largest, one after the other; none where that does not lead to a rest in
         which nothing is clear. With two languages (judges) a cell stands for its judge (language)."""
         k, m = self.shape
         most = min(MOST_NAMED, (k - 1) * (m - 1) // 2) if min(k, m) > 2 else min(MOST_NAMED, (max(k, m) - 1) // 2)
         out: list[Cell] = []
         while True:
-            tested = self.test(out)
             t = (np.abs(tested.estimate) - self.matters) / np.maximum(tested.se, 1e-12 * self.panel.width)
             open_ = self.distinct & np.isfinite(t)
             for cell in out:
@@ -232,6 +233,7 @@ class _Work:
                 k > 2 and 2 * in_column >= self.present[:, column].sum()
             ):
                 return (), tested
+            tested = self.test(out)
 
     def split(self) -> str:
         """The one judge (or language) without which nothing is clear, in two groups of languages (or judges)."""
@@ -241,7 +243,8 @@ class _Work:
             for one in range(size) if size > 2 and other > 2 else ():
                 left = self.present.copy()
                 left[(slice(None), one) if axis == 1 else (one, slice(None))] = False
-                rest = self.rest(left)
+                without = excess(left)
+                rest = self.excess(without, without.told)
                 if len(rest.q) and not rest.clear(self.matters).any():
                     found.append((axis, one))
                 if len(found) > 1:
@@ -264,7 +267,8 @@ class _Work:
             key=lambda c: float(np.var(size[order[:c]]) * c + np.var(size[order[c:]]) * (len(at) - c)),
         )
         high, low = order[:cut], order[cut:]
-        tested = self.interval((gap[high].mean(0) - gap[low].mean(0))[None], together=k * m)
+        contrast = (gap[high].mean(0) - gap[low].mean(0))[None]
+        tested = self.interval(self.values.contrast(contrast), contrast, together=k * m)
         if not tested.clear(self.matters)[0]:
             return ""
         which, more = (high, "higher") if len(high) <= len(low) else (low, "lower")
@@ -320,8 +324,8 @@ class _Work:
         if not np.isfinite(kept).any():
             return math.nan
         largest = float(np.nanmax(kept))
-        contrasts, told = excess_contrasts(self.present, named)
-        x = self.values.contrast(contrasts[(told & np.isfinite(kept)).ravel()])
+        found = excess(self.present, named)
+        x = self.numbers(found, found.told & np.isfinite(kept))
         hits = int((np.abs(x) > 1e-9 * self.panel.width).sum(0).max(initial=0))
         if hits >= 10 or hits >= self.values.units:
             return largest
