@@ -387,18 +387,6 @@ def test_names_alone_are_seldom_taken_for_clusters() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("k", "m"), [(8, 6), (15, 8)])
-def test_sound_panels_with_skewed_noise_name_nothing(k: int, m: int) -> None:
-    """It was: a cell is named in 33 to 50% (30 x 12), 20% (15 x 8), 10% (8 x 6)."""
-    hits = 0
-    for seed in range(100):
-        g = np.random.default_rng(seed)
-        y = g.normal(0, 12, (20, 1, 1, 1)) + 5 * g.exponential(size=(20, 1, k, m))
-        hits += bool(off(Panel.from_array(y), matters=0).frame["named"].any())
-    assert hits <= 12
-
-
-@pytest.mark.statistical
 def test_a_cell_that_few_tasks_tell_of_is_covered_as_often_as_others() -> None:
     """Its variance is larger by design: shrunk to that of the others it covered 86 to 92%."""
     k, m, hits = 4, 4, 0

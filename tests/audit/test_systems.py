@@ -291,16 +291,6 @@ def test_so_many_tasks_do_settle_it() -> None:
     assert reached >= 0.70 * 60
 
 
-@pytest.mark.statistical
-def test_equal_systems_are_rarely_told_apart() -> None:
-    wrong = 0
-    for seed in range(100):
-        y = drawn(20, [0.0] * 4, k=2, m=3, seed=seed)
-        y = np.where(np.random.default_rng(seed).random(y.shape) < 0.2, np.nan, y)
-        wrong += bool(look(y).board.ahead.any())
-    assert wrong <= 12
-
-
 def test_a_system_that_was_never_scored_in_a_language_is_not_on_its_board() -> None:
     g = np.random.default_rng(0)
     y = g.normal(60, 4, (60, 5, 2, 3)) + np.array([0, 3, 6, 9, 12])[:, None, None]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common import need, shared_file
+from common import need
 from polyjudge.stats.resample import MOST_GROUPS, bootstrap, groups_of
 from polyjudge.stats.variance import TERMS, components, fits
 
@@ -36,18 +36,6 @@ def test_fits_with_holes_are_those_of_statsmodels() -> None:
     d = pd.DataFrame({"t": at[0], "f": at[1], "l": at[2], "b": at[3], "y": y[at]})
     want = [smf.ols(x, d).fit().rsquared for x in ("y ~ C(t) + C(f) + C(l)*C(b)", "y ~ C(t)*C(l) + C(f) + C(b)*C(l)")]
     assert fits(y) == pytest.approx(want, abs=1e-9)
-
-
-def test_published_fits() -> None:
-    pd = pytest.importorskip("pandas")
-    d = pd.read_csv(shared_file("devai/run_level_scores.csv"))
-    at = tuple(pd.factorize(d[c])[0] for c in ("task", "framework", "language", "backbone"))
-    y = np.full(tuple(int(x.max()) + 1 for x in at), np.nan)
-    y[at] = d["score"]
-    assert fits(y) == pytest.approx((0.690509, 0.705326), abs=5e-7)
-    found = components(y.mean(1), y.transpose(0, 2, 3, 1))
-    assert found is not None
-    assert found.variance["language:judge"] == pytest.approx(41.1, abs=0.1)
 
 
 def test_scores_that_never_vary_have_no_fit() -> None:
