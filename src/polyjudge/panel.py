@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 AXES = ("system", "language", "judge")
+CELLS = (*AXES, "criterion")
 MOST = 1e100
 """Beyond it squares of scores are no numbers."""
 
@@ -127,27 +128,35 @@ class Panel:
     def from_frame(cls, frame: pd.DataFrame, **more: Any) -> Panel:
         """A panel of a long table with the columns task, judge, score, and perhaps system and language. No guessing:
         for files and other names of columns there is `read_panel`. Repeated rows are replicates: their mean counts."""
-        import pandas as pd
+        long = Long.from_frame(frame)
+        tasks, systems, languages, judges = (long.labels[a] for a in ("task", *AXES))
+        y = long.average()[0][..., 0]
+        return cls.from_array(y, tasks=tasks, systems=systems, languages=languages, judges=judges, **more)
 
-        names: list[tuple[str, ...]] = []
-        codes = []
-        for axis in ("task", *AXES):
-            if axis in frame.columns:
-                code, found = pd.factorize(frame[axis].astype(str))
-                names.append(tuple(map(str, found)))
-            else:
-                code = np.zeros(len(frame), dtype=int)
-                names.append(("",))
-            codes.append(code)
-        shape = tuple(map(len, names))
-        flat = np.ravel_multi_index(tuple(codes), shape)
-        y = pd.to_numeric(frame["score"]).to_numpy(dtype=float)
-        ok = np.isfinite(y)
-        size = int(np.prod(shape))
-        times = np.bincount(flat[ok], minlength=size)
-        total = np.bincount(flat[ok], y[ok], minlength=size)
-        scores = np.where(times > 0, total / np.maximum(times, 1), np.nan).reshape(shape)
-        return cls.from_array(scores, tasks=names[0], systems=names[1], languages=names[2], judges=names[3], **more)
+    @classmethod
+    def from_long(
+        cls, long: Long, y: Array, repeats: Array | None, scales: list[dict[str, Any]], declared: bool, **made: Any
+    ) -> Panel:
+        """The panel of rows of scores, of which `y` is the array; `scales` of its criteria."""
+        tasks, systems, languages, judges, criteria = (tuple(x) for x in long.labels.values())
+        made |= {"tasks": tasks, "systems": systems, "languages": languages, "judges": judges, "length": long.lengths()}
+        made |= {k: v for k, v in (("unit", long.unit), ("weight", long.weight)) if v is not None}
+        if len(criteria) == 1:
+            return cls(scores=y[..., 0], criterion=criteria[0], replicates=repeats, **scales[0], **made)
+        parts = {
+            c: cls(scores=y[..., i], criterion=c, **scales[i], **made | {"notes": ()}) for i, c in enumerate(criteria)
+        }
+        lows, highs = np.array([s["scale"] for s in scales]).T
+        same = (highs.max() <= 2 * highs.min() and len(set(lows)) <= 2) or declared
+        z = y if same else (y - lows) / np.maximum(highs - lows, 1e-300)
+        if not same:
+            note = "Criteria are on different scales: their mean is of scores brought to 0 to 1."
+            made["notes"] = (*made["notes"], note)
+        used = np.isfinite(y).any((0, 1))  # a judge may lack a criterion in a language
+        there = np.where(used, np.isfinite(y), True).all(-1) & used.any(-1)
+        total = np.where(used & np.isfinite(z), z, 0.0).sum(-1) / np.maximum(used.sum(-1), 1)
+        ends = (float(lows.min()), float(highs.max())) if same else (0.0, 1.0)
+        return cls(scores=np.where(there, total, np.nan), scale=ends, criteria=parts, **made)
 
     # --- what it is ---
 
@@ -337,9 +346,37 @@ class Long:
     length: Array | None = None
     """Characters of the response, in each row."""
 
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame) -> Long:
+        """Rows of a frame with columns of these names; an axis that it lacks has one label."""
+        import pandas as pd
+
+        labels, places = {}, []
+        for axis in ("task", *CELLS):
+            at, found = pd.factorize(frame[axis].astype(str)) if axis in frame else (np.zeros(len(frame), int), [""])
+            labels[axis] = list(map(str, found))
+            places.append(at)
+        sizes = [len(labels[a]) for a in CELLS]
+        cell = np.ravel_multi_index(tuple(places[1:]), sizes)
+        codes = dict(zip(CELLS, np.unravel_index(np.arange(int(np.prod(sizes))), sizes), strict=True))
+        score = pd.to_numeric(frame["score"]).to_numpy(dtype=float)
+        long = cls(labels, codes, places[0], cell, score, np.ones(len(frame), dtype=np.int64))
+        long.keep(np.isfinite(score))
+        return long
+
     def of(self, axis: str) -> Codes:
         """The number of the label in each row."""
         return self.task if axis == "task" else self.codes[axis][self.cell]
+
+    def sort(self, axis: str, key: Callable[[str], Any]) -> None:
+        """Put labels in order."""
+        labels = self.labels[axis]
+        order = np.array(sorted(range(len(labels)), key=lambda i: key(labels[i])), dtype=np.int64)
+        self.labels[axis], rank = [labels[i] for i in order], np.argsort(order)
+        if axis == "task":
+            self.task, self.unit = rank[self.task], None if self.unit is None else self.unit[order]
+        else:
+            self.codes[axis] = np.where(self.codes[axis] < 0, -1, rank[self.codes[axis]])
 
     def counts(self, axis: str) -> tuple[list[str], list[int]]:
         """The labels of an axis, and the number of scores of each."""
@@ -533,23 +570,3 @@ def scale_of(levels: Array, given: tuple[float, float] | None) -> dict[str, Any]
     if given:
         return {"scale": given, "two_valued": two and (low, high) == given}
     return {"scale": evident(low, high), "two_valued": two}
-
-
-def with_criteria(
-    y: Array, criteria: Sequence[str], scales: Sequence[dict[str, Any]], declared: bool, made: dict[str, Any]
-) -> Panel:
-    """A panel of several criteria, their scores in the last axis: its scores are their mean."""
-    parts = {
-        c: Panel(scores=y[..., i], criterion=c, **scales[i], **made | {"notes": ()}) for i, c in enumerate(criteria)
-    }
-    lows, highs = np.array([s["scale"] for s in scales]).T
-    same = (highs.max() <= 2 * highs.min() and len(set(lows)) <= 2) or declared
-    z = y if same else (y - lows) / np.maximum(highs - lows, 1e-300)
-    if not same:
-        note = "Criteria are on different scales: their mean is of scores brought to 0 to 1."
-        made = made | {"notes": (*made["notes"], note)}
-    used = np.isfinite(y).any((0, 1))  # a judge may lack a criterion in a language
-    there = np.where(used, np.isfinite(y), True).all(-1) & used.any(-1)
-    total = np.where(used & np.isfinite(z), z, 0.0).sum(-1) / np.maximum(used.sum(-1), 1)
-    ends = (float(lows.min()), float(highs.max())) if same else (0.0, 1.0)
-    return Panel(scores=np.where(there, total, np.nan), scale=ends, criteria=parts, **made)

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names, plural, shell
-from polyjudge.panel import AXES, Long, Panel, distinct, scale_of, with_criteria
+from polyjudge.panel import AXES, CELLS, Long, Panel, distinct, scale_of
 from polyjudge.read import columns as col
 from polyjudge.read import rows, scale
 from polyjudge.read.columns import Asked, Roles
-from polyjudge.read.rows import CELLS
 from polyjudge.read.rows import DEFAULT as DEFAULT
 from polyjudge.read.rows import clean as clean
 from polyjudge.read.table import Table, ident, label_sql, open_table, quote
@@ -203,12 +202,12 @@ def _number_of_row(work: Work) -> None:
     """An `id` that numbers the rows of a long table is not the task, where another column may be it."""
     roles, table = work.roles, work.table
     task = roles.of.get("task", "")
-    others = [c for c in [*roles.unused, *roles.texts.values()] if c in col.usual("task", [c])]
+    others = col.usual("task", [*roles.unused, *roles.texts.values()])
     if col.norm(task) in ("id", "idx") and not work.asked.task and "judge" in roles.of and others:
         sql = table.columns[task][0]
         rows, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
         if rows == there:
-            roles.of["task"] = col.usual("task", others)[0]
+            roles.of["task"] = others[0]
 
 
 def settle(work: Work) -> None:
@@ -232,9 +231,9 @@ def settle(work: Work) -> None:
     free = [c for c in roles.unused if c not in roles.texts.values()]
     sample = _sample(table, [*free, *(roles.of[r] for r in ("judge", "system") if r in roles.of)])
     for role in ("judge", "system"):  # human,judge: the judge's scores
-        if role in roles.of and not getattr(asked, role) and _numeric(sample[roles.of[role]]):
+        if role in roles.of and not getattr(asked, role) and sample.get(roles.of[role]):
             free.append(roles.of.pop(role))
-    wide = [c for c in free if _numeric(sample[c])]
+    wide = [c for c in free if sample.get(c)]
     named = [c for c in wide if not col.NO_SCORE.search(col.norm(c)) and col.norm(c) not in col.SUMMARY]
     alike = _alike({c: sample[c] for c in named})
     if not alike:
@@ -270,43 +269,36 @@ def settle(work: Work) -> None:
     roles.unused = [c for c in roles.unused if c not in roles.wide]
 
 
-def _sample(table: Table, columns: Sequence[str]) -> dict[str, list[Any]]:
-    """The first rows of columns."""
+def _sample(table: Table, columns: Sequence[str]) -> dict[str, set[float]]:
+    """The distinct scores in the first rows of columns; empty where a value is none."""
     if not columns:
         return {}
     listed, most = ", ".join(table.columns[c][0] for c in columns), 500 if len(columns) < 500 else 100
     rows = table.rows(f"SELECT {listed} FROM {table.relation} LIMIT {most}")
-    return {c: [row[i] for row in rows] for i, c in enumerate(columns)}
+    return {c: _scores(values) for c, values in zip(columns, zip(*rows, strict=True), strict=False)}
 
 
-def _texts_of(values: Sequence[Any]) -> list[str]:
-    return [t for t in (str(v).strip() for v in values if v is not None) if t]
+ODD = re.compile(r"[^!-~\n]|__|^_|_$|^-?(0\d+|\d+\.0+)$", re.MULTILINE)
+"""What many labels have that are spelled in two ways, where it is not their capitals: spaces, 007, 3.0."""
+NUMBER = re.compile(r"([+-]?(?:\d+(?:[.,]\d*)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|(?:/|out of)\s*\d+(?:\.\d+)?)?")
 
 
-def _numeric(values: Sequence[Any]) -> bool:
-    """Whether values look like scores: numbers, or words of passing and failing, with some of them there."""
-    texts = [t.lower() for t in _texts_of(values) if t.lower() not in scale.ABSENT]
-    number = re.compile(r"[+-]?(\d+([.,]\d*)?|\.\d+)(e[+-]?\d+)?\s*%?|\d+(\.\d+)?\s*(/|out of)\s*\d+(\.\d+)?")
-    return bool(texts) and all(t in scale.PASS or number.fullmatch(t) for t in texts)
-
-
-def _levels(values: Sequence[Any]) -> set[float]:
+def _scores(values: Sequence[Any]) -> set[float]:
+    """The numbers that values are, of words of passing and failing too; none where one of them is no score."""
     found = set()
-    for text in (t.lower().rstrip("% ").replace(",", ".").split("/")[0].split(" out")[0] for t in _texts_of(values)):
-        number = scale.PASS.get(text, scale._number(text))
-        if number is not None:
-            found.add(number)
+    for text in {str(v).strip().lower() for v in values if v is not None} - {"", *scale.ABSENT}:
+        number = NUMBER.fullmatch(text)
+        if number is None and text not in scale.PASS:
+            return set()
+        found.add(float(number[1].replace(",", ".")) if number else scale.PASS[text])
     return found
 
 
-def _alike(sample: Mapping[str, Sequence[Any]]) -> list[str]:
+def _alike(seen: Mapping[str, set[float]]) -> list[str]:
     """The columns whose values look like each other's: the most whose sizes differ by less than four times, and those
     that use some of the same levels."""
-    seen = {c: _levels(v) for c, v in sample.items()}
-    sizes = sorted(
-        (max((abs(x) for x in levels if x not in scale.HIGH + scale.LOW[2:]), default=0.0), c)
-        for c, levels in seen.items()
-    )
+    odd = {*scale.HIGH, *scale.LOW[2:]}
+    sizes = sorted((max(map(abs, levels - odd), default=0.0), c) for c, levels in seen.items())
     best: list[str] = []
     top, end = 0.0, 0
     for at, (size, _) in enumerate(sizes):
@@ -315,10 +307,9 @@ def _alike(sample: Mapping[str, Sequence[Any]]) -> list[str]:
             end += 1
         if end - at > len(best):
             best, top = [c for _, c in sizes[at:end]], sizes[end - 1][0]
-    chosen = set(best)
-    used = set().union(*(seen[c] for c in best)) if best else set()
-    chosen |= {c for size, c in sizes if seen[c] <= used and (size == 0 or 10 * size >= top)}
-    return [c for c in sample if c in chosen]
+    used = set().union(*(seen[c] for c in best))
+    chosen = {*best, *(c for size, c in sizes if seen[c] <= used and (size == 0 or 10 * size >= top))}
+    return [c for c in seen if c in chosen]
 
 
 def _no_score(work: Work, columns: Sequence[str]) -> None:
@@ -478,6 +469,9 @@ def _panel(work: Work) -> tuple[Panel, Array]:
     if not len(long.total):
         raise PanelError(f"No score in {work.table.where} is left.")
     long.shrink()
+    for axis in ("task", *CELLS) if again is None else CELLS:
+        few = len(long.labels[axis]) < 20_000  # else by length, which is quick
+        long.sort(axis, col.natural if few else lambda x: (len(x), x))
     if again is not None and len(long.labels["criterion"]) > 1:
         raise PanelError(
             f"{work.table.where} has too many tasks to read several criteria at once. Read one of them: --criteria "
@@ -492,21 +486,14 @@ def _panel(work: Work) -> tuple[Panel, Array]:
     y, repeats = _average(work, long)
     if again is None:
         _check_tasks(work, long)
-    asked = work.asked
-    made: dict[str, Any] = {
-        "tasks": tuple(long.labels["task"]), "systems": tuple(long.labels["system"]),
-        "languages": tuple(long.labels["language"]), "judges": tuple(long.labels["judge"]),
-        "noun": col.norm(asked.by).replace("_", " ") if asked.by else "language", "human": people,
-        "clustered": "cluster" in work.roles.of, "length": long.lengths(), "notes": tuple(work.notes),
-    }  # fmt: skip
-    made |= {k: v for k, v in (("unit", long.unit), ("weight", long.weight)) if v is not None}
-    criteria, scales = long.labels["criterion"], [scale_of(x, asked.range) for x in levels]
+    asked, scales = work.asked, [scale_of(x, work.asked.range) for x in levels]
     if work.order is not None and not asked.range:
         scales[0]["scale"] = (0.0, 1.0)
-    if len(criteria) > 1:
-        panel = with_criteria(y, criteria, scales, asked.range is not None, made)
-    else:
-        panel = Panel(scores=y[..., 0], criterion=criteria[0], replicates=repeats, **scales[0], **made)
+    noun = col.norm(asked.by).replace("_", " ") if asked.by else "language"
+    panel = Panel.from_long(
+        long, y, repeats, scales, asked.range is not None, noun=noun, human=people, notes=tuple(work.notes),
+        clustered="cluster" in work.roles.of,
+    )  # fmt: skip
     if again is not None:
         panel = long.with_indicator(panel, again)
     return panel, np.unique(np.concatenate(levels)) if again is None else np.zeros(0)
@@ -520,7 +507,9 @@ def _verdicts(work: Work) -> Long:
         raise PanelError(f"{work.table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
     axes = [a for a in ROLES[:-1] if a in work.keys and a != "system"]
     work.order, _ = pair_rows(work, axes)
-    return rows.long_of(shares(work.order, axes))
+    long = Long.from_frame(shares(work.order, axes))
+    long.labels |= {a: [x] for a, x in DEFAULT.items() if a not in axes}
+    return long
 
 
 def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
@@ -563,11 +552,10 @@ def _one_spelling(work: Work, long: Long) -> None:
     """Two spellings of one label are one where no answer has both."""
     for axis in ("judge", "system", "language", "task"):
         labels = long.labels[axis]
-        plain = {x.casefold().lstrip("0").removesuffix(".0") for x in labels} if axis == "task" else set()
-        if len(plain) == len(labels) or (axis == "task" and long.levels):
+        text = "\n".join(labels).casefold()
+        if axis == "task" and (long.levels or (len(set(text.split("\n"))) == len(labels) and not ODD.search(text))):
             continue
-        found = col.spellings(axis, labels)
-        found = found and col.spellings(axis, *long.counts(axis))
+        found = col.spellings(axis, labels, long.counts(axis)[1])
         merged = long.merge(axis, found) if found else {}
         if merged:
             o, k = next(iter(merged.items()))

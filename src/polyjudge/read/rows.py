@@ -7,7 +7,7 @@ whole numbers, so that they do not depend on threads, chunks or the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
-from polyjudge.panel import AXES, Long, scale_of
-from polyjudge.read import columns as col
+from polyjudge.panel import CELLS, Long, scale_of
 from polyjudge.read.table import engine_errors, label_sql, quote
 
 Array = NDArray[np.float64]
@@ -28,7 +27,6 @@ UNITS = 10_000
 MOST_LEVELS = 500_000
 PATTERN = 1 << 49
 """More than the numbers that tell apart which cells were seen."""
-CELLS = (*AXES, "criterion")
 DEFAULT = {"judge": "judge"}
 """The name of the only one, where no column names it; else it is empty."""
 Sums = tuple[Codes, Codes, Array, Codes]
@@ -60,13 +58,9 @@ def each_score(work: Any) -> Long:
     more = {k: plain(found[k], t)[rows] for k, t in (("replicate", np.int64), ("length", float)) if k in found}
     task = plain(found["task"], np.int64)[rows]
     all_have(work, "task", int((task < 0).sum()))
-    few = len(tasks) < 20_000  # else by length: it is as good, and quick
-    order = sorted(range(len(tasks)), key=lambda i: col.natural(tasks[i]) if few else (len(tasks[i]), tasks[i]))
-    rank = np.argsort(np.array(order, dtype=np.int64))
-    labels = {"task": [tasks[i] for i in order]} | labels
-    unit = None if cluster is None else np.unique(cluster, return_inverse=True)[1][order]
+    labels = {"task": tasks} | labels
     cell = plain(found["cell"], np.int64)[rows]
-    return Long(labels, codes, rank[task], cell, score[rows], np.ones(len(rows), dtype=np.int64), unit=unit, **more)
+    return Long(labels, codes, task, cell, score[rows], np.ones(len(rows), dtype=np.int64), unit=cluster, **more)
 
 
 def hashed(work: Any) -> tuple[Long, Callable[[str], Sums]]:
@@ -195,7 +189,8 @@ def _cells(work: Any) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
     number = f"({number}) * {len(wide)} + place" if wide else number
     sizes = [len(found) + 1 for found in texts.values()] + [len(wide)] * bool(wide)
     limits.require(16.0 * float(np.prod(np.array(sizes, dtype=float))), f"The cells of {work.table.where}")
-    at = dict(zip([*texts, "place"], grid(sizes), strict=False))
+    places = np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if sizes else ()
+    at = dict(zip([*texts, "place"], places, strict=False))
     labels, codes = {}, {}
     for axis in CELLS:
         place = at.get(axis, np.zeros(int(np.prod(sizes)), dtype=np.int64))
@@ -205,37 +200,10 @@ def _cells(work: Any) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
             written = [*(clean(x, kind) for x in texts[axis]), ""]  # the last: none
         elif wide and axis in wide[0]:
             written, place = [cell[axis] for cell in wide], at["place"]
-        labels[axis], codes[axis] = numbered(written, place)
+        number_of = {x: i for i, x in enumerate(dict.fromkeys(written))}
+        labels[axis] = list(number_of)
+        codes[axis] = np.array([number_of[x] for x in written], dtype=np.int64)[place]
     return number, labels, codes
-
-
-def grid(sizes: Sequence[int]) -> tuple[Codes, ...]:
-    """For each cell of an array of these sizes its place on each axis."""
-    return np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if len(sizes) else ()
-
-
-def numbered(written: Sequence[str], place: Codes) -> tuple[list[str], Codes]:
-    """Labels in their order, and the number of each of those that are written at these places."""
-    labels = sorted(set(written), key=col.natural)
-    index = {x: i for i, x in enumerate(labels)}
-    return labels, np.array([index[x] for x in written], dtype=np.int64)[place]
-
-
-def long_of(frame: Any) -> Long:
-    """Rows of a frame that names its tasks and labels."""
-    labels, places = {}, {}
-    for axis in [a for a in ("task", *CELLS) if a in frame]:
-        written, at = np.unique(frame[axis].to_numpy(str), return_inverse=True)
-        labels[axis], places[axis] = numbered(written.tolist(), at)
-    task, sizes = places.pop("task"), [len(labels[a]) for a in places]
-    codes = dict(zip(places, grid(sizes), strict=True))
-    for axis in CELLS:
-        labels.setdefault(axis, [DEFAULT.get(axis, "")])
-        codes.setdefault(axis, np.zeros(int(np.prod(sizes)), dtype=np.int64))
-    order = {a: labels[a] for a in ("task", *CELLS)}
-    cell = np.ravel_multi_index(tuple(places.values()), sizes)
-    score = frame["score"].to_numpy(float)
-    return Long(order, {a: codes[a] for a in CELLS}, task, cell, score, np.ones(len(score), dtype=np.int64))
 
 
 def _texts(work: Any, axis: str) -> list[str]:

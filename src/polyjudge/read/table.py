@@ -431,36 +431,18 @@ def _csv_relation(paths: list[Path], heads: list[Head]) -> str:
 
 
 def _open_json(paths: list[Path], where: str) -> Table:
-    """JSON lines and lists by the engine; a document around one list of records by Python."""
+    """JSON lines, a list, or documents around lists of records."""
     for path in paths:
-        head = start(path, 4096)
-        if b"\0" in head:
+        if b"\0" in start(path, 4096):
             raise PanelError(f"{name(path, 200)} looks like UTF-16. Save it in UTF-8.")
-    documents = [_document(p) for p in paths]
-    if all(d is not None for d in documents):
-        import pandas as pd
-
-        return open_frame(pd.DataFrame([row for d in documents for row in d or ()]), where)
-    listed = "[" + ", ".join(map(quote, paths)) + "]"
-    relation = (
-        f"read_json({listed}, sample_size = -1, union_by_name = true, hive_partitioning = false, "
-        "convert_strings_to_integers = false, dateformat = 'x', timestampformat = 'x', maximum_object_size = 67108864)"
+    most = max(64 << 20, *(p.stat().st_size * (20 if p.suffix == ".gz" else 1) + 1 for p in paths))
+    options = (
+        "sample_size = -1, union_by_name = true, hive_partitioning = false, convert_strings_to_integers = false, "
+        "field_appearance_threshold = 0, map_inference_threshold = -1, dateformat = 'no date %Y', "
+        f"timestampformat = 'no time %Y', maximum_object_size = {min(most, 1 << 30)}"
     )
+    relation = f"read_json([{', '.join(map(quote, paths))}], {options})"
     return _described(lock(connect(paths)), relation, where, spool=True)
-
-
-def _document(path: Path) -> list[dict[str, Any]] | None:
-    """The records of a document that holds one list of them, or of records that each hold one list; None when the file
-    is a plain list, or an object in each line."""
-    head = start(path).decode("utf-8-sig", "ignore").lstrip()
-    first: Any = None
-    with suppress(ValueError, RecursionError):
-        first = json.JSONDecoder().raw_decode(head.removeprefix("[").lstrip())[0]
-        if isinstance(first, dict) and _inner(first) is None:
-            return None  # plain records
-    if not isinstance(first, dict) and not head.startswith("{"):
-        return None
-    return [row for record in records(path) for row in _explode(record)]
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -486,24 +468,6 @@ def records(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _inner(record: Mapping[str, Any]) -> str | None:
-    """The only key that holds a list of records."""
-    keys = [k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(x, dict) for x in v)]
-    return keys[0] if len(keys) == 1 else None
-
-
-def _explode(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    key = _inner(record)
-    if key is None:
-        return [flat(record)]
-    outer = flat({k: v for k, v in record.items() if k != key})
-    return [
-        {**outer, **{(f"{key}.{k}" if k in outer else k): v for k, v in row.items()}}
-        for inner in record[key]
-        for row in _explode(inner)
-    ]
-
-
 def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 5) -> dict[str, Any]:
     """Nested records as dotted columns; lists are left out.
 
@@ -526,23 +490,36 @@ def _open_parquet(paths: list[Path], where: str) -> Table:
 
 
 def _described(con: Any, relation: str, where: str, spool: bool = False) -> Table:
-    """A table whose columns the engine knows; fields of records get dotted names."""
+    """A table whose columns the engine knows. Fields of records get dotted names; of JSON, the only list of records is
+    taken apart, each record with what stands around it."""
     table = Table(con, relation, {}, where, spool)
     with engine_errors(where):
         found = con.sql(f"SELECT * FROM {relation} LIMIT 0")
-    for column, kind in zip(found.columns, found.types, strict=True):
-        _add(table, column, ident(column), kind)
+    lists = _add(table, [(c, ident(c), k) for c, k in zip(found.columns, found.types, strict=True)])
+    for depth in range(4):
+        if not spool or len(lists) != 1:
+            break
+        called, sql, kind = lists[0]
+        one = f"polyjudge_record_{depth}"
+        table.relation = f"(SELECT *, unnest({sql}) AS {one} FROM {table.relation})"
+        inner = [(c, f"{one}.{ident(c)}", k) for c, k in kind.children[0][1].children]
+        lists = _add(table, [(f"{called}.{c}" if c in table.columns else c, own, k) for c, own, k in inner])
     if not table.columns:
         raise PanelError(f"{where} has no columns.")
     return table
 
 
-def _add(table: Table, column: str, sql: str, kind: Any, depth: int = 4) -> None:
-    if kind.id == "struct" and depth:
-        for child, inner in kind.children:
-            _add(table, f"{column}.{child}", f"{sql}.{ident(child)}", inner, depth - 1)
-    elif kind.id not in ("list", "map", "array", "blob", "union"):
-        table.columns[column] = (sql, str(kind))
+def _add(table: Table, columns: list[tuple[str, str, Any]], depth: int = 4) -> list[tuple[str, str, Any]]:
+    """Add columns (name, SQL, type), and of records their fields; returns lists of records."""
+    lists = []
+    for column, sql, kind in columns:
+        if kind.id == "struct" and depth:
+            lists += _add(table, [(f"{column}.{c}", f"{sql}.{ident(c)}", k) for c, k in kind.children], depth - 1)
+        elif kind.id == "list" and kind.children[0][1].id == "struct":
+            lists.append((column, sql, kind))
+        elif kind.id not in ("list", "map", "array", "blob", "union", "struct"):
+            table.columns[column] = (sql, str(kind))
+    return lists
 
 
 # --- databases ---
