@@ -199,6 +199,7 @@ CASES: dict[str, Any] = {
     "wide, with gaps": (text(csv_of(W.assign(ann=W["ann"].where(W["task"] != "q1")))), "", lambda f: f[(f["task"] != "q1") | (f["judge"] != "ann")]),
     "wide by language": text(csv_of(B.pivot(index=["task", "judge"], columns="language", values="score").reset_index())),
     "wide by language, score_de": text(csv_of(B.pivot(index=["task", "judge"], columns="language", values="score").add_prefix("score_").reset_index())),
+    "wide by language, Icelandic and Norwegian": (text(csv_of(B.replace({"de": "is", "en": "no"}).pivot(index=["task", "judge"], columns="language", values="score").reset_index())), "", lambda f: f.replace({"de": "is", "en": "no"})),
     "wide by judge and language": text(csv_of(B.assign(c=B["judge"] + "_" + B["language"]).pivot(index="task", columns="c", values="score").reset_index())),
     "wide, with the agreement": text(csv_of(W.assign(agreement=80, n_judges=3, std=2.5))),
     "wide by judge and criterion": text(csv_of(W.rename(columns={j: f"{j}_fluency" for j in JUDGES}).assign(**{f"{j}_accuracy": W[j] for j in JUDGES}))),
@@ -226,6 +227,12 @@ def test_odd_files_give_the_true_panel(called: str, tmp_path: Path) -> None:
     got = panel.to_frame().set_index(KEYS)["score"].sort_index()
     pd.testing.assert_series_equal(got, want, check_index_type=False, rtol=1e-12)
     assert note in " ".join(panel.notes)
+
+
+def test_a_frame_with_columns_on_two_levels() -> None:
+    panel = read_panel(B.pivot(index="task", columns=["language", "judge"], values="score"))
+    got = panel.to_frame().set_index(KEYS)["score"].sort_index()
+    np.testing.assert_allclose(got, B.set_index(KEYS)["score"].sort_index())
 
 
 def test_there_are_a_hundred() -> None:

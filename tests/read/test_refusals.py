@@ -224,6 +224,9 @@ def test_human_labels_are_no_judges() -> None:
         assert own.two_valued
         assert own.human is not None
         assert own.human["label"].tolist().count(1.0) == 10
+    several = read_panel(W.assign(human_1=50, human_2=60, human_mean=55, annotators=2)).human
+    assert several is not None
+    assert sorted(several["annotator"].unique()) == ["human_1", "human_2"]
     beside = read_panel(B.assign(label=B["score"]))
     assert beside.human is not None
 

@@ -168,7 +168,7 @@ def usual(role: str, columns: Iterable[str]) -> list[str]:
         for short in ("_".join(parts), parts[-1], "_".join(parts[-2:])):
             found.setdefault(norm(short), column)
     if role == "human":
-        hits = [c for n, c in found.items() if HUMANS.fullmatch(n) and n not in NAMES["annotator"]]
+        hits = [c for n, c in found.items() if HUMANS.fullmatch(n) and n not in ("annotator", "annotators")]
     else:
         hits = [found[n] for n in NAMES[role] if n in found]
     if role == "score":  # Rating (0-100)
@@ -201,8 +201,9 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
         _scores(roles, free, asked, where)
     free = [c for c in free if c not in roles.used()]
     if not asked.human:
-        roles.humans += usual("human", free)
-        free = [c for c in free if c not in roles.humans]
+        people = usual("human", free)
+        free = [c for c in free if c not in people]
+        roles.humans += [c for c in people if not re.search("_(mean|avg|average)$", norm(c))] or people
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator", "model", "task"):
         hits = usual(role, free)
         if hits and role == "model":

@@ -235,6 +235,8 @@ def settle(work: Work) -> None:
             free.append(roles.of.pop(role))
     wide = [c for c in free if sample.get(c)]
     named = [c for c in wide if not col.NO_SCORE.search(col.norm(c)) and col.norm(c) not in col.SUMMARY]
+    if all(map(col.is_language, named)):  # is and no are languages too
+        named = [c for c in wide if col.is_language(c) and c != "id"]
     alike = _alike({c: sample[c] for c in named})
     if not alike:
         _no_score(work, named or wide)

@@ -630,6 +630,8 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     if hasattr(frame, "read_all"):
         frame = frame.read_all()
     is_arrow = hasattr(frame, "schema") and hasattr(frame, "column_names")
+    if isinstance(frame, pd.DataFrame) and frame.columns.nlevels > 1:
+        frame = frame.set_axis(["_".join(filter(None, map(str, c))) for c in frame.columns], axis=1)
     if not is_arrow and not isinstance(frame, pd.DataFrame):
         raise UsageError(
             "Scores are read from a file, a data frame, an Arrow table or an Ibis table, not from "
