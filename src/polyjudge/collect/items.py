@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -168,8 +167,3 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if path.suffix in (".json", ".jsonl"):
         return records(path)
     return [{str(k): v for k, v in row.items()} for row in read_table(str(path)).to_dict("records")]
-
-
-def fingerprint(text: str) -> str:
-    """Short hash of a text, by which a changed one is known."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

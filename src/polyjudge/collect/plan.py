@@ -134,6 +134,15 @@ class Judge(_Part):
         most = self.settings.get("max_tokens")
         return most if isinstance(most, int) else None
 
+    def dollars(self, tokens_in: float, tokens_out: float) -> float | None:
+        """What tokens cost (METHODS 15); None where the plan has no price."""
+        return None if self.price is None else (tokens_in * self.price.input + tokens_out * self.price.output) / 1e6
+
+    def worst(self, prompt: str, times: int) -> float:
+        """The most that a call can cost: a token for every byte, and as many out as may come, each time it is asked."""
+        size = len(f"{prompt}{self.settings.get('system_message', '')}".encode("utf-8", "replace")) + 500
+        return times * (self.dollars(size, self.max_tokens or 0) or 0.0)
+
     @property
     def identity(self) -> dict[str, Any]:
         """What decides the answers. Limits, prices and addresses may change between sittings."""

@@ -15,11 +15,14 @@ import signal
 import sys
 import tempfile
 import threading
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import accumulate
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +39,17 @@ from polyjudge.base.signals import Terminated
 from polyjudge.base.text import count, names, redact, shell, tell
 from polyjudge.base.text import name as shown
 from polyjudge.collect import tables
-from polyjudge.collect.cost import OUTPUT, dollars, tokens, worst
-from polyjudge.collect.items import fingerprint
+from polyjudge.collect.languages import tokens
 from polyjudge.collect.plan import Judge, Plan, hide_keys, load_plan
 from polyjudge.collect.prompts import Call
-from polyjudge.collect.task import Guard, judge_task, model_of, ready
+from polyjudge.collect.task import ASKED, Guard, judge_task, model_of, ready
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 
 MANIFEST = "polyjudge-run.json"
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
 KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
+OUTPUT = 100
+"""Output tokens guessed per call (the paper's took 94)."""
 COLUMNS = ("judge", "model", "calls", "scored", "input_tokens", "output_tokens", "cost")
 Asked = Sequence[tuple[Call, str]]
 """Calls with their prompts."""
@@ -153,7 +156,7 @@ def collect(
         with _locked(folder):
             run = _Run(read, folder, asked, "check" if check else "run")
             run.compare_with_before()
-            return run.go(max_cost, said)
+            return run.go(inf if max_cost is None else max_cost, said)
 
 
 class _Run:
@@ -180,48 +183,43 @@ class _Run:
     def compare_with_before(self) -> None:
         """Refuse a plan whose texts or settings are not those that were judged; accept more of them."""
         path = self.folder / MANIFEST
-        prompts = {id_: fingerprint(prompt) for id_, prompt in self.prompts.items()}
         rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step"})
-        judges = {j.name: j.identity for j in self.plan.judges}
+        parts: dict[str, Any] = {f"rubric.{k}": v for k, v in rubric.items()}
+        parts |= {f"{j.name}: {k}": v for j in self.plan.judges for k, v in j.identity.items()}
+        parts |= {
+            f"the prompt of {id_}": sha256(prompt.encode()).hexdigest()[:16] for id_, prompt in self.prompts.items()
+        }
         if path.exists():
             try:
-                before = read_json(path)
-                before = {x: dict(before[x]) for x in ("rubric", "judges", "prompts")}
+                before = dict(read_json(path)["parts"])
             except (ValueError, KeyError, TypeError):
                 text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
                 raise CollectError(f"{text} Put it back, or use a new folder (-o).") from None
             self.read_logs()
-            answered = [j for j, found in self.found.items() if any(s.scores for s in found.values())]
-            changed = [f"rubric.{k}" for k, v in rubric.items() if before["rubric"].get(k) != v]
-            for judge in answered:
-                old = before["judges"].get(judge, judges[judge])
-                changed += [f"{judge}: {k}" for k, v in judges[judge].items() if old.get(k) != v]
-            changed += [f"the prompt of {x}" for x, v in prompts.items() if before["prompts"].get(x, v) != v]
-            if changed:
-                text = f"The plan is not the one that this run began with: {names(changed)} changed"
-                text += ". Answers to two plans do not make a panel: use a new folder (-o)"
-                raise CollectError(f"{text}, or give a changed judge a new name.")
-            if gone := [x for x in before["prompts"] if x not in prompts]:
-                text = f"The plan lacks {count(len(gone), 'call')} of this run: {names(gone)}"
-                raise CollectError(f"{text}. A run may grow, not shrink: put them back, or use a new folder (-o).")
-            judges = {**before["judges"], **judges}
+            new = tuple(f"{j}: " for j, found in self.found.items() if not any(s.scores for s in found.values()))
+            if changed := [k for k, v in parts.items() if before.get(k, v) != v and not k.startswith(new)]:
+                text = (
+                    f"The plan is not the one that this run began with: {names(changed)} changed. Answers to two plans"
+                )
+                raise CollectError(f"{text} do not make a panel: use a new folder (-o), or a new name for a judge.")
+            if gone := [k for k in before if k.startswith("the prompt of ") and k not in parts]:
+                text = f"A run may grow, not shrink, and the plan lacks {count(len(gone), 'call')} of it: {names(gone)}"
+                raise CollectError(f"{text}. Put them back, or use a new folder (-o).")
+            parts = {**before, **parts}
         elif any(p.name != ".lock" for p in self.folder.iterdir()):
             raise CollectError(f"{shown(self.folder, 200)} holds other files, and no run. Use a new folder (-o).")
-        made = {"format": "polyjudge-run", "version": 2, "rubric": rubric, "judges": judges, "prompts": prompts}
+        made = {"format": "polyjudge-run", "version": 2, "parts": parts}
         write_text(path, json.dumps(made, indent=0) + "\n")
 
     # --- asking ---
 
-    def go(self, max_cost: float | None, said: list[Finding]) -> Collection:
+    def go(self, max_cost: float, said: list[Finding]) -> Collection:
         """Ask for all that is missing, then write down what there is."""
         stopped: BaseException | None = None
         try:
             with _terminable(), self.bars:
                 self.read_logs()
-                if max_cost is None:
-                    self.ask(self.asked)
-                else:
-                    said = [*said, *self.in_slices(max_cost)]
+                said = [*said, *self.in_slices(max_cost)]
         except (KeyboardInterrupt, Terminated) as error:
             stopped = error
         self.read_logs()
@@ -277,13 +275,15 @@ class _Run:
         while upto < len(tasks):
             spent = sum(self.spent(j)[2] or 0.0 for j in self.plan.judges)
             alive = [j for j in self.plan.judges if not self.guards[j.name].dead]
-            costs = [sum(worst(j, self.prompts[x]) for j in alive for x in self.missing(j, calls)) for calls in tasks]
+            costs = [
+                sum(j.worst(self.prompts[x], ASKED) for j in alive for x in self.missing(j, calls)) for calls in tasks
+            ]
             fits = sum(most <= max_cost - spent for most in accumulate(costs))
             if fits <= upto:  # Inspect drops what a later slice lacks: a slice never shrinks
                 text = (
-                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than "
+                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than"
                 )
-                text += "is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
+                text += " is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
                 return [Finding("notice", "limit", text)]
             self.ask([x for calls in tasks[:fits] for x in calls])
             self.read_logs()
@@ -315,8 +315,8 @@ class _Run:
             used_in += sum(u.input_tokens for u in usages) + cached
             used_out += sum(u.output_tokens for u in usages)
             if sample.scores and not any(u.output_tokens for u in usages):
-                uncounted += worst(judge, self.prompts.get(id_, ""), 1)
-        cost = dollars(judge, used_in, used_out)
+                uncounted += judge.worst(self.prompts.get(id_, ""), 1)
+        cost = judge.dollars(used_in, used_out)
         return used_in, used_out, None if cost is None else cost + uncounted
 
     def gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
@@ -334,12 +334,12 @@ class _Run:
         where = ", ".join(at[:6]) + (f" and {len(at) - 6} more" if len(at) > 6 else "")
         yield Finding("serious", "gaps", f"{said} Missing: {where}.{again if self.kind == 'run' else ''}")
         for judge, guard in self.guards.items():
+            lines = frame[(frame["judge"] == judge) & frame["what"].isin(["failed", "unreadable"])]
             if guard.dead:
                 why = shown(hide_keys(redact(guard.why)), 300)
                 text = f"{shown(judge)} was stopped after {count(guard.failed, 'failed call')} in a row: {why}"
                 yield Finding("serious", "stopped", text, where={"judge": judge})
-            lines = frame[(frame["judge"] == judge) & frame["what"].isin(["failed", "unreadable"])]
-            if len(lines) and not guard.dead:
+            elif len(lines):
                 why, times = Counter(lines["missing"]).most_common(1)[0]
                 text = f"{shown(judge)}, most often ({times:,} times): {shown(why, 300)}."
                 yield Finding("warning", "why", text, where={"judge": judge})
@@ -369,7 +369,7 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
         system = tokens(str(judge.settings.get("system_message", "")), "en", judge.model)
         size = sum(tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked)
         out = len(asked) * min(OUTPUT, judge.max_tokens or OUTPUT)
-        used.append((round(size), out, dollars(judge, size, out)))
+        used.append((round(size), out, judge.dollars(size, out)))
     found = _collection(plan, "dry run", tables.answers(plan, asked, {}), used, said)
     prompts: dict[str, str] = {}
     for call, prompt in asked:
@@ -392,17 +392,15 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
 @contextmanager
 def _terminable() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does: Inspect closes its logs, and no traceback is shown."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     came: list[int] = []
 
     def stop(*_: object) -> None:
         came.append(1)
         signal.raise_signal(signal.SIGINT)
 
+    main = threading.current_thread() is threading.main_thread()
     # a job in the background begins without a handler of interrupts
-    ours: dict[signal.Signals, Any] = {signal.SIGTERM: stop, signal.SIGINT: signal.default_int_handler}
+    ours: dict[signal.Signals, Any] = {signal.SIGTERM: stop, signal.SIGINT: signal.default_int_handler} if main else {}
     before = {number: signal.signal(number, handler) for number, handler in ours.items()}
     try:
         yield
@@ -417,18 +415,15 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _disk(folder: Path | None) -> Iterator[None]:
-    """A full disk is called a full disk."""
+    """A full disk is called a full disk, whichever error of Inspect's it stands behind."""
     try:
         yield
     except Exception as error:
-        at: BaseException | None = error
-        while at is not None:
-            if getattr(at, "errno", None) in FULL or re.search(NO_ROOM, str(at)):
-                place = f"{shown(folder, 200)} or Inspect's data folder" if folder else "the temporary folder"
-                text = f"The disk is full, a quota is reached, or it fails ({place}). Make room: the same command"
-                raise CollectError(f"{text} continues, and what was kept is not asked again.") from None
-            at = at.__cause__ or at.__context__
-        raise
+        if not re.search(NO_ROOM, "".join(traceback.format_exception(error))):
+            raise
+        place = f"{shown(folder, 200)} or Inspect's data folder" if folder else "the temporary folder"
+        text = f"The disk is full, a quota is reached, or it fails ({place}). Make room: the same command continues"
+        raise CollectError(f"{text}, and what was kept is not asked again.") from None
 
 
 @contextmanager

@@ -1,12 +1,7 @@
-"""The tables of a run: what came back, one row a call, and the files that other programs read.
+"""The tables of a run: what came back, one row a call, and the files that other programs read (docs/collect.md).
 
-scores.csv      task, system, language (or wording), judge, replicate, score, reason, missing (why there is
-                no score), and the columns that the plan keeps. The score of a pair is chosen less rejected, of a
-                comparison the percent for the chosen answer over both orders, of a checklist the percent satisfied
-texts.csv       the judged texts by task, system and language
-verdicts.csv    requirements of checklists: satisfied, and with_prerequisites (those it needs are satisfied too)
-orders.csv      comparisons: which answer was shown first, and won (1: the first one, 0.5 tie, 0)
-probes.csv      versions of probes, as scores.csv, with version and share
+The score of a pair is that of the chosen answer less that of the rejected one, of a comparison the percent for the
+chosen answer over both orders, of a checklist the percent satisfied.
 """
 
 from __future__ import annotations
@@ -32,20 +27,18 @@ def answers(plan: Plan, asked: Iterable[tuple[Call, str]], found: Mapping[str, M
         samples = found.get(judge.name, {})
         for call, _ in asked:
             sample, item = samples.get(call.id), call.item
-            score = reason = None
-            if sample is None or (not sample.scores and str(sample.error).startswith("CancelledError")):
-                what = why = "not asked"
-            elif not sample.scores:
-                what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"
-            else:
+            score = reason = why = None
+            if sample is not None and sample.scores:
                 verdict = sample.scores["verdict"]
-                how = (verdict.metadata or {}).get("how", "")
-                reason = hide_keys(verdict.explanation or "")[:1000]
-                score = float(verdict.value) if verdict.value == verdict.value else None
-                what = "scored" if score is not None else "refused" if how == "refused" else "unreadable"
-                why = how if score is None else ""
+                score, reason = float(verdict.value), hide_keys(verdict.explanation or "")[:1000]
+                why = (verdict.metadata or {}).get("how", "")
+                what = "scored" if score == score else "refused" if why == "refused" else "unreadable"
+            elif sample is None or str(sample.error).startswith("CancelledError"):
+                what = why = "not asked"
+            else:
+                what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"
             at = (item.task, item.system, item.version, call.language, call.wording, judge.name, call.replicate)
-            rows.append((*at, call.part, score, reason, why, what, item))
+            rows.append((*at, call.part, score, reason, "" if what == "scored" else why, what, item))
     columns = [*AT, "part", "score", "reason", "missing", "what", "item"]
     return pd.DataFrame(rows, columns=columns).astype({"score": float})
 
@@ -81,8 +74,7 @@ def write(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
         scores[column] = [item.keep[column] for item in scores["item"]]
     probes = scores["version"] != ""
     if probes.any():
-        share = [item.share for item in scores["item"][probes]]
-        _csv(plan, folder / "probes.csv", scores[probes].assign(share=share), version=True)
+        _csv(plan, folder / "probes.csv", scores[probes].assign(share=[x.share for x in scores["item"][probes]]))
     _csv(plan, folder / "scores.csv", scores[~probes])
     items = {(item.task, item.system): item for item in frame["item"] if not item.version}.values()
     languages = frame["language"].unique()
@@ -108,10 +100,10 @@ def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _csv(plan: Plan, path: Path, frame: pd.DataFrame, version: bool = False) -> None:
+def _csv(plan: Plan, path: Path, frame: pd.DataFrame) -> None:
     """A table without the columns that the plan has no use for. Texts stay as they are: other programs read them."""
-    unused = ["item", *([] if plan.items.system else ["system"]), *([] if version else ["version"])]
-    unused += [] if plan.replicates > 1 else ["replicate"]
-    unused += ["language"] if plan.wordings and path.name != "texts.csv" else ["wording"]
+    unused = ["item", *(c for c in ("system", "version", "wording") if c in frame and not frame[c].any())]
+    unused += ["replicate"] if plan.replicates == 1 else []
+    unused += ["language"] if plan.wordings and "wording" in frame else []
     with atomic_path(path) as part:
         frame.drop(columns=unused, errors="ignore").to_csv(part, index=False, float_format="%.10g")

@@ -3,20 +3,7 @@
     inspect eval polyjudge/judge -T plan=plan.yaml --model openai/gpt-4o-mini      one judge of a plan, under Inspect
     scorer=[judge(model="openai/gpt-4o"), judge(model="google/gemini-2.5-pro")]     in an eval of your own
 
-What a log of ours holds (`polyjudge collect` writes one for each judge into RUN/logs): the task is named after the
-judge, and the metadata of a sample has
-
-    task, language, judge                  always
-    system                                 where answers of several systems are judged
-    wording, replicate, version            where the plan has them (replicate from 1; version: of a probe)
-    criterion                              the id of a requirement of a checklist
-    part                                   chosen or rejected, of a pair that is rated one by one
-    order                                  AB: the chosen answer was shown first, BA: second; the score is 100 when the
-                                           first one shown is called better, 50 for a tie
-
-The score is named `verdict`: its value (NaN: none), its explanation (the judge's reason), and in its metadata `how`
-(strict, lenient, or why there is no score). RUN/scores.csv holds the same,
-put together; it is what `audit RUN` reads.
+A log of `polyjudge collect` has the judge's name as its task; docs/collect.md says what its samples and scores hold.
 """
 
 from __future__ import annotations
@@ -42,7 +29,6 @@ from polyjudge.base.files import check_apart, check_new
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
 from polyjudge.calibrate.saved import load_calibrator
-from polyjudge.collect.cost import ASKED
 from polyjudge.collect.damage import make_probes
 from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import phrases, shipped
@@ -54,6 +40,8 @@ FIRST = 8
 """Calls that go ahead until one is answered, and after which a judge that answers none is stopped."""
 LATER = 40
 """Failed calls in a row after which a judge is stopped that did answer before."""
+ASKED = 2
+"""How often an answer is asked for at most: once more where it cannot be read."""
 PROBED = 30
 """Tasks of which probes are made where the plan does not say how many."""
 TIMEOUT = 300
