@@ -73,7 +73,7 @@ def test_screen_is_short_and_every_number_is_in_a_frame(kind: str) -> None:
     assert len(text.splitlines()) <= 30
     assert max(map(len, text.splitlines())) <= 100
     known = frames_numbers(result)
-    topics = [t for t in ("Winner", "Judges", "Off") if not (kind == "people" and t == "Off")]
+    topics = [t for t in ("Winner", "Judges", "Off") if kind != "people" or t == "Winner"]
     for topic in topics:
         # What is computed for a sentence alone: tasks that settle, counts, the limit of what is ruled out, reliability.
         sentence = re.sub(r"About [\d,]+ tasks", "", said(result, topic))
@@ -126,7 +126,6 @@ def test_too_close_says_how_many_tasks_would_settle() -> None:
         ("blind", "Judges", ["They do not agree on which", "a ranking by this panel would be noise"], [], "label make"),
         ("split", "Judges", ["A and B agree with each other", "C, D and E agree with nobody"], [], ""),
         ("split", "Judges", ["cannot tell who is right"], [], ""),
-        ("people", "Judges", ["There is one judge. Whether it is right only people can tell."], [], ""),
     ],
 )
 def test_what_was_planted_is_said(kind: str, topic: str, words: list[str], absent: list[str], command: str) -> None:

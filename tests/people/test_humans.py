@@ -36,15 +36,14 @@ def text_of(made: Any, key: str) -> str:
 def test_the_usual_file_answers_in_six_lines(tmp_path: Path) -> None:
     panel, frame = cases()
     path = tmp_path / "cases.csv"
-    wide = pd.DataFrame(
-        {
-            "case_id": panel.tasks,
-            "human_label": frame["label"].reindex(range(200)),
-            "judge_label": panel.scores[:, 0, 0, 0],
-        }
-    )
-    wide.assign(judge_label=wide["judge_label"].map({1.0: "pass", 0.0: "fail"})).to_csv(path, index=False)
+    judge_says = np.where(panel.scores[:, 0, 0, 0] == 1, "pass", "fail")
+    human = frame["label"].reindex(range(200))
+    wide = pd.DataFrame({"case_id": panel.tasks, "human_label": human, "judge_label": judge_says})
+    wide.to_csv(path, index=False)
     made = humans(str(path))
+    wide.assign(response=[f"I think {t}" for t in panel.tasks]).to_csv(path, index=False)
+    read = humans(str(path))
+    assert f"I think {read.disagreements['task'].iloc[0]}" in screen(read.report())  # the answers themselves
     lines = screen(made.report()).split("\n")
     said = lines[lines.index("") + 1 :]
     said = said[: said.index("")]
@@ -124,31 +123,16 @@ def scores(k: int = 4, tasks: int = 60, seed: int = 1) -> tuple[Panel, pd.DataFr
         for at in rng.permutation(tasks * systems)[:40]:
             t, s = divmod(int(at), systems)
             for who, harsh in (("a", 0), ("b", 8)):
-                rows.append(
-                    (
-                        panel.tasks[t],
-                        panel.systems[s],
-                        f"l{i}",
-                        f"l{i}-{who}",
-                        truth[t, s, i] - harsh + rng.normal(0, 4),
-                    )
-                )
+                label = truth[t, s, i] - harsh + rng.normal(0, 4)
+                rows.append((panel.tasks[t], panel.systems[s], f"l{i}", f"l{i}-{who}", label))
     return panel, pd.DataFrame(rows, columns=["task", "system", "language", "annotator", "label"])
 
 
 def test_scores_of_languages_systems_and_annotators() -> None:
     panel, frame = scores()
     made = humans(panel, frame)
-    assert list(made.frame.columns[:8]) == [
-        "language",
-        "system",
-        "judge",
-        "panel",
-        "people",
-        "difference",
-        "low",
-        "high",
-    ]
+    columns = "language system judge panel people difference low high"
+    assert list(made.frame.columns[:8]) == columns.split()
     assert len(made.frame) == 5 * 4 * 4  # languages and all, systems and all, judges and the panel
     people = made.frame[(made.frame["system"] == "all") & (made.frame["judge"] == "panel")].set_index("language")
     for language, error in zip(("l1", "l2"), (9, -7), strict=True):
@@ -326,9 +310,8 @@ def test_missing_scores_do_not_flatter() -> None:
     s = np.stack([truth + 10, truth - 10], axis=3)
     s[100:, :, :, 1] = np.nan
     panel = Panel.from_array(s, scale=(0, 100))
-    assert panel_mean(panel)[100:].mean() - panel_mean(panel)[:100].mean() == pytest.approx(
-        truth[100:].mean() - truth[:100].mean(), abs=3
-    )
+    mean, gap = panel_mean(panel), truth[100:].mean() - truth[:100].mean()
+    assert mean[100:].mean() - mean[:100].mean() == pytest.approx(gap, abs=3)
     assert labelled(panel, pd.DataFrame({"task": panel.tasks, "label": truth[:, 0, 0]})).answers == 200
 
 

@@ -155,7 +155,7 @@ def audit(
     table: pd.DataFrame | Callable[[], pd.DataFrame] = _empty
     if parts:
         table, found = _by_criterion(panel, parts, found)
-    found += [*people, *damage]
+    found = [*(f for f in found if not (people and f.key == "judges.one")), *people, *damage]
     read = part.off.named if part.off.kind == "named" else part.off.failing[:1] if part.off.kind == "many" else ()
     advised = steps(panel, found, part.off.kind, read, bool(people))
     return Audit(

@@ -365,9 +365,8 @@ def _harsher(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
     columns = ["language", "annotator", "labels", "harsher", "low", "high"]
     guide = sides.guide[found.row, found.system, found.language]
     rows: list[tuple[Any, ...]] = []
-    pairs = {(i, a) for i, a in zip(found.language.tolist(), found.who.tolist(), strict=True)}
-    of = np.bincount([i for i, _ in pairs], minlength=len(panel.languages))
-    together = max(int(np.where(of > 2, of, np.minimum(of - 1, 1)).clip(0).sum()), 1)  # distinct comparisons
+    of = [len(np.unique(found.who[found.language == i])) for i in range(len(panel.languages))]
+    together = max(sum(x if x > 2 else x == 2 for x in of), 1)  # distinct comparisons
     for i, language in enumerate(panel.languages):
         at = (found.language == i) & np.isfinite(guide)
         people = np.unique(found.who[at])

@@ -56,10 +56,8 @@ class Drawn(Result):
             Step(f"polyjudge label read {folder} -o labels.csv", "when the files are in that folder"),
             Step(f"polyjudge humans {scores} {folder}", "compare judges and people"),
         )
-        sections = (Section("pages", "Pages", tables=(table,)),)
-        return Report(
-            "label make", "Answers to label", (self.panel_.facts,), self.findings, next=steps, sections=sections
-        )
+        pages, facts = (Section("pages", "Pages", tables=(table,)),), (self.panel_.facts,)
+        return Report("label make", "Answers to label", facts, self.findings, next=steps, sections=pages)
 
 
 def draw_labels(
@@ -140,9 +138,6 @@ def draw_labels(
         findings=_findings(panel, drawn, n, question, known, rubric, _together(panel, shown)),
         panel_=panel,
     )
-
-
-make = draw_labels
 
 
 def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:

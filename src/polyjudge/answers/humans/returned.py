@@ -107,9 +107,6 @@ def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bo
     )
 
 
-read = read_labels
-
-
 def is_label_folder(path: Any) -> bool:
     """Whether a path is a folder that `label make` wrote."""
     with suppress(OSError, ValueError):
@@ -154,6 +151,8 @@ def _join(
         records = list(_records(path))
     except RecursionError:
         return 0, "cannot be read: it is nested too deeply", 0
+    except json.JSONDecodeError:
+        return 0, "cannot be read: it is not whole JSON; ask for the file again", 0
     except (PanelError, ValueError, TypeError, AttributeError, OSError, csv.Error) as error:
         return 0, f"cannot be read: {name(str(error), 120)}", 0
     if not records:
@@ -268,8 +267,6 @@ def _findings(
         text += "others, rates and means by the labels are off."
         found.append(Finding("warning" if share > 0.1 else "notice", "labels.skipped", text, "Labels"))
     if changed:
-        text = (
-            f"{count(changed, 'answer')} {'was' if changed == 1 else 'were'} given again later; the later one counts."
-        )
+        text = f"{count(changed, 'answer')} given again later: the later one counts."
         found.append(Finding("info", "labels.changed", text, "Labels"))
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,9 @@ UNEVEN = 2.0  # z of labelled against other answers from which it is said
 
 def findings(h: Humans) -> tuple[Finding, ...]:
     """All that is said: annotators first, then agreement, what people would say, who may decide, where they part."""
-    found = [*_annotators(h), _agreement(h), *_rate(h), *_systems(h), *_removes(h), *_alone(h), *_apart(h)]
+    left = ~np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all()  # answers that are yet to be corrected
+    removes = h.calibrator_.findings() if h.calibrator_ is not None and left else ()
+    found = [*_annotators(h), _agreement(h), *_rate(h), *_systems(h), *removes, *_alone(h), *_apart(h)]
     return (*found, *_requirements(h), *_caveats(h), *_weights(h), *_consensus(h))
 
 
@@ -97,9 +100,8 @@ def _agreement(h: Humans) -> Finding:
     (r, *ends), (d, low, high) = _limits(row, "r"), _limits(row, "difference")
     labelled, unit = count(int(row["labelled"]), "labelled answer"), h.panel_.unit_name
     if missing(r):
-        return _say(
-            "agreement", f"Labels or scores are all the same on {labelled}: nothing can be correlated.", "notice"
-        )
+        text = f"Labels or scores are all the same on {labelled}: nothing can be correlated."
+        return _say("agreement", text, "notice")
     text = f"{who}'s scores correlate with people's labels at r = {number(r)}"
     text += _bracket(*ends) or f" (no interval: {labelled})"
     if low > 0:
@@ -168,14 +170,6 @@ def _systems(h: Humans) -> list[Finding]:
         text = f"{_who(h).capitalize()} puts {name(b)} ahead of {name(a)}; people put {name(a)} ahead.{more}"
         found.append(_say("order", text, "warning"))
     return found
-
-
-def _removes(h: Humans) -> list[Finding]:
-    """What correcting by these labels does to the comparison of languages."""
-    c = h.calibrator_
-    if c is None or np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all():
-        return []  # nothing is left to correct
-    return list(c.findings())
 
 
 def _alone(h: Humans) -> list[Finding]:
@@ -305,9 +299,8 @@ def _consensus(h: Humans) -> list[Finding]:
         return []
     nearer = int(((beta**2 + 2 * e[:, None] * beta).sum(0) > 0).sum())
     text = f"Calibrating without labels (CBC) takes off {percent_ci(share, low, high)} of single judges' squared error "
-    return [
-        _say("consensus", f"{text}between {h.panel_.nouns}; {nearer} of {m} judges come nearer to people.", topic="")
-    ]
+    text += f"between {h.panel_.nouns}; {nearer} of {m} judges come nearer to people."
+    return [_say("consensus", text, topic="")]
 
 
 # --- the report ---
@@ -319,11 +312,7 @@ def report(h: Humans) -> Report:
     people = sum(bool(x) for x in found.annotators)
     by = f" by {count(people, 'annotator')}" if people else ""
     whole = int(np.isfinite(panel.scores).any(3).sum())
-    on = (
-        f"all {count(whole, 'answer')}"
-        if found.answers == whole > 1
-        else f"{found.answers:,} of {count(whole, 'answer')}"
-    )
+    on = f"{'all' if found.answers == whole > 1 else f'{found.answers:,} of'} {count(whole, 'answer')}"
     facts = (panel.facts, f"{count(len(found.label), 'label')}{by} on {on}.")
     sections = (
         Section("agreement", "Do the judges agree with people?", tables=(_judges(h),), charts=_charts(h)),
@@ -335,11 +324,13 @@ def report(h: Humans) -> Report:
     about = {"level": o["level"], "seed": o["seed"], "threshold": o["threshold"] or "", "scores": panel.source}
     about["polyjudge"] = __version__
     shown = tuple(s for s in sections if s.tables)
-    return Report("humans", "Judges and people", facts, h.findings, next=_next(h), sections=shown, about=about)
+    read = next((t for t in _disagreements(h) if "text" in t.columns.values()), None)  # with texts, on the first screen
+    return Report("humans", "Judges and people", facts, h.findings, read, _next(h), shown, about=about)
 
 
 def _next(h: Humans) -> tuple[Step, ...]:
     panel, steps, found, given = h.panel_, [], h.sides_.found, h.options_["given"]
+    given = str(getattr(given, "folder", given)) if isinstance(given, (str, Path)) or hasattr(given, "folder") else ""
     scores = shell(panel.source or "scores.csv")
     k = len(panel.languages)
     each = found.answers / k if h.calibrator_ is None else h.calibrator_.n_.min()
@@ -347,9 +338,11 @@ def _next(h: Humans) -> tuple[Step, ...]:
     if each < 50 and left:
         n = min(20 if each < 20 else 50, left)
         what = f"label {count(n, 'answer')}" + (f" per {panel.noun}" if k > 1 else "")
-        steps.append(Step(f"polyjudge label make {scores} --items ITEMS -n {n}", what))
+        texts = "" if panel.texts is not None else " --items ITEMS"
+        old = f" --labels {shell(given)}" if given else ""
+        steps.append(Step(f"polyjudge label make {scores}{texts}{old} -n {n}", what))
     if _weighted(h):
-        labels = f" {shell(given)}" if isinstance(given, str) else ""
+        labels = f" {shell(given)}" if given else ""
         steps.append(Step(f"polyjudge humans {scores}{labels} -o people", "writes weights.csv"))
         steps.append(Step(f"polyjudge audit {scores} --weights people/weights.csv", "weight the judges by them"))
     return tuple(steps)
@@ -391,7 +384,7 @@ def _charts(h: Humans) -> tuple[Chart, ...]:
     if not missing(s) and not missing(p):
         cells = [("people pass", "passes", s), ("people pass", "fails", 1 - s)]
         cells += [("people fail", "passes", 1 - p), ("people fail", "fails", p)]
-        texts = [(row, f"{who} {does}", share, percent(share, 0)) for row, does, share in cells]
+        texts = [(row, does, share, percent(share, 0)) for row, does, share in cells]
         made = pd.DataFrame(texts, columns=["row", "column", "value", "text"])
         alt = f"Passed by {who}: {percent(s, 0)} of what people pass and {percent(1 - p, 0)} of what they fail."
         charts.append(Chart("confusion", "matrix", f"What {who} makes of people's verdicts", made, alt))
@@ -422,9 +415,9 @@ def _disagreements(h: Humans) -> tuple[Table, ...]:
     d = h.disagreements
     columns = _axes(h, "kind", "task", "system", "language")
     if not (h.panel_.two_valued and len(h.panel_.judges) == 1):  # else the kind says it all
-        columns |= {"score": "points", "people": "points"}
+        columns |= {"score": "points"} if h.sides_.verdicts else {"score": "points", "people": "points"}
     columns |= {c: "text" for c in ("prompt", "response", "reason") if c in d}
-    title = "False passes first, then false fails" if h.sides_.verdicts else "Farthest apart first"
+    title = f"Disagreements, {'false passes first' if h.sides_.verdicts else 'farthest apart first'}"
     titles = {"score": f"{_who(h)}'s score", "people": "people's label"}
     return (Table("disagreements", title, d, columns, titles),) if len(d) else ()
 
@@ -456,7 +449,6 @@ def _panel(h: Humans) -> list[Table]:
         tables.append(Table("stand_in", title, h.alone[stand], kinds, heads, note))
     if h.calibrator_ is not None and h.removes is not None and h.removes[1] > 0:
         kinds = {**_axes(h, "task", "system", "language"), "panel": "points", "corrected": "points"}
-        tables.append(
-            Table("corrected", "Answers as people would score them", h.calibrator_.corrected(h.panel_), kinds, most=20)
-        )
+        made, title = h.calibrator_.corrected(h.panel_), "Answers as people would score them"
+        tables.append(Table("corrected", title, made, kinds, most=20))
     return tables
