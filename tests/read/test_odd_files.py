@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,9 @@ def score(t: int, k: int, m: int) -> int:
 
 
 def base() -> pd.DataFrame:
-    rows = [
-        (t, x, j, score(a, b, c))
-        for a, t in enumerate(TASKS)
-        for b, x in enumerate(TONGUES)
-        for c, j in enumerate(JUDGES)
-    ]
+    places = product(enumerate(TASKS), enumerate(TONGUES), enumerate(JUDGES))
+    rows = [(t, x, j, score(a, b, c)) for (a, t), (b, x), (c, j) in places]
     return pd.DataFrame(rows, columns=[*KEYS, "score"])
-
-
-def wide() -> pd.DataFrame:
-    return (
-        base()
-        .pivot(index=["task", "language"], columns="judge", values="score")
-        .reset_index()
-        .rename_axis(columns=None)
-    )
 
 
 def text(content: str, end: str = ".csv", coding: str = "utf-8") -> Callable[[Path], Path]:
@@ -63,15 +51,16 @@ def worded(frame: pd.DataFrame, column: str, change: Callable[[Any], Any]) -> pd
     return frame.assign(**{column: frame[column].map(change)})
 
 
-B, W = base(), wide()
+B = base()
+W = B.pivot(index=["task", "language"], columns="judge", values="score").reset_index().rename_axis(columns=None)
 RECORDS: list[dict[str, Any]] = B.to_dict("records")  # type: ignore[assignment]
 GAPS = [3, 20, 31]
 WITHOUT = B.drop(index=GAPS)
 
 
-def gap(word: Any) -> pd.DataFrame:
-    out = B.astype({"score": object})
-    out.loc[GAPS, "score"] = word
+def with_values(frame: pd.DataFrame, at: list[int], value: Any) -> pd.DataFrame:
+    out = frame.astype({"score": object})
+    out.loc[at, "score"] = value
     return out
 
 
@@ -152,7 +141,7 @@ CASES: dict[str, Any] = {
     "exponents": (text(csv_of(worded(B, "score", lambda s: f"{s / 10}e1"))), "", None),
     "spaces around scores": (text(csv_of(worded(B, "score", lambda s: f" {s} "))), "", None),
     **{
-        f"{word!r} for no score": (text(csv_of(gap(word))), "", lambda f: f.drop(index=GAPS))
+        f"{word!r} for no score": (text(csv_of(with_values(B, GAPS, word))), "", lambda f: f.drop(index=GAPS))
         for word in ("", "NA", "N/A", "nan", "NaN", "null", "None", "-", "?", "missing", "#N/A", "error", "refused", "parse error")
     },
     **{
@@ -218,6 +207,9 @@ CASES: dict[str, Any] = {
 }  # fmt: skip
 
 
+assert len(CASES) >= 100
+
+
 @pytest.mark.parametrize("called", CASES)
 def test_odd_files_give_the_true_panel(called: str, tmp_path: Path) -> None:
     made = CASES[called]
@@ -233,7 +225,3 @@ def test_a_frame_with_columns_on_two_levels() -> None:
     panel = read_panel(B.pivot(index="task", columns=["language", "judge"], values="score"))
     got = panel.to_frame().set_index(KEYS)["score"].sort_index()
     np.testing.assert_allclose(got, B.set_index(KEYS)["score"].sort_index())
-
-
-def test_there_are_a_hundred() -> None:
-    assert len(CASES) >= 100

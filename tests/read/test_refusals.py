@@ -16,23 +16,14 @@ import pytest
 from common import shared_file
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.read import as_panel, read_panel
-from read.test_odd_files import GAPS, JUDGES, TASKS, B, W, csv_of, more
+from read.test_odd_files import GAPS, JUDGES, TASKS, B, W, csv_of, more, with_values
 
 C = B.assign(score=B["score"] // 20)  # 0 to 5
 TEN = B.assign(score=B["score"] // 25 + 1)  # 1 to 5
-
-
-def with_values(frame: pd.DataFrame, at: list[int], value: Any) -> pd.DataFrame:
-    out = frame.astype({"score": object})
-    out.loc[at, "score"] = value
-    return out
-
-
 TWO_SCALES = B.assign(score=np.where(B["judge"] == "ann", B["score"] // 25 + 1, B["score"]))
 TWO_TONGUES = TEN.assign(score=np.where(TEN["language"] == "de", TEN["score"] * 20, TEN["score"]))
-SEVEN = B.assign(**{c: B["score"] for c in "fluency accuracy tone style depth wit safety".split()}).drop(
-    columns="score"
-)
+CRITERIA = "fluency accuracy tone style depth wit safety".split()
+SEVEN = B.drop(columns="score").assign(**{c: B["score"] for c in CRITERIA})
 PAIRS = pd.DataFrame(
     [(t, a, b, j, w) for t in TASKS for j in JUDGES for a, b, w in (("x", "y", "model_a"), ("y", "x", "tie"))],
     columns=["question_id", "model_a", "model_b", "judge", "winner"],

@@ -88,13 +88,8 @@ def test_of_an_eval_set_the_newest_log_of_each_task_is_read(tmp_path: Path) -> N
             for i in range(3)
             for x in ("de", "en")
         ]
-        about = {
-            "task": "t",
-            "task_id": "1",
-            "model": model,
-            "created": created,
-            "scorers": [{"name": "a"}, {"name": "b"}],
-        }
+        scorers = [{"name": "a"}, {"name": "b"}]
+        about = {"task": "t", "task_id": "1", "model": model, "created": created, "scorers": scorers}
         return {"version": 2, "status": "success", "eval": about, "samples": samples[: 2 if value else None]}
 
     for i, content in enumerate((log("2026-01-02", 0), log("2026-01-01", 9))):
@@ -108,9 +103,8 @@ def test_langfuse(tmp_path: Path) -> None:
     path = HERE / "langfuse" / "scores.json"
     same(read_panel(path), truth())
     whole = json.loads(path.read_text())
-    whole["data"] += [
-        {**one, "source": "ANNOTATION", "name": "review"} for one in whole["data"] if one["name"] == "mild"
-    ]
+    mild = [one for one in whole["data"] if one["name"] == "mild"]
+    whole["data"] += [{**one, "source": "ANNOTATION", "name": "review"} for one in mild]
     (tmp_path / "s.json").write_text(json.dumps(whole))
     panel = read_panel(tmp_path / "s.json")
     assert panel.judges == ("mild", "strict")
@@ -124,11 +118,8 @@ def test_langfuse(tmp_path: Path) -> None:
 def test_mlflow_people_are_labels(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (HERE / "mlflow" / "traces.jsonl").read_text().splitlines()]
     for row in rows:
-        feedback = {
-            "assessment_name": "quality",
-            "feedback": {"value": 0.5},
-            "source": {"source_type": "HUMAN", "source_id": "kim"},
-        }
+        source = {"source_type": "HUMAN", "source_id": "kim"}
+        feedback = {"assessment_name": "quality", "feedback": {"value": 0.5}, "source": source}
         row["info"]["assessments"].append(feedback)
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     panel = read_panel(tmp_path / "t.jsonl")
@@ -240,12 +231,8 @@ def test_a_tools_file_that_is_damaged_is_one_sentence(tmp_path: Path) -> None:
         path = tmp_path / Path(name).name
         shutil.copy(HERE / name, path)
         text = path.read_text()
-        for bad in (
-            text[:-30],
-            text.replace("{", "[", 40),
-            text.replace('"score"', '"sc"'),
-            text.replace(":", ": null, ", 9),
-        ):
+        halves = (text[:-30], text.replace("{", "[", 40))
+        for bad in (*halves, text.replace('"score"', '"sc"'), text.replace(":", ": null, ", 9)):
             path.write_text(bad)
             try:
                 read_panel(path)

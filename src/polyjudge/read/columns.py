@@ -26,14 +26,13 @@ def _named(stems: str, *ends: str) -> tuple[str, ...]:
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         *_named("task question item prompt example sample case test segment seg instance query", "_id", "id"),
-        *_named("record instruction problem input source", "_id"), "qid", "item", "segment", "instance", "task",
-        "example", "sample", "case", "id", "idx", "question", "query", "prompt", "instruction", "input", "source",
-        "problem", "doc_id",
+        *_named("record instruction problem input source", "_id"), "qid", "id", "idx",
+        *_named("task item segment instance example sample case question query prompt instruction input problem", ""),
+        "source", "doc_id",
     ),
     "system": (
-        *_named("system candidate generator", "", "_id", "_name", "_model"), "evaluated_model", "model_under_test",
-        "target_model", "response_model", "answer_model", "framework", "submission", "participant", "team", "agent",
-        "assistant",
+        *_named("system candidate generator", "", "_id", "_name", "_model"), "model_under_test", "framework", "team",
+        *_named("evaluated target response answer", "_model"), "submission", "participant", "agent", "assistant",
     ),
     "judge": (
         *_named("judge grader evaluator scorer critic rater autorater reviewer", "", "_model", "_name", "_id"),
@@ -143,15 +142,13 @@ class Asked:
 
 @dataclass
 class Roles:
-    """Column of each role; `wide` are score columns whose names are labels of `axis`."""
+    """Column of each role. `wide`: score columns -> the labels that their names hold, by axis. `humans`: labels."""
 
     of: dict[str, str] = field(default_factory=dict)
     wide: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Column -> the labels that its name holds, by axis."""
     texts: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     humans: list[str] = field(default_factory=list)
-    """Columns of human labels."""
     notes: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
 
@@ -233,7 +230,10 @@ def _said(columns: list[str], asked: Asked, where: str, tool: bool) -> Roles:
         said = asked.by if by else getattr(asked, role)
         made = "metric" if role == "criterion" else role
         if said and not (role == "replicate" and said in ("row", "rows")):
-            roles.of[role] = find(said, columns, "by" if by else role, where)
+            if said not in columns:
+                option, listed = "by" if by else role, names(columns, 20)
+                raise UsageError(f"{where} has no column {name(said)} (--{option}). Its columns: {listed}.")
+            roles.of[role] = said
         elif tool and not said and made in columns and made not in vars(asked).values():
             roles.of[role] = made
     taken = list(roles.of.values())
@@ -250,13 +250,6 @@ def _role_of_model(roles: Roles, column: str) -> str:
     if role == "judge" and "system" not in roles.of:
         roles.notes.append(f"{name(column)} is read as the judge. If it is what is judged: --system {shell(column)}.")
     return role
-
-
-def find(said: str, columns: Sequence[str], option: str, where: str) -> str:
-    """The column that the user names."""
-    if said in columns:
-        return said
-    raise UsageError(f"{where} has no column {name(said)} (--{option}). Its columns: {names(columns, 20)}.")
 
 
 def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
@@ -340,9 +333,8 @@ def is_human(label: str) -> bool:
     return HUMANS.fullmatch(norm(label)) is not None
 
 
-def summaries(labels: Iterable[str]) -> list[str]:
+def summaries(labels: Sequence[str]) -> list[str]:
     """Labels of rows that summarise the others."""
-    labels = list(labels)
     found = [x for x in labels if norm(x) in SUMMARY]
     return found if len(found) < len(labels) else []
 

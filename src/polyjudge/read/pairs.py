@@ -69,10 +69,9 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
     if gone:
         work.notes.append(f"{count(gone, 'verdict')} with no winner {'is' if gone == 1 else 'are'} missing.")
     frame = frame.drop(columns="winner").assign(won=won)[np.isfinite(won)].reset_index(drop=True)
-    systems = sorted(set(frame["first"]) | set(frame["second"]), key=natural)
-    if len(systems) < 2:
+    if frame.empty:
         raise PanelError(f"{where} holds no verdict on two systems.")
-    return frame, systems
+    return frame, sorted({*frame["first"], *frame["second"]}, key=natural)
 
 
 def shares(frame: pd.DataFrame, axes: list[str]) -> pd.DataFrame:
