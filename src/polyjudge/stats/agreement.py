@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.stats.cells import sum_by
+from polyjudge.stats.cells import chunks, sum_by
 from polyjudge.stats.interval import FEWEST
 from polyjudge.stats.resample import bootstrap, groups_of
 
 Array = NDArray[np.float64]
 MOST_ROWS, DRAWN = 100_000, 10_000
-BLOCK = 256
-"""Pairs of judges that are looked at together: their draws fit the cache."""
 AGREE = 0.3
 """Reliability of the panel mean above which judges are said to agree, and below which hardly."""
 NEAR = 0.1
@@ -122,7 +120,7 @@ def agreement(
     mean_low, mean_high = (float(x[0]) for x in limits(mean))
     judges = np.arange(m)[:, None]
     has = ((judges == first) | (judges == second)) & told
-    own = np.stack([_mean(r, h)[:, 0] for h in has], axis=1)
+    own = np.stack([r[:, h].mean(1) if h.any() else np.full(len(r), np.nan) for h in has], axis=1)
     own_low, own_high = limits(own)
     across: tuple[float, float, float] | None = None
     if makers is not None and (other := told & np.array([makers[i] != makers[j] for i, j in pairs], dtype=bool)).any():
@@ -198,37 +196,30 @@ def _ratio(ab: Array, aa: Array, bb: Array, square: float | Array) -> Array:
 
 
 def _every_two(scores: Array, group: NDArray[np.int64], weight: Array, w: Array, over: str) -> Array:
-    """The correlations of every two judges (draws, pairs) of a complete panel, by products of matrices."""
-    m = scores.shape[3]
-    i, j = np.triu_indices(m)  # a judge with itself, too
+    """The correlations of every two judges (draws, pairs) of a complete panel, many at once."""
+    order = np.argsort(group, kind="stable")
+    scores, group, weight = scores[order], group[order], weight[order]
+    x = scores - scores.mean(1, keepdims=True) if over == "systems" else scores
+    layers = [(1.0, x.reshape(len(x), -1, x.shape[3]))]
+    if over == "systems" and (more := weight.mean() - 1):  # as for two judges
+        layers.append((more, (x - np.average(x, axis=0, weights=weight)).reshape(layers[0][1].shape)))
+    n = np.maximum(w @ np.bincount(group, weight, minlength=w.shape[1]), 1e-300)[:, None]
 
-    def products(x: Array) -> Array:
-        total = np.zeros((w.shape[1], len(i)))
-        step = max(1, 2_000_000 // m**2)
-        for rows in (slice(at, at + step) for at in range(0, len(x), step)):
-            own = np.matmul(x[rows].swapaxes(1, 2), x[rows])[:, i, j] * weight[rows, None]
-            total += sum_by(own, group[rows], len(total))
-        return w @ total
+    def total(v: Array) -> Array:
+        return w @ sum_by(v * weight[:, None], group, w.shape[1])
 
-    if over == "systems":
-        x = scores - scores.mean(1, keepdims=True)
-        more = weight.mean() - 1  # as for two judges
-        found = products(x.reshape(len(x), -1, m))
-        if more:
-            x_ = x - np.average(x, axis=0, weights=weight)
-            found += more * products(x_.reshape(len(x), -1, m))
-    else:
-        x, found = scores[:, 0], np.zeros((len(w), len(i)))
-        n = w @ np.bincount(group, weight, minlength=w.shape[1])[:, None]
-        for y in x.swapaxes(0, 1):
-            sums = w @ sum_by(y * weight[:, None], group, w.shape[1])
-            found += products(y[:, None]) - sums[:, i] * sums[:, j] / np.maximum(n, 1e-300)
-    own, apart = found[:, i == j], np.flatnonzero(i != j)
-    square = (x**2).sum(tuple(range(x.ndim - 1)))
-    r = np.empty((len(w), len(apart)))
-    for at in (slice(first, first + BLOCK) for first in range(0, len(apart), BLOCK)):
-        a, b = i[apart[at]], j[apart[at]]
-        r[:, at] = _ratio(found[:, apart[at]], own[:, a], own[:, b], square[a] + square[b])
+    means = [total(y) for y in x[:, 0].swapaxes(0, 1)] if over == "tasks" else []  # sums of each language
+
+    def cross(a: NDArray[np.int64], b: NDArray[np.int64]) -> Array:
+        found = sum(f * total(np.einsum("tcp,tcp->tp", y[..., a], y[..., b])) for f, y in layers)
+        return np.asarray(found - sum(y[:, a] * y[:, b] / n for y in means))
+
+    (i, j), every = np.triu_indices(x.shape[3], 1), np.arange(x.shape[3])
+    own, square = cross(every, every), (x**2).sum((0, 1, 2))
+    r = np.empty((len(w), len(i)))
+    for at in chunks(len(i), max(2 * x[..., 0].size, 40 * len(w))):  # draws that fit the cache
+        a, b = i[at], j[at]
+        r[:, at] = _ratio(cross(a, b), own[:, a], own[:, b], square[a] + square[b])
     return r
 
 
@@ -246,7 +237,7 @@ class _Limits:
 
     def __call__(self, r: Array, together: int = 1) -> tuple[Array, Array]:
         ends = np.empty((2, r.shape[1]))
-        for at in (slice(first, first + BLOCK) for first in range(0, r.shape[1], BLOCK)):
+        for at in chunks(r.shape[1], 40 * len(r)):
             z = np.arctanh(np.clip(r[:, at], -0.9999999, 0.9999999))
             half = self.quantile(together) * z[1:].std(0, ddof=1)
             ends[:, at] = np.tanh(z[0] - half), np.tanh(z[0] + half)
@@ -255,7 +246,7 @@ class _Limits:
 
 def _mean(r: Array, pairs: NDArray[np.bool_]) -> Array:
     """Mean over some pairs (draws, 1); NaN where there are none."""
-    return r[:, pairs].mean(1, keepdims=True) if pairs.any() else np.full((len(r), 1), np.nan)
+    return r.mean(1, keepdims=True, where=pairs) if pairs.any() else np.full((len(r), 1), np.nan)
 
 
 def _spearman_brown(r: float, judges: int) -> float:

@@ -361,12 +361,12 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
         own = np.searchsorted(pattern, rows.pattern[r])
         cells, maker = place[at], np.empty((len(pattern), q, q))
         times = np.bincount(own, rows.weight[r], minlength=len(pattern))[:, None, None]
-        for x in _chunks(len(pattern), 20 * q * q):
+        for x in chunks(len(pattern), 20 * q * q):
             maker[x] = np.eye(q) - _projection(at[x] // m, at[x] % m, k, m)
             flat = (cells[x, :, None] * size + cells[x, None, :]).ravel()
             total += np.bincount(flat, (times[x] * maker[x]).ravel(), minlength=size * size)
         alike.append((r, cells, maker, own))
-        for x in _chunks(len(r), q * q):
+        for x in chunks(len(r), q * q):
             y = rows.y[r[x, None], at[own[x]]]
             score[r[x, None], cells[own[x]]] = np.matmul(maker[own[x]], y[:, :, None])[:, :, 0]
     whole = total.reshape(size, size)
@@ -396,7 +396,7 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
         c = inverse @ (rows.weight[:, None] * score).sum(0)
         for r, cells, maker, own in alike:
             fitted = np.matmul(maker, c[cells][:, :, None])[:, :, 0]
-            for x in _chunks(len(r), size):
+            for x in chunks(len(r), size):
                 score[r[x, None], cells[own[x]]] -= fitted[own[x]]
         residual = sum_by(rows.weight[:, None] * score, rows.unit, units)
         v = c + (units - 1) * _without(whole + null @ null.T * most, inverse, residual, each)
@@ -414,7 +414,7 @@ def _runs(sizes: Index, most: float = 4e5) -> Iterator[slice]:
         first = last
 
 
-def _chunks(length: int, size: int) -> Iterator[slice]:
+def chunks(length: int, size: int) -> Iterator[slice]:
     """Parts of so many things, of so many numbers each."""
     step = max(1, int(4e6) // max(size, 1))
     return (slice(first, min(first + step, length)) for first in range(0, length, step))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -25,10 +24,3 @@ def bootstrap(units: int, draws: int = 400, seed: int = 0) -> NDArray[np.float64
     drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), draws).astype(np.float64)
     drawn.setflags(write=False)
     return drawn
-
-
-def draw_units(units: int, draws: int = 1000, seed: int = 0) -> Iterator[NDArray[np.int64]]:
-    """Units drawn with replacement, one array of indices for each draw."""
-    g = np.random.default_rng(seed)
-    for _ in range(draws):
-        yield g.integers(0, units, units)
