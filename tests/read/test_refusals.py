@@ -54,6 +54,7 @@ CASES: dict[str, Any] = {
     "infinite": (with_values(B, [3], "inf"), ["inf"], None),
     "repeats for another reason": (pd.concat([B.assign(prompt_version="a"), B.assign(prompt_version="b", score=B["score"] + 1)]), ["2 scores", "prompt_version", "--replicate"], {"replicate": "prompt_version"}),
     "repeats for no reason": (pd.concat([B, B.assign(score=B["score"] + 1)]), ["2 scores", "--replicate row"], {"replicate": "row"}),
+    "the team of each judge": (B.assign(team=B["judge"].str.upper()), ["each judge has scores of one team only", "--system team"], {"system": "team"}),
     "runs as columns": (B.drop(columns="score").assign(run_1=B["score"], run_2=B["score"] + 2), ["2 scores", "--replicate row"], {"replicate": "row"}),
     "a task in two clusters": (B.assign(cluster=np.arange(72) % 5), ["two clusters", "cluster"], None),
     "no task is shared": (B.assign(task=[f"r{i}" for i in range(72)]), ["no task has scores of two judges", "--task"], None),

@@ -669,8 +669,14 @@ def _refuse_repeats(work: Work, long: Long, row: int, times: int) -> None:
 
 def _check_tasks(work: Work, long: Long) -> None:
     """Tasks that nothing joins are no tasks; languages without a common task, and tasks of one document, are noted."""
-    n, _, k, m, _ = long.shape
-    column = work.roles.of.get("task")
+    n, s, k, m, _ = long.shape
+    column, system = (work.roles.of.get(role) for role in ("task", "system"))
+    met = distinct(long.of("system") * m + long.of("judge"), s * m)
+    if system and not work.asked.system and min(s, m) > 1 and len(met) == m:
+        raise PanelError(
+            f"In {work.table.where} each judge has scores of one {name(system)} only. If that says something about the "
+            f"judge, leave the column out; if it is what is judged: --system {shell(system)}."
+        )
     if m > 1 and n > 2 and long.joined("judge") == 1:
         said = f"the column {name(column)}" if column else "there is no column of tasks, and a row"
         raise PanelError(
