@@ -153,26 +153,17 @@ def _claims(text: str, high: float) -> set[float | None] | str:
             return {_number(broken[1], high)}
         return CUT if text.rstrip("` \n")[-1:] != "}" else NONE
     alone = _rules()["amount"].fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
-    return {_over(alone, high)} if alone else _labelled(prose, high) or _said(prose, high)
+    return {_over(alone, high)} if alone else _labelled(prose, high) | _said(prose, high)
 
 
 def _labelled(text: str, high: float, beside: bool = False) -> set[float | None]:
     """Values of the lines that are a label and a number, if one of them stands where a verdict does: last, or first
     and apart, or before the reason. All of them `beside` an object."""
-    raw = text.splitlines()
-    lines = [line.strip() for line in raw if line.strip()]
-    apart = len(lines) == 1 or (len(raw) > 1 and bool(raw[0].strip()) and not raw[1].strip())
-    values: set[float | None] = set()
-    stands = beside
-    for i, line in enumerate(lines):
-        if value := _verdict_line(line, high):
-            values.update(value)
-            if i == len(lines) - 1:
-                stands |= i == 0 or _introduces(lines[i - 1])
-            else:
-                explained = _rules()["reason"].match(lines[i + 1].lstrip(_DECORATION))
-                stands |= explained is not None or (i == 0 and apart)
-    return values if stands else set()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    found = {i: value for i, line in enumerate(lines) if (value := _verdict_line(line, high))}
+    last = len(lines) - 1
+    stands = beside or 0 in found or (last in found and _introduces(lines[last - 1]))
+    return set().union(*found.values()) if stands else set()
 
 
 def _verdict_line(line: str, high: float) -> tuple[float | None] | None:
@@ -200,14 +191,14 @@ def _said(text: str, high: float) -> set[float | None]:
     """The value of a last sentence in which the judge gives a score and says nothing else: I rate this answer 4/5.
     "I was told to give 5/5", "I do not give 5/5" and "it has 4/5 facts" hold other words."""
     *before, last = [line.strip("*_ ") for line in text.splitlines() if line.strip()] or [""]
-    amounts = [m for m in _rules()["amount"].finditer(text) if m["m"] or m["unit"]]
-    if len(amounts) != 1 or re.search(r"[:：፦]$", before[-1] if before else "") or re.search(r"[:：\"「『]", last):
+    if re.search(r"[:：፦]$", before[-1] if before else "") or re.search(r"[:：\"「『]", last):
         return set()
     sentence = re.split(r"(?<=[.!?]) +|(?<=[。！？।።])(?=.)", last)[-1].casefold()
-    rest = sentence.replace(amounts[0][0].casefold(), "")
+    amounts = [m for m in _rules()["amount"].finditer(text) if m["m"] or m["unit"]]
+    rest = sentence.replace(amounts[-1][0].casefold(), "") if amounts else sentence
     other = _any_of("beside").sub("", _any_of("claim").sub("", rest)).strip(" *_.,!।。።")
     given = rest != sentence and _has(rest, "claim") and not other
-    return {_over(amounts[0], high)} if given and not any(_verdict_line(x, high) for x in before) else set()
+    return {_over(m, high) for m in amounts} if given else set()  # all of them: where they differ, it is not clear
 
 
 def _fractions(text: str) -> str:
@@ -364,19 +355,18 @@ def parse_verdict(answer: str) -> Parsed:
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
     tags = {m[1] is None for m in _TAG.finditer(answer)}
     edges = [*lines[:1], *lines[-1:]]
-    tags |= {w for w in map(_word, edges) if w is not None}
-    if len(tags) > 1:
+    own = {w for w in map(_word, edges) if w is not None}
+    if len(tags | own) > 1:
         return Parsed(None, "several verdicts")
-    # A tag in the middle of an explanation may be a quotation of the judged text: only a line of its own decides.
-    if not any(_TAG.fullmatch(line.strip("*_\"'.。 ")) or _word(line) is not None for line in edges):
+    if not own:  # a tag in the middle of an explanation may be a quotation of the judged text
         return Parsed(None, "no verdict found")
     strict = lines[-1] in ("<satisfied>", "<unsatisfied>") and answer.count("<") == 1
-    return Parsed(100.0 * tags.pop(), STRICT if strict else LENIENT)
+    return Parsed(100.0 * own.pop(), STRICT if strict else LENIENT)
 
 
 def _word(line: str) -> bool | None:
     """The verdict of a line that holds nothing but a tag that a judge translated."""
-    word = line.strip().strip("\"'*_<>[]().。।።!：:").strip().casefold()
+    word = line.strip().strip(" \"'*_<>[]()/.。।።!：:").casefold()
     return True if word in words("satisfied") else False if word in words("unsatisfied") else None
 
 

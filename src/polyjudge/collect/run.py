@@ -89,10 +89,8 @@ class Collection(Result):
 
     def report(self) -> Report:
         """The answer as it is shown."""
-        hidden = () if self.kind != "dry run" else ("scored", *KINDS[2:])
-        board = {"judge": "name", "model": "name", **dict.fromkeys(COLUMNS[2:-1], "count"), "cost": "number"}
-        cells = {"judge": "name", "language": "name", **dict.fromkeys(KINDS, "count")}
-        board, cells = ({k: v for k, v in x.items() if k not in hidden} for x in (board, cells))
+        known = {"judge": "name", "model": "name", "language": "name", "cost": "number"}
+        board, cells = ({str(c): known.get(str(c), "count") for c in x} for x in (self.judges, self.cells))
         title = "By judge and language"
         sections = [Section("cells", title, tables=(Table("cells", title, self.cells, cells),))]
         sections += [Section("prompt", f"First prompt in {shown(x)}", (text,)) for x, text in self.prompts.items()]
@@ -215,24 +213,25 @@ class _Run:
 
     def go(self, max_cost: float, said: list[Finding]) -> Collection:
         """Ask for all that is missing, then write down what there is."""
-        stopped: BaseException | None = None
         try:
             with _terminable(), self.bars:
                 self.read_logs()
-                said = [*said, *self.in_slices(max_cost)]
-        except (KeyboardInterrupt, Terminated) as error:
-            stopped = error
+                said += self.in_slices(max_cost)
+        except (KeyboardInterrupt, Terminated):
+            made = self.written(said)
+            tell(f"stopped with {made.scored:,} of {made.calls:,} scores. The same command continues.")
+            raise
+        return self.written(said)
+
+    def written(self, said: list[Finding]) -> Collection:
+        """What the logs hold, counted and as tables."""
         self.read_logs()
         frame = tables.answers(self.plan, self.asked, self.found)
-        used = [self.spent(j) for j in self.plan.judges]
-        made = _collection(self.plan, self.kind, frame, used, said, str(self.folder))
-        made = replace(made, findings=(*self.gaps(frame, made.cells), *said))
         if self.kind == "run":
             tables.write(self.plan, self.folder, frame)
-        if stopped is not None:
-            tell(f"stopped with {made.scored:,} of {made.calls:,} scores. The same command continues.")
-            raise stopped from None
-        return made
+        used = [self.spent(j) for j in self.plan.judges]
+        made = _collection(self.plan, self.kind, frame, used, said, str(self.folder))
+        return replace(made, findings=(*self.gaps(frame, made.cells), *said))
 
     def ask(self, asked: Asked) -> None:
         """One sitting of Inspect over all judges that lack one of these answers."""
@@ -241,20 +240,11 @@ class _Run:
             jobs = [judge_task(self.plan, j, model_of(j), asked, self.guards[j.name]) for j in waiting]
             if jobs:
                 self.logs.mkdir(parents=True, exist_ok=True)
-                _, logs = eval_set(
-                    jobs,
-                    log_dir=str(self.logs),
-                    log_dir_allow_dirty=True,  # logs of judges that have left the plan
-                    retry_attempts=1,
-                    retry_immediate=False,
-                    continue_on_fail=True,
-                    retry_on_error=3,
-                    max_tasks=len(jobs),
-                    display="none",
-                    log_level="critical",
-                    ctl_server=False,
-                    score_display=False,
-                )
+                again = {"retry_attempts": 1, "retry_immediate": False, "continue_on_fail": True, "retry_on_error": 3}
+                quiet = {"display": "none", "log_level": "critical", "ctl_server": False, "score_display": False}
+                # the folder may hold logs of judges that have left the plan
+                folder = {"log_dir": str(self.logs), "log_dir_allow_dirty": True}
+                _, logs = eval_set(jobs, max_tasks=len(jobs), **folder, **again, **quiet)
                 if any(log.error and re.search(NO_ROOM, log.error.message) for log in logs):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 if len(logs) < len(jobs) or any(log.status == "cancelled" for log in logs):
@@ -356,6 +346,8 @@ def _collection(
     total = cells.groupby("judge")[["calls", "scored"]].sum()
     rows = [(j.name, j.model, *total.loc[j.name], *took) for j, took in zip(plan.judges, used, strict=True)]
     board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
+    if kind == "dry run":
+        board, cells = board.drop(columns="scored"), cells[["calls"]]
     cost = None if board["cost"].isna().any() else float(board["cost"].sum())
     calls, scored = (int(x) for x in total.sum())
     by = "wording" if plan.wordings else "language"

@@ -9,6 +9,7 @@ A log of `polyjudge collect` has the judge's name as its task; docs/collect.md s
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -182,11 +183,10 @@ def as_score(found: Parsed, answer: str, **metadata: Any) -> Score:
 
 def reason_of(answer: str) -> str:
     """The reason that a judge gives: what stands under that name, else all it said."""
-    start, end = answer.find("{"), answer.rfind("}")
+    found = re.search(r'"reason"\s*:\s*("(?:[^"\\]|\\["\\/bfnrtu])*")', answer)
     try:
-        found = json.loads(answer[start : end + 1], strict=False)["reason"]
-        return found if isinstance(found, str) else answer
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return str(json.loads(found[1], strict=False)) if found else answer
+    except ValueError:
         return answer
 
 
