@@ -459,8 +459,9 @@ class Long:
         several scores that are no replicates, and their number; how many rows repeat others with the same score."""
         size, flat = int(np.prod(self.shape)), self.place(self.task, self.cell)
         y = np.full(size, np.nan)
-        weight = 1.0 if self.weight is None else self.weight[self.task]
-        rows, times = np.bincount(flat, minlength=size), np.bincount(flat, self.times / weight, minlength=size)
+        rows = times = np.bincount(flat, minlength=size)
+        if self.weight is not None:
+            times = np.bincount(flat, self.times / self.weight[self.task], minlength=size)
         if rows.max() <= 1:
             y[flat] = self.total / self.times
         else:

@@ -152,16 +152,19 @@ def tasks_of(work: Any) -> int:
         own = f"SELECT {listed}, min({cluster}) AS low, max({cluster}) AS high FROM {work.raw} GROUP BY {key}"
         more = ", low, high"
     named = f"SELECT own, {label_sql('own', kinds.get('task', 'VARCHAR'))} AS task{more} FROM ({own}) AS written"
-    number = "CAST(dense_rank() OVER (ORDER BY task) - 1 AS INTEGER)" if table.ibis is None else "task"
-    work.tasks = table.keep("tasks", f"SELECT *, {number} AS nr FROM ({named}) AS named WHERE task IS NOT NULL")
-    some = f"SELECT DISTINCT nr FROM {work.tasks} LIMIT {MOST_TASKS + 1}"
+    number = "task"  # another engine numbers nothing
+    if table.ibis is None:
+        number = "CASE WHEN task IS NOT NULL THEN CAST(dense_rank() OVER (ORDER BY task) - 1 AS INTEGER) END"
+    work.tasks = table.keep("tasks", f"SELECT *, {number} AS nr FROM ({named}) AS named")
+    some = f"SELECT DISTINCT nr FROM {work.tasks} WHERE nr IS NOT NULL LIMIT {MOST_TASKS + 1}"
     return int(table.rows(f"SELECT count(*) FROM ({some}) AS some_tasks")[0][0])
 
 
 def _names(work: Any) -> tuple[list[str], Codes | None]:
     """The names of tasks by their numbers, and the numbers of their clusters."""
     found = work.table.arrays(
-        f"SELECT nr, min(task) AS task, coalesce(min(low), min(task)) AS own FROM {work.tasks} GROUP BY nr ORDER BY nr"
+        f"SELECT nr, min(task) AS task, coalesce(min(low), min(task)) AS own FROM {work.tasks} WHERE nr IS NOT NULL "
+        "GROUP BY nr ORDER BY nr"
     )
     clustered = "cluster" in work.keys
     return list(map(str, found["task"])), np.unique(found["own"].astype(str), return_inverse=True)[
@@ -243,7 +246,8 @@ def one_cluster(work: Any) -> None:
     if "cluster" not in work.keys:
         return
     two = work.table.rows(
-        f"SELECT min(task) FROM {work.tasks} GROUP BY nr HAVING min(low) <> max(high) ORDER BY 1 LIMIT 1"
+        f"SELECT min(task) FROM {work.tasks} WHERE nr IS NOT NULL GROUP BY nr HAVING min(low) <> max(high) "
+        "ORDER BY 1 LIMIT 1"
     )
     if two:
         raise PanelError(

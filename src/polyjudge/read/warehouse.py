@@ -7,13 +7,10 @@ columns are fetched; beyond that only sums leave the engine.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote as encode
-from urllib.parse import unquote
 
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.text import name, redact
@@ -162,31 +159,11 @@ def _served(ibis: Any, text: str) -> Any:
     if not table:
         raise UsageError("Name the table as well: ADDRESS::TABLE.")
     schema, _, plain = table.rpartition(".")
-    backend = ibis.connect(encoded(address))
+    backend = ibis.connect(address)
     if scheme.startswith("postgres"):
         backend.con.rollback()
         backend.con.autocommit, backend.con.read_only = False, True
     return backend.table(plain, database=schema or None)
-
-
-def encoded(address: str) -> str:
-    """An address whose user and password are written as addresses want them.
-
-    >>> encoded("postgres://me:a@b/c@host/db")
-    'postgres://me:a%40b%2Fc@host/db'
-    """
-    scheme, _, rest = address.partition("://")
-    head, mark, query = rest.partition("?")
-    if "@" not in head or not re.match(r"\w+=", query or "x="):
-        head, mark, query = rest, "", ""
-    user, at, host = head.rpartition("@")
-    if not at:
-        return address
-    parts = [
-        encode(unquote(part) if re.fullmatch(r"(%[0-9A-Fa-f]{2}|[^%])*", part) else part, safe="")
-        for part in user.split(":", 1)
-    ]
-    return f"{scheme}://{':'.join(parts)}@{host}{mark}{query}"
 
 
 def spark_files(address: str) -> Any:
@@ -211,10 +188,6 @@ def spark_files(address: str) -> Any:
         return reader.options(**options).csv(address, sep=separator, inferSchema=False)
     if plain.endswith((".json", ".jsonl", ".ndjson")):
         return reader.option("primitivesAsString", True).option("mode", "FAILFAST").json(address)
-    if (
-        "/" in address
-        or plain.endswith((".parquet", ".pq"))
-        or (os.path.isfile(address) and kind_of(Path(address)) == "parquet")
-    ):
+    if "/" in address or plain.endswith(KINDS["parquet"]):
         return reader.parquet(address)
     return session.table(address)
