@@ -87,6 +87,18 @@ def test_ranks_and_lines_lie_inside_their_areas():
         every = made["lines"] if kind == "lines" else [x for p in made["panels"] for x in p["lines"]]
         assert all(0 <= v <= 100 for line in every for point in line["points"] for v in point)
     assert [text for _, text in figures.figure(drawn["lines"])["across"]] == ["100"]
+    ranks = figures.figure(drawn["ranks"])
+    assert ranks["panels"][0]["lines"][0]["points"][0] == (10.0, 16.67)  # the first of five groups, rank 1 of 3
+    assert [at for at, _ in ranks["groups"]] == [10.0, 30.0, 50.0, 70.0, 90.0]
+
+
+def test_bars_begin_at_zero_and_grow_with_their_values():
+    made = figures.figure(charts(LANGUAGES, ("a", "b", "c"), SYSTEMS)["bars"])
+    rows = made["panels"][0]["rows"]
+    assert made["bars"]
+    assert not made["whole"]
+    assert {row["from"] for row in rows} == {made["zero"]}
+    assert rows[2]["size"] / rows[0]["size"] == pytest.approx(42 / 40, rel=0.01)
 
 
 def test_one_value_and_no_values_have_an_axis():
