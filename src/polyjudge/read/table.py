@@ -119,28 +119,23 @@ def engine_errors(where: str) -> Iterator[None]:
         line = re.search(r"Line: (\d+)", text)
         at = f", line {line[1]}" if line else ""
         found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+        first = re.sub(r"\s+", " ", redact(text).split("\n")[0])
+        said = f" cannot be read: {name(first, 160)}."
         if found:
-            raise PanelError(
-                f"{where}{at} has {found[2]} fields, the header {found[1]}. Mend that line, or quote its text."
-            ) from None
-        if "quote" in text.lower() and line:
-            raise PanelError(f"{where}{at}: a quotation mark is not closed. Mend that line.") from None
-        if line and "Maximum line size" in text:
-            raise PanelError(f"{where}{at} is too long, or a quotation mark before it is not closed.") from None
-        said = re.sub(r"\s+", " ", redact(text).split("\n")[0])
-        raise PanelError(f"{where}{at} cannot be read: {name(said, 160)}.") from None
+            said = f" has {found[2]} fields, the header {found[1]}. Mend that line, or quote its text."
+        elif line and "quote" in text.lower():
+            said = ": a quotation mark is not closed. Mend that line."
+        elif line and "Maximum line size" in text:
+            said = " is too long, or a quotation mark before it is not closed."
+        raise PanelError(f"{where}{at}{said}") from None
 
 
 def label_sql(value: str, kind: str) -> str:
     """SQL of a label as text: an empty one is none, a whole number has no decimal point."""
-    text = f"CAST({value} AS VARCHAR)"
-    if kind in ("DOUBLE", "FLOAT"):
-        whole = f"CAST(CAST({value} AS HUGEINT) AS VARCHAR)"
-        test = f"{value} = floor({value}) AND abs({value}) < 9e15"
-        return f"CASE WHEN isnan({value}) THEN NULL WHEN {test} THEN {whole} ELSE {text} END"
-    if kind.startswith("DECIMAL"):
-        return f"CASE WHEN {value} = floor({value}) THEN CAST(CAST({value} AS HUGEINT) AS VARCHAR) ELSE {text} END"
-    return f"nullif(trim({text}), '')"
+    text = f"trim(CAST({value} AS VARCHAR))"
+    if kind.startswith(("DOUBLE", "FLOAT", "DECIMAL")):
+        return f"nullif(regexp_replace({text}, '[.]0+$', ''), 'nan')"
+    return f"nullif({text}, '')"
 
 
 # --- opening ---
@@ -196,20 +191,14 @@ def lock(con: Any) -> Any:
 
 def open_table(source: Any, engine: str | None = None) -> Table:
     """A source as a table. Files of evaluation tools become long tables here."""
-    if isinstance(source, (str, Path)):
-        text = str(source)
-        if text == "-":
-            return _open_files([_standard_input()], None, "standard input")
-        if "://" in text or engine == "spark":
-            from polyjudge.read.warehouse import open_foreign
-
-            return open_foreign(text, engine)
-        return _open_path(text)
-    module = type(source).__module__.partition(".")[0]
-    if module in ("ibis", "pyspark"):
+    text, module = str(source), type(source).__module__.partition(".")[0]
+    named = isinstance(source, (str, Path))
+    if module in ("ibis", "pyspark") or (named and ("://" in text or engine == "spark")):
         from polyjudge.read.warehouse import open_foreign
 
-        return open_foreign(source)
+        return open_foreign(text if named else source, engine)
+    if named:
+        return _open_files([_standard_input()], None, "standard input") if text == "-" else _open_path(text)
     if isinstance(source, (list, tuple)) and source and all(isinstance(x, (str, Path)) for x in source):
         return _open_files([_there(Path(x)) for x in source], None, f"{len(source)} files")
     return open_frame(source)

@@ -14,7 +14,7 @@ from typing import Any
 
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.text import name, redact
-from polyjudge.read.table import KINDS, Table, csv_head, ident, kind_of, open_frame, quote
+from polyjudge.read.table import KINDS, Table, csv_head, ident, open_frame, quote
 
 SERVERS = (
     "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
