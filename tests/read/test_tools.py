@@ -110,9 +110,12 @@ def test_langfuse(tmp_path: Path) -> None:
     assert panel.judges == ("mild", "strict")
     assert panel.human is not None
     assert len(panel.human) == 24
-    (tmp_path / "s.json").write_text(json.dumps({**whole, "has_more": True}))
-    with pytest.raises(PanelError, match="not the last"):
-        read_panel(tmp_path / "s.json")
+    for page in ({"has_more": True}, {"meta": {"page": 1, "totalPages": 2}}, {"meta": {"cursor": "x"}}):
+        (tmp_path / "s.json").write_text(json.dumps({**whole, **page}))
+        with pytest.raises(PanelError, match="not all of them"):
+            read_panel(tmp_path / "s.json")
+        (tmp_path / "t.json").write_text(json.dumps({**whole, "data": [], "meta": {"page": 2, "totalPages": 2}}))
+        assert read_panel(sorted(tmp_path.glob("[st].json"))).judges == ("mild", "strict")
 
 
 def test_mlflow_people_are_labels(tmp_path: Path) -> None:

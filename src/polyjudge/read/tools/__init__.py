@@ -39,7 +39,7 @@ def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
         if tool is inspect:
             found = [row for path in inspect.newest(paths) for row in inspect.rows(path)]
         else:
-            found = [row for path in paths for record in _unpaged(path) for row in tool.rows(record)]
+            found = [row for record in _unpaged(paths, where) for row in tool.rows(record)]
     except (PolyjudgeError, MemoryError):
         raise
     except ImportError:
@@ -70,22 +70,26 @@ def _first(path: Path) -> dict[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def _unpaged(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a file; of the pages of an export theirs."""
-    if path.name.lower().endswith((".csv", ".csv.gz")):
+def _unpaged(paths: list[Path], where: str) -> Iterator[dict[str, Any]]:
+    """The records of files; of the pages of an export theirs, where all are there."""
+    if paths[0].name.lower().endswith((".csv", ".csv.gz")):
         import pandas as pd
 
-        yield from pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").to_dict("records")  # type: ignore[misc]
+        for path in paths:
+            yield from pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").to_dict("records")  # type: ignore[misc]
         return
-    for record in records(path):
+    pages, unfinished, total = 0, 0, 0
+    for record in (record for path in paths for record in records(path)):
         page, about = record.get("data"), record.get("meta")
         if isinstance(page, list) and all(isinstance(x, dict) for x in page):
-            cursor = isinstance(about, dict) and about.get("cursor")
-            if record.get("has_more") is True or record.get("next_cursor") or cursor:
-                raise PanelError(f"{name(path, 200)} is a page of an export, and not the last. Fetch the others too.")
+            about = about if isinstance(about, dict) else {}
+            pages, total = pages + 1, max(total, about.get("totalPages") or 0)
+            unfinished += bool(record.get("has_more") or record.get("next_cursor") or about.get("cursor"))
             yield from page
         else:
             yield record
+    if pages and (unfinished == pages or pages < total):
+        raise PanelError(f"{where} holds pages of an export, and not all of them. Fetch the others too.")
 
 
 def _tidy(title: str, found: list[dict[str, Any]]) -> tuple[str, Any, list[str]]:
