@@ -24,13 +24,8 @@ LANGUAGES, JUDGES = ("de", "en", "ja"), ("a", "b", "c", "d")
 
 def scores(seed: int = 0, n: int = 30, k: int = 3, m: int = 4, beta: float = 4.0) -> np.ndarray:
     g = np.random.default_rng(seed)
-    y = (
-        50
-        + g.normal(0, 10, (n, 1, 1))
-        + g.normal(0, 3, (n, k, 1))
-        + g.normal(0, 4, (n, 1, m))
-        + g.normal(0, 5, (n, k, m))
-    )
+    y = 50 + g.normal(0, 10, (n, 1, 1)) + g.normal(0, 3, (n, k, 1)) + g.normal(0, 4, (n, 1, m))
+    y = y + g.normal(0, 5, (n, k, m))
     return y + double_centre(g.normal(0, beta, (k, m)))
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from polyjudge.answers.humans.compare import humans
-from polyjudge.answers.humans.draw import draw, draw_labels
+from polyjudge.answers.humans.draw import _deal, draw, draw_labels
 from polyjudge.answers.humans.returned import read_labels
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.panel import Panel
@@ -65,8 +65,6 @@ def test_the_draw_is_random_within_language_and_shares_tasks() -> None:
 
 def test_some_answers_have_two_annotators() -> None:
     p = panel()
-    from polyjudge.answers.humans.draw import _deal
-
     dealt = _deal(p, draw(p, 20, np.zeros((40, 3, 2), bool), 0), 2, 0.3, "x", 0)
     assert set(dealt) == {"de-1", "de-2", "ar-1", "ar-2"}
     one, two = ({x.answer for x in dealt[w]} for w in ("de-1", "de-2"))

@@ -370,7 +370,8 @@ def judge_weights(x: Array, y: Array, unit: NDArray[Any], *, folds: int = 5, see
     """Non-negative weights (sum 1) by which judges' centred scores x (labels, judges) fit people's y, centred alike.
 
     Ridge towards equal weights; the penalty by cross-validation over units, the largest within one standard error of
-    the best. Also the penalty: the last of `PENALTIES` is as good as equal weights.
+    the best. Also the penalty: the last of `PENALTIES` stands for equal weights, which stay unless the cross-validated
+    error is surely lower (paired t over folds, 5%): what labels say of the judges by chance costs more than it gains.
     """
     n, m = x.shape
     equal = np.full(m, 1 / m)
@@ -393,8 +394,11 @@ def judge_weights(x: Array, y: Array, unit: NDArray[Any], *, folds: int = 5, see
     worse = error - error[best]
     se = worse.std(1, ddof=1) * math.sqrt(len(parts)) if len(parts) > 1 else np.full(len(PENALTIES), np.inf)
     chosen = max(i for i in range(len(PENALTIES)) if float(worse[i].sum()) <= float(se[i]) + 1e-12)
+    gain = error[-1] - error[chosen]
+    df = max(len(parts) - 1, 1)
+    sure = float(gain.mean()) > float(stdtrit(df, 0.95)) * float(gain.std()) / math.sqrt(df)
     w = _ridge(x, y, PENALTIES[chosen] * n)
-    return (w / w.sum() if w.sum() > 0 else equal), PENALTIES[chosen]
+    return (w / w.sum(), PENALTIES[chosen]) if sure and w.sum() > 0 else (equal, PENALTIES[-1])
 
 
 def _ridge(x: Array, y: Array, penalty: float) -> Array:

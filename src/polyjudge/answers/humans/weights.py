@@ -9,7 +9,7 @@ import numpy as np
 from polyjudge.calibrate.labelled import Array, Codes, Labelled, panel_mean
 from polyjudge.panel import Panel
 from polyjudge.stats.cells import mean_seen
-from polyjudge.stats.labels import PENALTIES, judge_weights
+from polyjudge.stats.labels import judge_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,10 +29,7 @@ def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFr
     x, y, unit = _centred(panel, found)
     if panel.shape[3] < 2 or len(y) < FEWEST:
         return pd.DataFrame(columns=["judge", "weight"])
-    weights, penalty = judge_weights(x, y, unit, seed=seed)
-    if penalty == PENALTIES[-1]:  # labels say nothing of the judges: not a little, nothing
-        weights = np.full(len(weights), 1 / len(weights))
-    return pd.DataFrame({"judge": panel.judges, "weight": weights})
+    return pd.DataFrame({"judge": panel.judges, "weight": judge_weights(x, y, unit, seed=seed)[0]})
 
 
 def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Codes]:
