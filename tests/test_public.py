@@ -38,6 +38,20 @@ def test_an_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("command", ["check", "audit"])
+def test_a_first_screen_makes_no_frames(tmp_path: Path, command: str) -> None:
+    pj.sample_panel().to_frame().to_csv(tmp_path / "scores.csv", index=False)
+    code = f"""import sys, polyjudge.cli
+sys.argv = ["polyjudge", "{command}", "scores.csv"]
+try:
+    polyjudge.cli.main()
+finally:
+    print("pandas" in sys.modules, file=sys.stderr)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "60 tasks x 4 systems" in done.stdout
+    assert done.stderr.strip() == "False"
+
+
 def test_types_are_seen_from_outside(tmp_path: Path) -> None:
     client = tmp_path / "client.py"
     client.write_text(

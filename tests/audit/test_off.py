@@ -14,7 +14,7 @@ from polyjudge import cbc
 from polyjudge.answers.audit.off import COLUMNS, Off, clusters, off
 from polyjudge.base.numbers import ci
 from polyjudge.panel import Panel
-from polyjudge.stats.cells import excess_contrasts
+from polyjudge.stats.cells import excess
 
 Array = NDArray[np.float64]
 LANGUAGES = ["English", "German", "Thai", "Hindi", "Turkish", "French", "Greek", "Korean"]
@@ -120,18 +120,24 @@ def test_missing_scores_change_the_number_little() -> None:
 
 
 @pytest.mark.parametrize("out", [(), ((1, 2),), ((1, 2), (0, 0))])
-def test_an_excess_is_what_the_others_do_not_predict(out: tuple[tuple[int, int], ...]) -> None:
-    """Referee: least squares on the other cells with dummies."""
-    k, m = 4, 5
-    y = np.random.default_rng(1).normal(size=(k, m))
-    contrasts, told = excess_contrasts(np.ones((k, m), dtype=bool), out)
-    row, column = (x.ravel() for x in np.indices((k, m)))
-    design = np.hstack([row[:, None] == np.arange(k), column[:, None] == np.arange(m)]).astype(float)
-    assert told.all()
-    for i in range(k * m):
-        keep = np.array([j != i and (row[j], column[j]) not in out for j in range(k * m)])
-        fit = np.linalg.lstsq(design[keep], y.ravel()[keep], rcond=None)[0]
-        assert contrasts[i] @ y.ravel() == pytest.approx(y.ravel()[i] - design[i] @ fit, abs=1e-9)
+@pytest.mark.parametrize("empty", [[], [(0, 1), (2, 0), (2, 3)], [(3, 0), (3, 1), (3, 2), (3, 3)]])
+@pytest.mark.parametrize(("k", "m"), [(4, 5), (5, 4)])
+def test_an_excess_is_what_the_others_do_not_predict(k: int, m: int, empty: list[Any], out: tuple[Any, ...]) -> None:
+    """Referee: least squares on the other cells with dummies; told where these reach the cell."""
+    y, present = np.random.default_rng(1).normal(size=(k, m)), np.ones((k, m), dtype=bool)
+    for at in empty:
+        present[at] = False
+    found = excess(present, out)
+    made = found.of(y.reshape(1, -1)).reshape(k, m)
+    assert np.allclose(found.contrasts @ y.ravel(), made.ravel(), atol=1e-9)
+    cells = list(np.ndindex(k, m))
+    design = np.array([[x == a for a in range(k)] + [b == a for a in range(m)] for x, b in cells], dtype=float)
+    for i, at in enumerate(cells):
+        keep = [j for j, other in enumerate(cells) if j != i and present[other] and other not in out]
+        fit, _, rank, _ = np.linalg.lstsq(design[keep], y.ravel()[keep], rcond=None)
+        reached = np.linalg.matrix_rank(design[[*keep, i]]) == rank
+        assert found.told[at] == (present[at] and reached)
+        assert made[at] == pytest.approx(y[at] - design[i] @ fit if found.told[at] else 0, abs=1e-9)
 
 
 # --- what is said ---
@@ -395,7 +401,7 @@ def test_a_cell_that_few_tasks_tell_of_is_covered_as_often_as_others() -> None:
         cells = g.normal(0, 4, (k, m))
         y = g.normal(0, 12, (60, 1, 1, 1)) + g.normal(0, 3, (60, 1, k, 1)) + cells + g.normal(0, 5, (60, 1, k, m))
         y[8:, :, k - 1, m - 1] = np.nan
-        true = (excess_contrasts(np.ones((k, m), dtype=bool))[0] @ cells.ravel())[-1]
+        true = excess(np.ones((k, m), dtype=bool)).of(cells.reshape(1, -1))[0, -1]
         row = off(Panel.from_array(y), matters=0).frame.iloc[-1]
         hits += bool(row["low"] <= true <= row["high"])
     assert hits / 150 >= 0.9

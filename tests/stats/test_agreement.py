@@ -44,6 +44,19 @@ def test_without_systems_r_is_over_tasks_within_languages() -> None:
     assert a.over == "tasks"
 
 
+@pytest.mark.parametrize("systems", [1, 3])
+@pytest.mark.parametrize("tasks_in_a_row", [1, 4])
+def test_many_judges_at_once_are_as_two_at_a_time(systems: int, tasks_in_a_row: int) -> None:
+    y, over = judges(3, n=50, s=systems, m=7), "systems" if systems > 1 else "tasks"
+    g = np.random.default_rng(4)
+    w, group = g.integers(0, 3, (6, 20)).astype(float), np.r_[g.permutation(20), g.integers(0, 20, 30)]
+    weight = np.full(50, float(tasks_in_a_row)) + (tasks_in_a_row > 1) * g.integers(0, 3, 50)
+    many = module._every_two(y, group, weight, w, over)
+    for p, (i, j) in enumerate(zip(*np.triu_indices(7, 1), strict=True)):
+        two = module._correlations(y[..., i], y[..., j], group, weight, w, over)
+        assert many[:, p] == pytest.approx(two, abs=1e-9)
+
+
 def test_a_shift_of_a_judge_or_language_is_no_disagreement() -> None:
     y = judges(2)
     moved = y + np.array([0, 30, -10, 5, 2.0]) + np.array([1, 40, -9.0])[:, None]
