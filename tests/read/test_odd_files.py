@@ -177,6 +177,7 @@ CASES: dict[str, Any] = {
     "a language called all": (text(csv_of(more(B, [(t, "all", j, 50) for t in TASKS for j in JUDGES]))), "left out", None),
     # wide
     "wide": text(csv_of(W)),
+    "wide, one called a judge": (text(csv_of(W.rename(columns={"ann": "ann judge"}))), "", lambda f: f.replace({"ann": "ann judge"})),
     "wide, score_ before": text(csv_of(W.rename(columns={j: f"score_{j}" for j in JUDGES}))),
     "wide, _rating after": text(csv_of(W.rename(columns={j: f"{j}_rating" for j in JUDGES}))),
     "wide, with a mean": text(csv_of(W.assign(mean=W[JUDGES].mean(axis=1)))),

@@ -317,15 +317,17 @@ def spread(columns: Sequence[str], axis: str, with_language: bool) -> dict[str, 
 
 
 def strip_words(columns: Sequence[str]) -> dict[str, str]:
-    """Names without the words for scores that they begin or end with.
+    """Names without the words for scores that all of them begin or end with.
 
     >>> strip_words(["score_gpt-4o", "score_claude"]), strip_words(["judge_label"])
     ({'score_gpt-4o': 'gpt-4o', 'score_claude': 'claude'}, {'judge_label': 'judge'})
     """
-    words = "|".join(SCORE_WORDS)
-    backs = {c: re.sub(rf"(?i)([_\-./:| ]+({words}))+$", "", c) for c in columns}
-    out = {c: re.sub(rf"(?i)^(({words})[_\-./:| ]+)+", "", short) for c, short in backs.items()}
-    return out if len(set(out.values())) == len(columns) else {c: c for c in columns}
+    words, out = "|".join(SCORE_WORDS), {c: c for c in columns}
+    for pattern in (rf"(?i)([_\-./:| ]+({words}))+$", rf"(?i)^(({words})[_\-./:| ]+)+"):
+        short = {c: re.sub(pattern, "", x) for c, x in out.items()}
+        if len(set(short.values())) == len(columns) and all(short[c] != out[c] for c in columns):
+            out = short
+    return out
 
 
 def is_human(label: str) -> bool:
