@@ -186,15 +186,14 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
 
 def _one_maximum(work: Work) -> None:
     """Refuse scores whose own column says that they are out of several numbers."""
-    for column in [c for c in work.roles.unused if col.norm(c) in MAXIMA]:
-        found = work.table.rows(
-            f"SELECT DISTINCT {work.table.columns[column][0]} AS most FROM {work.table.relation} LIMIT 9"
-        )
+    table = work.table
+    for column in [c for c in work.roles.unused if col.norm(c) in MAXIMA and work.asked.range is None]:
+        found = table.rows(f"SELECT DISTINCT {table.columns[column][0]} FROM {table.relation} LIMIT 9")
         most = sorted({f"{x:g}" if isinstance(x, float) else str(x) for (x,) in found if x is not None})
-        if len(most) > 1 and work.asked.range is None:
+        if len(most) > 1:
             raise PanelError(
-                f"Scores in {work.table.where} are out of {names(most)} ({name(column)}). Bring them to one scale in "
-                "the file; if they are on one scale already, give it: --range 0:100."
+                f"Scores in {table.where} are out of {names(most)} ({name(column)}). Bring them to one scale in the "
+                "file; if they are on one scale already, give it: --range 0:100."
             )
 
 
@@ -315,18 +314,16 @@ def _alike(seen: Mapping[str, set[float]]) -> list[str]:
 
 
 def _no_score(work: Work, columns: Sequence[str]) -> None:
-    where, humans = work.table.where, work.roles.humans
-    if humans:
-        raise PanelError(
-            f"{where} holds human labels ({names(humans)}) and no scores of a judge. Give the judges' scores, and "
-            f"these as labels; or read them as scores: --score {shell(humans[0])}."
-        )
+    said = f"has no column of scores. Its columns: {names(work.table.columns, 20)}. Name it: --score COLUMN."
     if columns:
         flags = " or ".join(f"--score {shell(c)}" for c in columns[:4])
-        raise PanelError(f"{where} has no column that is called a score. Say which one it is: {flags}.")
-    raise PanelError(
-        f"{where} has no column of scores. Its columns: {names(work.table.columns, 20)}. Name it: --score COLUMN."
-    )
+        said = f"has no column that is called a score. Say which one it is: {flags}."
+    if work.roles.humans:
+        said = (
+            f"holds human labels ({names(work.roles.humans)}) and no scores of a judge. Give the judges' scores, and "
+            f"these as labels; or read them as scores: --score {shell(work.roles.humans[0])}."
+        )
+    raise PanelError(f"{work.table.where} {said}")
 
 
 # --- copying and typing ---
@@ -519,10 +516,10 @@ def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
     if work.order is None:
         return None
     absent = {a: DEFAULT.get(a, "") for a in ("language", "judge") if a not in work.order}
-    frame: pd.DataFrame = work.order.assign(**absent)
+    frame: pd.DataFrame = work.order.assign(**absent)[["task", "language", "judge", "first", "second", "won"]]
     for axis in ("task", "language", "judge"):
         frame = frame[frame[axis].isin(getattr(panel, plural(axis)))]
-    return frame[["task", "language", "judge", "first", "second", "won"]].reset_index(drop=True)
+    return frame.reset_index(drop=True)
 
 
 def _people(work: Work) -> pd.DataFrame:
@@ -731,15 +728,11 @@ def _texts(work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
 
 def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
     """Texts of tasks from a table of their own, beside those of the scores."""
-    frame = read_table(items)
-    roles = col.find_roles(list(frame.columns), Asked(), "The file of items")
+    frame, roles, part = _beside(items, "The file of items")
     if "task" not in roles.of:
         raise PanelError(f"The file of items has no column of tasks ({names(frame.columns, 12)}). Call it task.")
-    keys = [a for a in ("task", "system", "language") if a in roles.of]
-    part = frame[[roles.of[a] for a in keys]].astype(str)
-    part.columns = keys
-    for text, column in roles.texts.items():
-        part[text] = frame[column]
+    keys = list(part)
+    part = part.assign(**{text: frame[column] for text, column in roles.texts.items()})
     if not set(part["task"]) & set(panel.tasks):
         raise PanelError(f"No item is a task of the scores: the items are {names(part['task'].unique(), 3)}.")
     plain = panel.texts
@@ -755,24 +748,29 @@ def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
     return fetch
 
 
+def _beside(source: Any, called: str) -> tuple[pd.DataFrame, Roles, pd.DataFrame]:
+    """A small table, the roles of its columns, and its tasks, systems and languages."""
+    frame = read_table(source)
+    roles = col.find_roles(list(frame.columns), Asked(), called)
+    keys = {a: roles.of[a] for a in ("task", "system", "language") if a in roles.of}
+    return frame, roles, frame[list(keys.values())].astype(str).set_axis(list(keys), axis=1)
+
+
 def labels_of(labels: Any) -> pd.DataFrame:
     """Human labels of a file or frame: task, system, language, annotator, label."""
     import pandas as pd
 
-    frame = read_table(labels)
-    roles = col.find_roles(list(frame.columns), Asked(), "the file of labels")
+    frame, roles, keys = _beside(labels, "the file of labels")
     hits = [*roles.humans, *([roles.of["score"]] if "score" in roles.of else [])]
     if not hits:
         raise PanelError(
             f"The file of labels has no column of labels ({names(frame.columns, 12)}). Call one of them `label`."
         )
     who = roles.of.get("annotator") or roles.of.get("judge")
-    out = pd.DataFrame({"task": frame[roles.of["task"]].astype(str) if "task" in roles.of else frame.index.astype(str)})
-    for axis in ("system", "language"):
-        out[axis] = frame[roles.of[axis]].astype(str) if axis in roles.of else ""
-    out["annotator"] = frame[who].astype(str) if who else ""
+    out = pd.DataFrame({"task": frame.index.astype(str), "system": "", "language": ""}).assign(**keys)
     text = frame[hits[0]].astype(str).str.strip().str.lower()
-    out["label"] = pd.to_numeric(text.replace({k: str(v) for k, v in scale.PASS.items()}), errors="coerce")
+    label = pd.to_numeric(text.replace({k: str(v) for k, v in scale.PASS.items()}), errors="coerce")
+    out = out.assign(annotator=frame[who].astype(str) if who else "", label=label)
     return out.dropna(subset=["label"]).reset_index(drop=True)
 
 

@@ -66,8 +66,6 @@ def each_score(work: Any) -> Long:
 def hashed(work: Any) -> tuple[Long, Callable[[str], Sums]]:
     """One row a unit, pattern of seen cells, and cell; and how often a test of the score holds in each."""
     table = work.table
-    if "winner" in work.roles.of:
-        raise PanelError(f"{table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
     number, labels, codes = _cells(work)
     coded = table.keep("coded", f"SELECT {_task(work)} AS task, {number} AS cell, score FROM {_joined(work)}")
     levels = _levels(work, coded)

@@ -309,21 +309,16 @@ def _open_kind(paths: list[Path], inner: str | None, where: str) -> Table:
     if found is not None:
         table = open_frame(found[1], where)
         table.tool, _, table.notes = found
-    elif kind == "csv":
-        table = _open_csv(paths, where)
-    elif kind == "json":
-        table = _open_json(paths, where)
-    elif kind == "parquet":
-        table = _open_parquet(paths, where)
-    elif len(paths) > 1:
+        return table
+    if kind in ("csv", "json", "parquet"):
+        return {"csv": _open_csv, "json": _open_json, "parquet": _open_parquet}[kind](paths, where)
+    if len(paths) > 1:
         raise PanelError(f"{where} holds several files of the kind {paths[0].suffix}. Name one.")
-    elif kind == "excel":
-        from polyjudge.read.excel import read_excel
+    if kind == "database":
+        return _open_database(paths[0], inner, where)
+    from polyjudge.read.excel import read_excel
 
-        table = open_frame(read_excel(paths[0], inner), where)
-    else:
-        table = _open_database(paths[0], inner, where)
-    return table
+    return open_frame(read_excel(paths[0], inner), where)
 
 
 # --- CSV ---
@@ -644,24 +639,15 @@ def open_frame(source: Any, where: str = "the table") -> Table:
 
 
 def plain_column(series: Any) -> Any:
-    """A column of pandas as the engine reads it: nullable types, categories and objects of several kinds too."""
+    """A column of pandas as the engine reads it: numbers and dates as they are, all else as text."""
     import pandas as pd
 
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        series = series.astype(series.cat.categories.dtype)
-    if pd.api.types.is_extension_array_dtype(series.dtype) and not isinstance(series.dtype, pd.DatetimeTZDtype):
-        gone, of = series.isna(), pd.api.types
-        plain = "bool" if of.is_bool_dtype(series) else "int64" if of.is_integer_dtype(series) else "float64"
-        if of.is_numeric_dtype(series) and (plain == "float64" or not gone.any()):
-            return series.astype(plain)
-        series = series.astype(object).where(~gone, None)
-    if series.dtype != object:
-        return series
-    gone = series.isna().to_numpy()
-    kinds = {type(v) for v, no in zip(series, gone, strict=True) if not no}
-    if kinds <= {str}:
-        return series.where(~gone, None)
-    return pd.Series([None if no else _text(v) for v, no in zip(series, gone, strict=True)], dtype=object)
+    gone, kind, own = series.isna().to_numpy(), series.dtype.kind, pd.api.types.is_extension_array_dtype(series.dtype)
+    if kind in "fM" or (kind in "iub" and not (own and gone.any())):
+        plain = {"f": "float64", "i": "int64", "u": "uint64", "b": "bool"}.get(kind) if own else None
+        return series.astype(plain) if plain else series
+    texts = [None if no else v if isinstance(v, str) else _text(v) for v, no in zip(series, gone, strict=True)]
+    return pd.Series(texts, dtype=object)
 
 
 def _text(value: Any) -> str:
