@@ -38,6 +38,7 @@ RTP = ("RTP-LX Violence", "RTP-LX IdentityAttack")
 PARIKSHA = ("PARIKSHA linguistic", "PARIKSHA task_quality")
 LABELLED = (*RTP, *PARIKSHA, "WMT23")
 SIZES = (10, 20, 50, 100)
+WEIGHTED = (50, 100, 200)
 PANELS = {"cv": (RTP[0], ""), "ci": (RTP[1], ""), "cw": ("WMT23", "panel"), "cj": ("WMT23", "judge")}
 TEMPLATE = Path(__file__).with_name("evidence.md.tmpl")
 MARKS = {RTP[0]: ">=50", RTP[1]: ">=50", PARIKSHA[0]: ">=1.5", PARIKSHA[1]: ">=1.5"}
@@ -271,6 +272,13 @@ def annotators(data: Sets, draws: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["interval", "set", "labels", "held"])
 
 
+def weights(boards: int) -> pd.DataFrame:
+    """board, pairs, labels, equal, weighted, gain: the share of pairs that the panel orders as people do."""
+    rows = [r for n in WEIGHTED for x in range(boards) for w in (False, True) for r in people.weight_accuracy(n, x, w)]
+    frame = pd.DataFrame(rows, columns=["board", "pairs", "labels", "equal", "weighted"])
+    return frame.assign(gain=frame["weighted"] - frame["equal"])
+
+
 def ranks(data: Sets) -> pd.DataFrame:
     """One row a board, each language a board of its own: how the audit's rank ranges hold the ranks of people's means.
 
@@ -319,7 +327,7 @@ def measure(draws: int) -> dict[str, Any]:
             if quick
             else pd.concat([coverage(some, draws // 2), annotators(data, draws // 2)])
         ),
-        "weights": lambda: [(n, *people.weight_accuracy(n, x)) for n in (50, 100, 200) for x in range(3 * draws)],
+        "weights": lambda: weights(3 * draws),
         "ranks": lambda: ranks(data),
     }
     for name, part in parts.items():
@@ -360,10 +368,12 @@ def numbers(found: dict[str, Any], draws: int) -> tuple[dict[str, Any], dict[str
         at = x.loc[n]
         v["labels"][n] |= {f"{y}_less": int((at["polyjudge"] > at[y]).sum()), f"{y}_worse": int((at[y] < 0).sum())}
     v["worse"] = (found["labels"].query("labels == 20")["polyjudge"] < 0).mean()
-    w = pd.DataFrame([(n, b, a - b) for n, b, a in found["weights"]], columns=["labels", "equal", "gain"])
-    v["equal"] = w["equal"].mean()
-    by = w.groupby("labels")["gain"]
-    v["weights"] = {n: {"gain": g.mean(), "se": g.sem(), "worse": (g < 0).mean()} for n, g in by}
+    w = found["weights"]
+    by = w.groupby(["pairs", "board", "labels"])["gain"]
+    gains, noise = by.mean(), by.sem()
+    boards = w[w["pairs"] == people.PAIRS[0]].groupby("board")
+    v["equal"], v["noise"] = boards["equal"].mean()[list(people.BOARDS)].tolist(), noise[people.PAIRS[0]].max()
+    v["gain"] = [", ".join(f"{gains[people.PAIRS[0], b, n]:+.2%}" for n in WEIGHTED) for b in people.BOARDS]
     stated = found["labels"].dropna(subset=["held"]).assign(interval="share of language error removed")
     cover = pd.concat([found["coverage"], stated[["interval", "set", "labels", "held"]]]).astype({"held": float})
     cells = cover.groupby(["interval", "labels", "set"])["held"].mean().groupby(level=[0, 1]).agg(["mean", "min"])

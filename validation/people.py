@@ -209,49 +209,50 @@ def falls(draws: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def weight_gain(labels: int, seed: int) -> float:
-    """Gain in pairwise accuracy by weights instead of equal weights."""
-    equal, weighted = weight_accuracy(labels, seed)
-    return weighted - equal
+BOARDS = ("one language pair", "all three together")
+PAIRS = ("systems", "answers to a task")
 
 
-def weight_accuracy(labels: int, seed: int) -> tuple[float, float]:
-    """Pairwise accuracy on answers left out of one board, with equal weights and with those by labels: six of the
-    judges of WMT23 in one language."""
+def weight_accuracy(labels: int, seed: int, whole: bool = False) -> Iterator[tuple[str, str, int, float, float]]:
+    """Of one board (six judges of WMT23 at random, in one language pair or in all), the share of pairs that the panel
+    orders as people do, on answers without labels: board, pairs of what, labels, by equal weights, by weights from
+    labels. Scores are centred inside task and language, as systems are compared."""
     panel, every = sets()["WMT23"]
-    rng = np.random.default_rng([seed, labels])
-    language = int(rng.integers(len(panel.languages)))
+    rng = np.random.default_rng([seed, labels, whole] if whole else [seed, labels])
+    languages = list(range(3)) if whole else [int(rng.integers(len(panel.languages)))]
     judges = sorted(rng.permutation(len(panel.judges))[:6])
-    scores = panel.scores[:, :, [language]][..., judges]
-    y = every[:, :, [language]]
+    y = every[:, :, languages]
     rows = np.isfinite(y).any((1, 2))
-    board = Panel.from_array(
-        scores[rows], systems=panel.systems, judges=[panel.judges[j] for j in judges], scale=panel.scale
-    )
-    y = y[rows]
-    there = np.isfinite(y) & np.isfinite(board.scores).all(3)
-    flat = np.flatnonzero(there.ravel())
-    some = np.full(y.size, np.nan)
-    chosen = rng.permutation(flat)[:labels]
-    some[chosen] = y.ravel()[chosen]
+    y, scores = y[rows], panel.scores[rows][:, :, languages][..., judges]
+    there = np.isfinite(y) & np.isfinite(scores).all(3)
+    names = [panel.judges[j] for j in judges]
+    scores = np.where(there[..., None], scores, np.nan)
+    board = Panel.from_array(scores, systems=panel.systems, judges=names, scale=panel.scale)
+    chosen = rng.permutation(np.flatnonzero(there.ravel()))[:labels]
+    some, left = np.full(y.size, np.nan), there.copy()
+    some[chosen], left.ravel()[chosen] = y.ravel()[chosen], False
     found = weights_by_labels(board, _labelled(board, some.reshape(y.shape)), seed=seed)
-    left = there.copy()
-    left.ravel()[chosen] = False
-    weights = found["weight"].to_numpy(dtype=float)
 
-    def order(x: Any) -> Any:
-        mean = np.where(left, x, 0).sum((0, 2)) / np.maximum(left.sum((0, 2)), 1)
-        seen = left.sum((0, 2)) > 0
-        return mean[seen]
+    def centred(x: Any) -> Any:
+        n = left.sum(1, keepdims=True)
+        return np.where(left, x - np.where(left, x, 0).sum(1, keepdims=True) / np.maximum(n, 1), np.nan)
 
-    people = order(y)
-    i, j = np.triu_indices(len(people), 1)
+    def right(people: Any, mine: Any) -> float:
+        """Of the pairs along the second axis that people do not tie."""
+        i, j = np.triu_indices(people.shape[1], 1)
+        a, b = people[:, i] - people[:, j], mine[:, i] - mine[:, j]
+        return float((a * b > 0)[np.abs(np.nan_to_num(a)) > 1e-9].mean())
 
-    def right(w: Any) -> float:
-        mine = order((np.nan_to_num(board.scores) * w).sum(3))
-        return float(((people[i] - people[j]) * (mine[i] - mine[j]) > 0).mean())
+    def mean(x: Any) -> Any:
+        seen = left.any((0, 2))
+        return (np.where(left, x, 0).sum((0, 2)) / np.maximum(left.sum((0, 2)), 1))[None, seen]
 
-    return right(np.full(6, 1 / 6)), right(weights)
+    people, kind = centred(y), BOARDS[whole]
+    panels = [centred(scores @ w) for w in (np.full(6, 1 / 6), found["weight"].to_numpy(dtype=float))]
+    equal, weighted = (right(mean(people), mean(x)) for x in panels)
+    yield kind, PAIRS[0], labels, equal, weighted
+    equal, weighted = (right(people, x) for x in panels)
+    yield kind, PAIRS[1], labels, equal, weighted
 
 
 def main() -> None:
@@ -261,10 +262,10 @@ def main() -> None:
         for row in falls(draws):
             print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
     elif what == "weights":
-        for n in (50, 100, 200):
-            gains = np.array([weight_gain(n, seed) for seed in range(draws)])
-            mean, se = gains.mean(), gains.std() / draws**0.5
-            print(f"{n} labels: {mean:+.4f} (se {se:.4f}), worse in {(gains < 0).mean():.2f}", flush=True)
+        from validation.evidence import weights
+
+        by = weights(draws).groupby(["board", "pairs", "labels"])
+        print(by[["equal", "gain"]].mean().assign(se=by["gain"].sem()).round(4).to_string())
     else:
         held = pd.DataFrame([x for seed in range(draws) for x in CLAIMS[what](seed)], columns=["claim", "held"])
         print(held.groupby("claim", sort=False)["held"].agg(["mean", "count"]).round(3).to_string())

@@ -208,7 +208,9 @@ def _decides(h: Humans, row: Any, allow: float) -> Finding:
     start = f"With at most {errors} errors {who} may decide"
     if row["share"] > 1 - 1e-9:
         return _say("alone", f"{start} all cases alone.")
-    part = f"up to {row['fails_below']:.4g} (fail) and from {row['passes_above']:.4g} on (pass)"
+    ends = [f"up to {row['fails_below']:.4g} (fail)"] if row["fails_below"] >= h.panel_.scale[0] else []
+    ends += [f"from {row['passes_above']:.4g} on (pass)"] if row["passes_above"] <= h.panel_.scale[1] else []
+    part = " and ".join(ends)
     if h.panel_.two_valued:
         part = f"where at least {percent(row['passes_above'], 0)} of the judges agree"
     return _say("alone", f"{start} alone {part}; {percent(1 - row['share'], 0)} of cases go to people.")
@@ -219,15 +221,16 @@ def _apart(h: Humans) -> list[Finding]:
     if not len(d):
         return []
     shown = [_where(h, row) for _, row in d.head(4).iterrows()]
+    number_alone = shown[0][0].isdigit()  # reads as a count
     if h.sides_.verdicts:
         kinds = [(kind, int((d["kind"] == kind).sum())) for kind in ("false pass", "false fail")]
         parts = " and ".join(count(n, kind) for kind, n in kinds if n)
         worst = ", worst first" if len(d) > 1 and not h.panel_.two_valued else ""
         more = f" and {len(d) - 4:,} more" if len(d) > 4 else ""
-        bare = ("tasks " if len(d) > 1 else "task ") if shown[0][0].isdigit() else ""  # a number alone reads as a count
+        bare = ("tasks " if len(d) > 1 else "task ") if number_alone else ""
         return [_say("apart", f"{parts}{worst}: {bare}{', '.join(shown)}{more}.")]
     both = f"with {d['score'].iloc[0]:.4g} by {_who(h)} and {d['people'].iloc[0]:.4g} by people"
-    text = f"Farthest apart: {shown[0]}, {both}"
+    text = f"Farthest apart: {'task ' * number_alone}{shown[0]}, {both}"
     return [_say("apart", f"{text}{'; then ' if shown[1:] else ''}{', '.join(shown[1:])}.")]
 
 
