@@ -223,8 +223,7 @@ def settle(work: Work) -> None:
     for axis, wanted in listed.items():
         if wanted and all(w in table.columns for w in wanted):
             roles.wide = {c: {axis: c} for c in wanted}
-            for role in [r for r, c in roles.of.items() if c in wanted]:
-                del roles.of[role]
+            roles.of = {role: c for role, c in roles.of.items() if c not in wanted}
             roles.humans = [c for c in roles.humans if c not in wanted]
             return
     free = [c for c in roles.unused if c not in roles.texts.values()]
@@ -255,18 +254,13 @@ def settle(work: Work) -> None:
             f"(--criteria {flags}) or systems (--systems {flags})."
         )
     roles.wide = cells
-    left = [c for c in named if c not in roles.wide]
-    if left:
-        work.notes.append(
-            f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge: their scores are of another kind."
-        )
     odd = [c for c in wide if c not in named and col.norm(c) not in col.SUMMARY]
-    odd = [c for c in odd if c in _alike({x: sample[x] for x in [*alike, c]})]
-    if odd:
-        work.notes.append(
-            f"{names(odd)} {'is' if len(odd) == 1 else 'are'} not read as a judge, by name: say --judges to read it as "
-            "one."
-        )
+    for left, why in (
+        ([c for c in named if c not in roles.wide], ": their scores are of another kind"),
+        ([c for c in odd if c in _alike({x: sample[x] for x in [*alike, c]})], ", by name: say --judges to read it so"),
+    ):
+        if left:
+            work.notes.append(f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge{why}.")
     roles.unused = [c for c in roles.unused if c not in roles.wide]
 
 
@@ -431,9 +425,8 @@ def _failed(work: Work) -> str:
         raise PanelError(f"Every row of {table.where} says that it failed ({names(roles.errors)}): there is no score.")
     if not work.failed:
         return ""
-    said = "One row says that it" if work.failed == 1 else f"{work.failed:,} rows say that they"
-    them = "it" if work.failed == 1 else "them"
-    work.notes.append(f"{said} failed ({names(roles.errors)}): no score is read from {them}.")
+    verb = "is" if work.failed == 1 else "are"
+    work.notes.append(f"{count(work.failed, 'failed row')} ({names(roles.errors)}) {verb} read without a score.")
     return failed
 
 

@@ -184,12 +184,13 @@ def _cells(work: Any) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
     """SQL of the number of a cell; the labels of each axis; and for each cell the number of its label."""
     wide = list(work.roles.wide.values())
     texts = {a: _texts(work, a) for a in CELLS if a in work.roles.of}
-    number = "CAST(0 AS BIGINT)"
+    sizes = [len(found) + 1 for found in texts.values()] + [len(wide)] * bool(wide)
+    cells = np.prod(np.array(sizes, dtype=float))
+    limits.require(16.0 * float(cells), f"The cells of {work.table.where}")
+    number = f"CAST(0 AS {'INTEGER' if cells < 2**31 else 'BIGINT'})"
     for axis, found in texts.items():
         number = f"({number}) * {len(found) + 1} + {_code(work, axis, found)}"
     number = f"({number}) * {len(wide)} + place" if wide else number
-    sizes = [len(found) + 1 for found in texts.values()] + [len(wide)] * bool(wide)
-    limits.require(16.0 * float(np.prod(np.array(sizes, dtype=float))), f"The cells of {work.table.where}")
     places = np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if sizes else ()
     at = dict(zip([*texts, "place"], places, strict=False))
     labels, codes = {}, {}

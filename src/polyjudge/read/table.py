@@ -646,6 +646,9 @@ def plain_column(series: Any) -> Any:
     if kind in "fM" or (kind in "iub" and not (own and gone.any())):
         plain = {"f": "float64", "i": "int64", "u": "uint64", "b": "bool"}.get(kind) if own else None
         return series.astype(plain) if plain else series
+    series = series.astype(object)
+    if pd.api.types.infer_dtype(series, skipna=True) == "string":
+        return series.where(~gone, None)
     texts = [None if no else v if isinstance(v, str) else _text(v) for v, no in zip(series, gone, strict=True)]
     return pd.Series(texts, dtype=object)
 
