@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyjudge.base.later import Later
+from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import percent
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.panel import Panel
@@ -116,9 +116,9 @@ def check(source: Any, **columns: Any) -> Check:
     single = bool((panel.weight == 1).all())  # else rows are means of hashed units
     few = tuple(float(x) for x in levels) if single and len(levels) <= MOST_LEVELS else ()
     return Check(
-        roles=partial(_frame, held),
-        coverage=partial(_frame, cover),
-        answers=partial(_frame, answers),
+        roles=partial(framed, held),
+        coverage=partial(framed, cover),
+        answers=partial(framed, answers),
         levels=few,
         unused=tuple(unused),
         failed=failed,
@@ -127,12 +127,6 @@ def check(source: Any, **columns: Any) -> Check:
         source_=panel.source,
         columns_={"roles": held, "coverage": cover, "answers": answers},
     )
-
-
-def _frame(data: Columns) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(data)
 
 
 def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> Columns:

@@ -1,9 +1,12 @@
-"""A field of a frozen dataclass that is made when it is first asked for."""
+"""What is made when it is first asked for: fields of frozen dataclasses, and data frames."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 NOTHING: Any = object()
@@ -34,3 +37,10 @@ class Later(Generic[T]):
 
     def __set__(self, holder: Any, value: T | Callable[[], T]) -> None:
         vars(holder)[self.name] = value
+
+
+def framed(data: Any = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """A data frame; pandas is loaded for it."""
+    import pandas as pd
+
+    return pd.DataFrame(data, columns=None if columns is None else list(columns))

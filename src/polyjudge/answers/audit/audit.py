@@ -20,9 +20,9 @@ from polyjudge.answers.audit import judges as judge_room
 from polyjudge.answers.audit.advice import steps
 from polyjudge.answers.audit.off import Off, off
 from polyjudge.answers.audit.pages import build
-from polyjudge.answers.audit.systems import Systems, amount, frame_of, systems, tiny_of
+from polyjudge.answers.audit.systems import Systems, amount, columns_of, systems, tiny_of
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.later import Later
+from polyjudge.base.later import Later, framed
 from polyjudge.base.text import families as makers_of
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
@@ -152,7 +152,7 @@ def audit(
     rooms: dict[str, Any] = {"position": placed, "length": longer, "values": values}
     rooms["humans"], people = _people(panel, labels, threshold, level, seed)
     rooms["probe"], damage = _probes(probes, level)
-    table: pd.DataFrame | Callable[[], pd.DataFrame] = _empty
+    table: pd.DataFrame | Callable[[], pd.DataFrame] = framed
     if parts:
         table, found = _by_criterion(panel, parts, found)
     found = [*(f for f in found if not (people and f.key == "judges.one")), *people, *damage]
@@ -160,14 +160,14 @@ def audit(
     advised = steps(panel, found, part.off.kind, read, bool(people))
     return Audit(
         off=lambda: part.off.frame,
-        systems=partial(frame_of, board.boards if board else {}),
-        swaps=lambda: _empty() if board is None else board.swaps,
+        systems=lambda: framed(columns_of(board.boards if board else {})),
+        swaps=lambda: framed() if board is None else board.swaps,
         reversals=partial(judge_room.reversals, panel, values),
         judges=lambda: judge_room.frame(panel, values, part.agreement, part.off.slopes, part.off.named),
         pairs=partial(judge_room.pairs, panel, part.agreement, given),
         gates=lambda: passed.frame,
-        position=lambda: _empty() if placed is None else placed.frame,
-        length=lambda: _empty() if longer is None else longer.frame,
+        position=lambda: framed() if placed is None else placed.frame,
+        length=lambda: framed() if longer is None else longer.frame,
         criteria=table,
         kind=part.off.kind,
         matters=asked.least(panel),
@@ -254,12 +254,6 @@ def _weights(panel: Panel, path: Path | None) -> Array | None:
 # --- parts ---
 
 
-def _empty() -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame()
-
-
 @dataclass(frozen=True)
 class _Asked:
     """What the user asked for, the same for every criterion."""
@@ -331,8 +325,6 @@ def _criteria(panel: Panel, asked: _Asked) -> dict[str, Part]:
 
 def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding]) -> tuple[pd.DataFrame, list[Finding]]:
     """One row per criterion, and sentences that each name their criterion."""
-    import pandas as pd
-
     rows = []
     own: list[Finding] = []
     for x, part in parts.items():
@@ -360,7 +352,7 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
             own.append(replace(one, text=f"{name(x)}: {one.text}", where=where, topic=topic, head=""))
     mean = [replace(f, text=f"Mean of the criteria: {f.text}") if f.topic in TOPICS else f for f in found]
     more = gate_room.alike_finding(gate_room.alike(panel.criteria), panel.units)
-    return pd.DataFrame(rows), [*mean, *(f for f in own if f.topic), *more, *(f for f in own if not f.topic)]
+    return framed(rows), [*mean, *(f for f in own if f.topic), *more, *(f for f in own if not f.topic)]
 
 
 def _people(

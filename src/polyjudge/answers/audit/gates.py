@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.answers.audit.systems import LEAST, seen_means, spelled, tiny_of
-from polyjudge.base.later import Later
+from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import number, percent, percent_ci, threshold
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
@@ -50,9 +51,7 @@ EMPTY = ["language", "judge", "pass_raw", "raw_low", "raw_high", "pass_calibrate
 def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     """Pass rates at a pass mark: "4" passes above 4, ">=4" from 4 on."""
     if mark is None:
-        return Gates(_no_gates)
-    import pandas as pd
-
+        return Gates(partial(framed, columns=EMPTY))
     at, how = threshold(mark)
     k, m = len(panel.languages), len(panel.judges)
     raw = _rates(panel.passes(at, how), level)
@@ -62,7 +61,7 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
         beta = cbc.double_centre(values.mean)
         tilde = replace(panel, scores=panel.scores - beta)
         calibrated = _rates(tilde.passes(at, how), level)
-    frame = pd.DataFrame(
+    frame = framed(
         {
             "language": np.repeat(np.array(panel.languages, dtype=object), m),
             "judge": np.tile(np.array(panel.judges, dtype=object), k),
@@ -72,12 +71,6 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     )
     spread = (_spread(raw[0]), _spread(calibrated[0]))
     return Gates(frame, spread, (_passing(panel, raw[0], spread, at, how),))
-
-
-def _no_gates() -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(columns=EMPTY)
 
 
 def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, how: str) -> Finding:
@@ -140,8 +133,6 @@ def position(panel: Panel, *, level: float) -> Position | None:
     """Whether judges of pairs prefer the answer shown first; None where the order is not known."""
     if panel.order is None or not len(panel.order):
         return None
-    import pandas as pd
-
     columns = ["language", "judge", "first_wins", "low", "high", "consistency", "consistency_low", "consistency_high",
                "pairs"]  # fmt: skip
     order = panel.order.copy()
@@ -157,7 +148,7 @@ def position(panel: Panel, *, level: float) -> Position | None:
             "Every pair was shown in one order only, so a preference for the answer shown first cannot be told from "
             "a better answer shown first. Ask for some pairs in both orders."
         )
-        return Position(pd.DataFrame(columns=columns), note)
+        return Position(framed(columns=columns), note)
     both = per.reset_index()
     both["lean"] = (both[False] + both[True]) / 2
     both["same"] = (np.abs(both[False] + both[True] - 1) < 1e-9).astype(float)
@@ -179,7 +170,7 @@ def position(panel: Panel, *, level: float) -> Position | None:
         ends = [lean.low[0], lean.high[0], same.low_one[0], same.high_one[0]]
         low, high, s_low, s_high = np.clip(ends, 0, 1) if r[2] >= LEAST else [np.nan] * 4
         out.append((r[0], r[1], x[0].mean(), low, high, x[1].mean(), s_low, s_high, r[2]))
-    frame = pd.DataFrame(out, columns=columns)
+    frame = framed(out, columns=columns)
     every = frame[frame["language"] == "all"]
     sure = every[((every["low"] > 0.5) | (every["high"] < 0.5)) & ((every["first_wins"] - 0.5).abs() >= MATTERS)]
     sure = sure.sort_values("first_wins", key=lambda s: -(s - 0.5).abs().round(9), kind="stable")
@@ -253,16 +244,12 @@ def length(panel: Panel, *, level: float) -> Length | None:
     ranks = [_ranks(v, tiny_of(panel)) for v in (mean, equal)]
 
     def frame() -> pd.DataFrame:
-        import pandas as pd
-
         made = interval(np.log(2) * spread.reshape(panel.units, -1), level=level)
-        pairs = pd.DataFrame([(a, b) for a in panel.languages for b in panel.judges], columns=["language", "judge"])
+        pairs = framed([(a, b) for a in panel.languages for b in panel.judges], columns=["language", "judge"])
         return pairs.assign(slope=made.estimate, low=made.low_one, high=made.high_one)
 
     def board() -> pd.DataFrame:
-        import pandas as pd
-
-        made = pd.DataFrame({"system": list(panel.systems), "mean": mean, "at_equal_length": equal})
+        made = framed({"system": list(panel.systems), "mean": mean, "at_equal_length": equal})
         made = made.assign(rank=ranks[0], rank_at_equal_length=ranks[1])
         return made.sort_values("rank", kind="stable", ignore_index=True)
 
@@ -293,8 +280,6 @@ def _ranks(x: Array, tiny: float) -> NDArray[np.int64]:
 
 def alike(criteria: Mapping[str, Panel]) -> pd.DataFrame:
     """first, second, r: how far the judges' scores on two criteria move together, over answers (mean over judges)."""
-    import pandas as pd
-
     rows = []
     for a, b in combinations(criteria, 2):
         p, q = criteria[a], criteria[b]
@@ -310,7 +295,7 @@ def alike(criteria: Mapping[str, Panel]) -> pd.DataFrame:
         with np.errstate(invalid="ignore", divide="ignore"):
             r = top / np.sqrt(left * right)
         rows.append((a, b, float(r[np.isfinite(r)].mean()) if np.isfinite(r).any() else float("nan")))
-    return pd.DataFrame(rows, columns=["first", "second", "r"])
+    return framed(rows, columns=["first", "second", "r"])
 
 
 def alike_finding(pairs: pd.DataFrame, units: int) -> tuple[Finding, ...]:

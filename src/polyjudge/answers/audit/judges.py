@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.answers.audit.systems import Board, spelled, tiny_of
+from polyjudge.base.later import framed
 from polyjudge.base.numbers import number, percent, points
 from polyjudge.base.text import families, name, names
 from polyjudge.panel import Panel
@@ -140,8 +141,6 @@ def frame(
     panel: Panel, values: Values, a: Agreement | None, slopes: pd.DataFrame | None, named: Sequence[tuple[str, str]]
 ) -> pd.DataFrame:
     """language, judge ("panel"), r, low, high, mean, slope, slope_low, slope_high, named."""
-    import pandas as pd
-
     k, mean = len(panel.languages), values.mean
     per = dict(slopes.set_index("judge").T.items()) if slopes is not None and len(slopes) else {}
     none = (np.nan, np.nan, np.nan)
@@ -161,29 +160,25 @@ def frame(
             for b, judge in enumerate(panel.judges):
                 rows.append((language, judge, *none, mean[x, b], *none, (language, judge) in named))
     columns = ["language", "judge", "r", "low", "high", "mean", "slope", "slope_low", "slope_high", "named"]
-    return pd.DataFrame(rows, columns=columns)
+    return framed(rows, columns=columns)
 
 
 def pairs(panel: Panel, a: Agreement | None, given: Mapping[str, str] | None) -> pd.DataFrame:
     """row, column, value (r of two judges, none with itself), low, high, group (maker of the row)."""
-    import pandas as pd
-
     makers = families(panel.judges, given)
     rows = []
     if a is not None:
         for i, x in enumerate(panel.judges):
             for j, y in enumerate(panel.judges):
                 rows.append((x, y, a.pairs[i, j], a.pairs_low[i, j], a.pairs_high[i, j], makers[x]))
-    return pd.DataFrame(rows, columns=["row", "column", "value", "low", "high", "group"])
+    return framed(rows, columns=["row", "column", "value", "low", "high", "group"])
 
 
 def reversals(panel: Panel, values: Values) -> pd.DataFrame:
     """Pairs of judges that change places between two languages (Definition 1), with both p-values of METHODS 5."""
-    import pandas as pd
-
     found = _reversals(panel, values)
     if found is None:
-        return pd.DataFrame(columns=REVERSALS)
+        return framed(columns=REVERSALS)
     here = np.flatnonzero(found.delta > 0)
     here = here[np.lexsort((-found.delta[here].round(9), found.p[here].round(12)))]
     judges, languages = np.array(panel.judges, dtype=object), np.array(panel.languages, dtype=object)
@@ -191,7 +186,7 @@ def reversals(panel: Panel, values: Values) -> pd.DataFrame:
         judges[found.i[here]], judges[found.j[here]], languages[found.language_a[here]], found.gap_a[here],
         languages[found.language_b[here]], found.gap_b[here], found.delta[here], found.p_published[here], found.p[here],
     )  # fmt: skip
-    return pd.DataFrame(dict(zip(REVERSALS, made, strict=True)))
+    return framed(dict(zip(REVERSALS, made, strict=True)))
 
 
 def _reversals(panel: Panel, values: Values) -> cbc.Reversals | None:
@@ -233,12 +228,10 @@ def reversal_finding(panel: Panel, values: Values, level: float) -> list[Finding
 
 def ranks(panel: Panel, values: Values) -> pd.DataFrame:
     """panel ("Before", "After calibrating"), group (language), label (judge), rank: the highest mean is 1."""
-    import pandas as pd
-
     columns = ["panel", "group", "label", "rank"]
     k, m = len(panel.languages), len(panel.judges)
     if min(k, m) < 2 or not values.present.all():
-        return pd.DataFrame(columns=columns)
+        return framed(columns=columns)
     tiny = tiny_of(panel)
     mean = values.mean
     rows = []
@@ -246,4 +239,4 @@ def ranks(panel: Panel, values: Values) -> pd.DataFrame:
         order = np.argsort(np.argsort(-np.round(cells / tiny), axis=1, kind="stable"), axis=1, kind="stable") + 1
         for x, language in enumerate(panel.languages):
             rows += [(title, language, judge, int(order[x, b])) for b, judge in enumerate(panel.judges)]
-    return pd.DataFrame(rows, columns=columns)
+    return framed(rows, columns=columns)

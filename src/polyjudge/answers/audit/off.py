@@ -21,7 +21,7 @@ from scipy.special import fdtri
 
 from polyjudge import cbc
 from polyjudge.base.errors import UsageError
-from polyjudge.base.later import Later
+from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import ci, number, percent, points
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
@@ -333,8 +333,6 @@ class _Work:
 
     def frame(self, first: Interval, rest: Interval, named: Sequence[Cell]) -> pd.DataFrame:
         """One row for each language and judge."""
-        import pandas as pd
-
         panel, (k, m) = self.panel, self.shape
         residual = np.full((k, m), np.nan)
         flat = np.where(self.present, self.values.mean, 0.0)[self.present]
@@ -356,7 +354,7 @@ class _Work:
             "beta": np.where(np.isfinite(first.estimate), residual, np.nan),
             "radius": np.full((k, m), self.radius),
         }
-        return pd.DataFrame({c: x if isinstance(x, list) else x.ravel() for c, x in columns.items()})
+        return framed({c: x if isinstance(x, list) else x.ravel() for c, x in columns.items()})
 
 
 def _empty() -> pd.DataFrame:
@@ -522,10 +520,8 @@ class _Scale:
     @property
     def frame(self) -> pd.DataFrame:
         """judge, slope, low, high, r."""
-        import pandas as pd
-
         low, high = self.tested.low_one, self.tested.high_one
-        return pd.DataFrame({"judge": self.judges, "slope": self.slope, "low": low, "high": high, "r": self.r})
+        return framed({"judge": self.judges, "slope": self.slope, "low": low, "high": high, "r": self.r})
 
 
 def _scale_use(panel: Panel, values: Values, level: float) -> _Scale:
@@ -588,9 +584,7 @@ def _floor(
     cells = _cells(panel, order)
 
     def frame() -> pd.DataFrame:
-        import pandas as pd
-
-        made = pd.DataFrame(cells, columns=["language", "judge"])
+        made = framed(cells, columns=["language", "judge"])
         return made.assign(rate=[float(rates[c]) for c in order], elsewhere=[float(elsewhere[c]) for c in order])
 
     return frame, tuple(cells), found
@@ -605,8 +599,6 @@ def _answers(panel: Panel, language: int) -> str:
 def _shift(panel: Panel, values: Values, level: float, draws: int = 400, seed: int = 0) -> pd.DataFrame | None:
     """How much harder or easier a language is for all: median over judges of their shift against the other languages.
     None where languages share no tasks: other tasks may be harder."""
-    import pandas as pd
-
     if values.seen is not None or not values.present.all() or values.units < FEWEST:
         return None
     k, m = values.present.shape
@@ -618,7 +610,7 @@ def _shift(panel: Panel, values: Values, level: float, draws: int = 400, seed: i
     means = np.concatenate([values.mean.reshape(1, k, m), ((w @ sums) / (w @ size)[:, None]).reshape(-1, k, m)])
     shift = np.median((means - means.mean(1, keepdims=True)) * (k / (k - 1)), axis=2)
     low, high = np.quantile(shift[1:], [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return pd.DataFrame({"language": panel.languages, "shift": shift[0], "low": low, "high": high})
+    return framed({"language": panel.languages, "shift": shift[0], "low": low, "high": high})
 
 
 def clusters(panel: Panel) -> Finding | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from polyjudge._version import __version__
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.systems import amount, columns_of
+from polyjudge.base.later import framed
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Section, Table, spread
@@ -164,8 +165,6 @@ def _intervals(a: Audit, key: str, title: str, frame: pd.DataFrame) -> Chart:
 
 
 def _off(a: Audit) -> list[Section]:
-    import pandas as pd
-
     panel, frame, f = a.panel, a.off, a.panel.factor
     if not len(frame):
         return []
@@ -186,7 +185,7 @@ def _off(a: Audit) -> list[Section]:
     alt = f"{int((marks != '').sum())} of {len(frame)} {panel.noun}-judge pairs are clearly off."
     options = {"limit": max(worst, f * a.matters), "least": f * a.matters}
     title = f"Judges by {panel.noun}"
-    chart = Chart("off", "heatmap", title, pd.DataFrame(grid), alt, options=options)
+    chart = Chart("off", "heatmap", title, framed(grid), alt, options=options)
     columns = {"language": "name", "judge": "name", "off": "+points all_low all_high", "clear": "yes", "named": "yes",
                "excess": "+points excess_low excess_high", "beta": "+points", "radius": "points"}  # fmt: skip
     titles = {"excess": "off without the named", "beta": "calibrating subtracts", "radius": "radius (paper)"}
@@ -368,8 +367,6 @@ def _first(order: Array, most: int) -> tuple[Any, ...]:
 
 def answers(panel: Panel, language: str, judge: str, most: int = MOST_ANSWERS) -> pd.DataFrame:
     """The answers that move a cell most: task, system, score, others (mean of the other judges), and their texts."""
-    import pandas as pd
-
     at, b = panel.languages.index(language), panel.judges.index(judge)
     y = panel.scores[:, :, at, b]
     rest = _nanmean(np.delete(panel.scores, b, axis=3), 3)
@@ -380,7 +377,7 @@ def answers(panel: Panel, language: str, judge: str, most: int = MOST_ANSWERS) -
         rows, systems = _first(here if float(np.nanmean(here)) < middle else -here, most)
     else:
         rows, systems = _first(y, most)
-    made = pd.DataFrame({"task": [panel.tasks[i] for i in rows]})
+    made = framed({"task": [panel.tasks[i] for i in rows]})
     if panel.has_systems:
         made["system"] = [panel.systems[s] for s in systems]
     made = made.assign(language=language, judge=judge, score=y[rows, systems])
@@ -391,13 +388,11 @@ def answers(panel: Panel, language: str, judge: str, most: int = MOST_ANSWERS) -
 
 def behind(panel: Panel, system: str, most: int = MOST_ANSWERS) -> pd.DataFrame:
     """The answers of a system that the judges place lowest against the other systems."""
-    import pandas as pd
-
     s = panel.systems.index(system)
     mean = _nanmean(panel.scores, 3)
     rest = _nanmean(np.delete(mean, s, axis=1), 1)
     rows, at = _first(mean[:, s] - rest, most)
-    made = pd.DataFrame({"task": [panel.tasks[i] for i in rows], "system": system})
+    made = framed({"task": [panel.tasks[i] for i in rows], "system": system})
     if len(panel.languages) > 1:
         made["language"] = [panel.languages[x] for x in at]
     return _with_texts(panel, made.assign(score=mean[rows, s, at], others=rest[rows, at]))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
+from polyjudge.base.later import framed
 from polyjudge.base.numbers import ci, points
 from polyjudge.base.text import count, families, name, names, plural
 from polyjudge.panel import Panel
@@ -231,13 +232,6 @@ def columns_of(boards: Mapping[str, Board]) -> dict[str, Any]:
     return {x: np.concatenate([part[x] for part in parts]) if parts else [] for x in columns}
 
 
-def frame_of(boards: Mapping[str, Board]) -> pd.DataFrame:
-    """The same as a frame."""
-    import pandas as pd
-
-    return pd.DataFrame(columns_of(boards))
-
-
 # --- who puts whom first: estimates only, from sums that can be added up ---
 
 
@@ -391,14 +385,12 @@ class Systems:
     @property
     def frame(self) -> pd.DataFrame:
         """All boards, as `columns_of` has them."""
-        return frame_of(self.boards)
+        return framed(columns_of(self.boards))
 
     @property
     def swaps(self) -> pd.DataFrame:
         """Pairs of systems that reverse between languages, as `Swap` has them."""
-        import pandas as pd
-
-        return pd.DataFrame(self.swapped, columns=list(Swap._fields))
+        return framed(self.swapped, Swap._fields)
 
 
 def systems(
