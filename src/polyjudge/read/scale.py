@@ -32,7 +32,7 @@ FORMS = {
     "^[+-]?[1-9][0-9]{0,2},[0-9]{3}$": "'thousand'",
     "^[+-]?[0-9]+,[0-9]+$": "'comma'",
     "^[+-]?[0-9]+([.,][0-9]+)?\\s*%$": "'percent'",
-    "^[0-9]+([.][0-9]+)?\\s*(/|out of)\\s*[0-9]+([.][0-9]+)?$": "'out of ' || regexp_extract(v, '[0-9.]+$')",
+    "^[0-9]+([.][0-9]+)?\\s*(/|out of)\\s*[0-9]+([.][0-9]+)?$": "'out of ' || regexp_replace(v, '^.*[^0-9.]', '')",
 }
 """How a number may be written that the engine does not read -> SQL of what it is called here."""
 PATTERN = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
@@ -135,7 +135,7 @@ def _text_sql(
         return number_sql("replace(rtrim(\0, '% '), ',', '.')", portable)
     if found == {f"out of {out_of}"} and not mixed:
         notes.append(f"Scores out of {out_of} are read as numbers: 3/{out_of} is 3.")
-        return f"coalesce({finite}, TRY_CAST(regexp_extract(\0, '^[0-9.]+') AS DOUBLE))"
+        return number_sql("regexp_replace(\0, '[^0-9.].*$', '')", portable)
     wanted = ", ".join(map(quote, sorted(found)))
     shown, times = table.rows(
         f"SELECT v, count(*) AS n FROM ({odd}) AS odd WHERE form IN ({wanted}) GROUP BY v ORDER BY n DESC, v LIMIT 1"
