@@ -99,6 +99,10 @@ def test_a_judge_that_prefers_the_first_place() -> None:
     assert len(made.findings) == 1
     assert made.findings[0].text.startswith("J1 prefers the answer shown first: it wins ")
     assert "it picks the same winner in" in made.findings[0].text
+    other = room.position(verdicts(-1.5), level=0.95)
+    assert other is not None
+    row = 100 * (1 - other.frame.set_index("judge").loc["J1", ["first_wins", "high", "low"]].astype(float))
+    assert "shown second: it wins {:.0f}% [{:.0f}, {:.0f}] of verdicts".format(*row) in other.findings[0].text
 
 
 def test_fair_judges_and_one_order() -> None:
