@@ -116,7 +116,6 @@ def test_severity_counts_annotators_not_labels() -> None:
     assert made.estimate[0] == 5
     assert made.df == 1
     assert made.variance[0] == pytest.approx(50 / 2)  # the variance of 0 and 10 is 50, two annotators
-    assert made.labels[0] == pytest.approx(0.0)
 
 
 def test_weights_find_the_judge_people_follow() -> None:

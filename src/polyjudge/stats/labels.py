@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import bdtr, ndtri, stdtr, stdtrit
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -90,12 +90,8 @@ def mean(x: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Lim
     if n == 0:
         return NONE
     m = float(x.mean())
-    parts = np.bincount(_codes(unit, n), (x - m) / n)
-    units = len(parts)
-    if units < FEWEST:
-        return m, math.nan, math.nan
-    half = float(stdtrit(units - 1, (1 + level) / 2)) * math.sqrt(float((parts**2).sum()) * units / (units - 1))
-    return m, m - half, m + half
+    parts = np.bincount(_codes(unit, n), (x - m) / n).astype(float)
+    return _student(m, parts, level) if len(parts) >= FEWEST else (m, math.nan, math.nan)
 
 
 def gap(x: Array, high: Bools, unit: NDArray[Any], level: float = 0.95) -> Limits:
@@ -106,13 +102,17 @@ def gap(x: Array, high: Bools, unit: NDArray[Any], level: float = 0.95) -> Limit
     """
     d = float(x[high].mean() - x[~high].mean())
     each = np.where(high, (x - x[high].mean()) / high.sum(), -(x - x[~high].mean()) / (~high).sum())
-    parts = np.bincount(_codes(unit, len(x)), each)
-    parts = np.where(np.abs(parts) > 1e-12 * np.abs(x).max(), parts, 0.0)  # rounding is no difference
-    n, squares = len(parts), parts**2
-    if float(squares.sum()) ** 2 <= FEWEST * float((squares**2).sum()):
-        return d, math.nan, math.nan
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(float(squares.sum()) * n / (n - 1))
-    return d, d - half, d + half
+    parts = np.bincount(_codes(unit, len(x)), each).astype(float)
+    parts[np.abs(parts) <= 1e-12 * np.abs(x).max()] = 0.0  # rounding is no difference
+    enough = float((parts**2).sum()) ** 2 > FEWEST * float((parts**4).sum())
+    return _student(d, parts, level) if enough else (d, math.nan, math.nan)
+
+
+def _student(value: float, parts: Array, level: float) -> Limits:
+    """An estimate with Student's interval, by the part of each unit in its error."""
+    n = len(parts)
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(float((parts**2).sum()) * n / (n - 1))
+    return value, value - half, value + half
 
 
 def _codes(unit: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
@@ -270,14 +270,11 @@ def correlated(a: Array, b: Array) -> float:
 
 @dataclass(frozen=True)
 class Severity:
-    """Mean difference by language, annotators as a sample: estimate, variance (annotators, labels alone), df."""
+    """Mean difference by language, annotators as a sample: estimate, variance, degrees of freedom."""
 
     estimate: Array
     variance: Array
-    labels: Array
     df: int
-    means: dict[tuple[int, int], float]
-    """(language, annotator) -> mean difference of that annotator."""
 
 
 def severity(
@@ -289,15 +286,13 @@ def severity(
     """
     estimate, shared, alone, count = np.full(k, np.nan), np.zeros(k), np.full(k, np.nan), np.ones(k)
     squares, df = 0.0, 0
-    means: dict[tuple[int, int], float] = {}
     for i in range(k):
         at = language == i
         if not at.any():
             continue
-        names, a = np.unique(who[at], return_inverse=True)
+        a = np.unique(who[at], return_inverse=True)[1]
         n = np.bincount(a)
         m = np.bincount(a, d[at]) / n
-        means |= {(i, int(x)): float(y) for x, y in zip(names, m, strict=True)}
         weighted = (d[at] - m[a]) / (len(n) * n[a])
         t = np.unique(task[at], return_inverse=True)[1]
         tasks = int(t.max()) + 1
@@ -309,7 +304,7 @@ def severity(
         df += len(n) - 1
     spread = squares / df if df else np.nan
     variance = (spread / count if df else alone) + shared
-    return Severity(estimate, variance, alone + shared, df, means)
+    return Severity(estimate, variance, df)
 
 
 def alpha(table: Array, level: float = 0.95, seed: int = 0) -> Limits:
@@ -477,8 +472,6 @@ def _below(d: Array, epsilon: float) -> float:
         return float(d.mean() >= epsilon)
     if n >= 30:
         return float(stdtr(n - 1, (float(d.mean()) - epsilon) / (sd / math.sqrt(n))))
-    x = d - epsilon
-    _, at, times = np.unique(np.round(np.abs(x), 12), return_inverse=True, return_counts=True)
-    ranks = times.cumsum() - (times - 1) / 2
-    var = n * (n + 1) * (2 * n + 1) / 24 - float((times**3 - times).sum()) / 48
-    return float(ndtr((float(ranks[at][x > 0].sum()) - n * (n + 1) / 4) / math.sqrt(var)))
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(d - epsilon, alternative="less", method="approx").pvalue)
