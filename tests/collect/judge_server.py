@@ -55,9 +55,6 @@ def answer(model: str, prompt: str) -> str:
     if "<requirement-" in prompt:
         ok = met(model, task, language, REQUIREMENT.findall(prompt)[0])
         return f"I looked.\n<{'' if ok else 'un'}satisfied>"
-    if '"scores"' in prompt:
-        names = re.findall(r'"(\w+)": <', prompt.split('"scores": {')[1])
-        return json.dumps({"scores": {n: truth(model, task, language, n) for n in names}, "reason": "because"})
     return json.dumps({"score": truth(model, task, language, part), "reason": f"because of {task}"})
 
 
@@ -99,13 +96,8 @@ class Server(asyncio.Protocol):
             self.config.update(json.loads(body))
             return self.send(200, {})
         if path == "/stats":
-            counts = {
-                "asked": self.asked,
-                "answered": self.answered,
-                "models": self.models,
-                "batches": len(self.batches),
-            }
-            return self.send(200, counts)
+            counts = {"asked": self.asked, "answered": self.answered, "models": self.models}
+            return self.send(200, {**counts, "batches": len(self.batches)})
         if "/files" in path or "/batches" in path:
             return self.batch(head.split(" ", 1)[0], path, body)
         request = json.loads(body)

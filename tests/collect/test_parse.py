@@ -14,14 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyjudge.collect.languages import SHIPPED
-from polyjudge.collect.parse import (
-    Parsed,
-    parse,
-    parse_rating,
-    parse_verdict,
-    parse_winner,
-    plain_digits,
-)
+from polyjudge.collect.parse import Parsed, parse, parse_rating, parse_verdict, parse_winner, plain_digits
 from polyjudge.collect.plan import Rubric
 
 TABLE = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text("utf-8").splitlines()]

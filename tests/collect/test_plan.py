@@ -53,7 +53,7 @@ REFUSED = [
     (small(settings=[1]), "settings: must be a valid dictionary"),
     (small(languages=[]), "languages"),
     (small(languages=["en", "en"]), "language name en appears twice"),
-    (small(languages=[False]), "'no' is Norwegian"),
+    (small(languages=[False]), "valid string, not False"),
     (small(languages=["  "]), "not empty"),
     (small(rubric={"kind": "rate"}), "rubric.kind"),
     (small(rubric={"kind": "rating", "scale": [5, 1]}), "lowest < highest"),
@@ -110,7 +110,7 @@ ROW = {"id": "a", "language": "en", "prompt": "p", "response": "r"}
         ([{**ROW, "requirements": [{"id": 1}]}, {**ROW, "language": "ar", "requirements": ["x"]}], "Item a, requirements: .0..text: Field required", {"rubric": {"kind": "checklist"}}),
         ([{**ROW, "requirements": ["x"]}, {**ROW, "language": "ar", "requirements": ["x", "y"]}], "differ", {"rubric": {"kind": "checklist"}}),
         ([{**ROW, "requirements": [{"text": "x", "prerequisites": [7]}]}, {**ROW, "language": "ar", "requirements": ["x"]}],
-         "no requirement 7", {"rubric": {"kind": "checklist"}}),
+         "7 is none of them", {"rubric": {"kind": "checklist"}}),
         ([ROW, {**ROW, "language": "ar"}], "No prompts for xx", {"languages": ["en", {"name": "ar", "template": "xx"}]}),
         ([ROW, {**ROW, "language": "ar"}], "at least 20 characters", {"probes": True}),
     ],
@@ -200,11 +200,7 @@ def test_languages_are_found_by_name_and_code() -> None:
         None,
     ]
     for code in SHIPPED:
-        for rubric in (
-            Rubric(kind="rating"),
-            Rubric(kind="rating", scale=[0, 1], step=0.5),
-            Rubric(kind="checklist"),
-        ):
+        for rubric in (Rubric(kind="rating"), Rubric(kind="rating", scale=[0, 1], step=0.5), Rubric(kind="checklist")):
             text, reminder = layout(rubric, phrases(code))
             assert min(len(text), len(reminder)) > 50
 

@@ -125,6 +125,14 @@ def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
     assert found.calls == 6 + len(probes)
 
 
+def test_a_key_is_written_nowhere(tmp_path: Path, server: Running, capfd: pytest.CaptureFixture[str]) -> None:
+    run(write_plan(tmp_path, server.url, tasks=2))
+    key = b"local-key-of-the-test"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and key in path.read_bytes()]
+    said = capfd.readouterr()
+    assert key.decode() not in said.out + said.err
+
+
 # --- faults ---
 
 

@@ -131,10 +131,7 @@ def make_probes(items: Sequence[Item], tasks: int) -> list[Item]:
     Each task gives a clean version, one kind of damage in every severity (kinds take turns over the tasks), two
     placebos, two pleas and a padded version.
     """
-    first: dict[str, Item] = {}
-    for item in items:
-        first.setdefault(item.task, item)
-    everyone = list(first.values())
+    everyone = list({item.task: item for item in reversed(items)}.values())
     order = [everyone[i] for i in np.random.default_rng([0, 20]).permutation(len(everyone))]
     long = [x for x in order if min(length(t["response"][:1000]) for t in x.fields.values()) >= FEWEST]
     if not long:

@@ -63,8 +63,10 @@ def load_items(plan: Plan) -> tuple[list[Item], list[str]]:
             key = _label(row, plan.items.id, where), _label(row, plan.items.system, where) if plan.items.system else ""
             by_language = found.setdefault(key, {})
             if at in by_language:
-                text = f"{where}: {shown(key[0])} appears twice. Give each item its own {plan.items.id}"
-                raise CollectError(f"{text}, or name the column that tells them apart (items.system).")
+                text = (
+                    f"{shown(key[0])} appears twice: name the columns that tell items apart (items.id, items.system)."
+                )
+                raise CollectError(f"{where}: {text}")
             by_language |= dict.fromkeys(languages if plan.items.shared else [at], row)
     made = {at: _item(plan, *at, rows, languages) for at, rows in found.items()}
     dropped = [f"{shown(' '.join(at).strip())} ({why})" for at, why in made.items() if isinstance(why, str)]
@@ -125,17 +127,14 @@ def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> str | None:
         return plan.languages[0].name
     raise CollectError(
         f"{shown(path.name)} has no column {shown(column)!r} (it has {names(row, 12)}). Name it with items.language, "
-        "give one file per language (items.path: items.{language}.jsonl), or set items.shared: true when all languages "
-        "judge the same texts."
+        "one file per language (path: items.{language}.jsonl), or set items.shared: all languages judge the same texts."
     )
 
 
 def _label(row: Mapping[str, Any], column: str, where: str) -> str:
     value = row.get(column)
     if value is None or isinstance(value, (dict, list)) or value != value or not str(value).strip():
-        raise CollectError(
-            f"{where}: nothing in {shown(column)!r}. Name the right column under items; there are {names(row, 12)}."
-        )
+        raise CollectError(f"{where}: nothing in {shown(column)!r}. Name a column under items: {names(row, 12)}.")
     return _clean(str(value).strip()[:500])
 
 
@@ -152,11 +151,10 @@ def _checklist(value: Any, where: str) -> tuple[Requirement, ...]:
         out = ()
     if not out:
         raise CollectError(f"{where}: requirements must be a list of at least one, or that list written as JSON.")
-    ids = {r.id for r in out}
-    if len(ids) != len(out):
-        raise CollectError(f"{where}: two requirements have the same id.")
-    if lost := [x for r in out for x in r.needs if x not in ids]:
-        raise CollectError(f"{where}: there is no requirement {shown(lost[0])} that another one names as prerequisite.")
+    ids = [r.id for r in out]
+    if len(set(ids)) < len(ids) or (lost := [x for r in out for x in r.needs if x not in ids]):
+        why = f"{shown(lost[0])} is none of them" if len(set(ids)) == len(ids) else "two have the same id"
+        raise CollectError(f"{where}: a requirement has an id of its own and names others as prerequisites; {why}.")
     return out
 
 

@@ -184,7 +184,7 @@ def _introduces(line: str) -> bool:
     if not line.rstrip("*_ ").endswith((":", "：", "፦")):
         return True
     low = line.casefold()
-    return "json" in low or "here is" in low or "here it is" in low or _has(low, "score") or _has(low, "rate")
+    return any(rule.search(low) for rule in (re.compile("json|here is|here it is"), _any_of("score"), _any_of("rate")))
 
 
 def _said(text: str, high: float) -> set[float | None]:
@@ -197,7 +197,7 @@ def _said(text: str, high: float) -> set[float | None]:
     amounts = [m for m in _rules()["amount"].finditer(text) if m["m"] or m["unit"]]
     rest = sentence.replace(amounts[-1][0].casefold(), "") if amounts else sentence
     other = _any_of("beside").sub("", _any_of("claim").sub("", rest)).strip(" *_.,!।。።")
-    given = rest != sentence and _has(rest, "claim") and not other
+    given = rest != sentence and _any_of("claim").search(rest) and not other
     return {_over(m, high) for m in amounts} if given else set()  # all of them: where they differ, it is not clear
 
 
@@ -238,10 +238,6 @@ def _any_of(kind: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(glued)}")
 
 
-def _has(text: str, kind: str) -> bool:
-    return _any_of(kind).search(text) is not None
-
-
 def _over(match: re.Match[str], high: float) -> float | None:
     return _number(match["n"] + (f"/{match['m']}" if match["m"] else ""), high)
 
@@ -271,11 +267,7 @@ class _Object(list[tuple[str, Any]]):
     """A JSON object as its pairs: a key that stands twice stays visible."""
 
 
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
+_DECODER = json.JSONDecoder(object_pairs_hook=_Object, parse_int=float)
 
 
 def _load(text: str) -> _Object | None:

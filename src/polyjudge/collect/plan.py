@@ -19,33 +19,27 @@ from polyjudge.base.text import name as shown
 try:
     import inspect_ai  # noqa: F401
     import yaml
-    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
+    from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 except ImportError as error:
     raise CollectError(f"Collecting needs the collect extra: pip install 'polyjudge[collect]' ({error}).") from None
 
-NEEDED = {
-    "rating": ("prompt", "response"),
-    "pair": ("prompt", "chosen", "rejected"),
-    "compare": ("prompt", "chosen", "rejected"),
-    "checklist": ("prompt", "response", "requirements"),
-}
+_TWO = ("prompt", "chosen", "rejected")
+NEEDED = {"rating": ("prompt", "response"), "checklist": ("prompt", "response", "requirements")}
+NEEDED |= {"pair": _TWO, "compare": _TWO}
 """Fields that an item must have, by kind of rubric."""
 DEFAULTS = {"temperature": 0, "max_retries": 5}
 LIMITS = {"max_retries", "timeout", "attempt_timeout", "max_connections", "batch"}
 """Settings that may change between sittings: they decide how a judge is called, not what it answers."""
 
 
-def _text(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError(f"reads as {value} in YAML: put it in quotes ('no' is Norwegian)")
-    value = str(value) if isinstance(value, int) else value
-    if isinstance(value, str) and (not value.strip() or "\0" in value or re.search("[\ud800-\udfff]", value)):
+def _text(value: str) -> str:
+    if not value.strip() or re.search("[\0\ud800-\udfff]", value):
         raise ValueError("must be a text that is not empty and holds no half characters")
     return value
 
 
-Text = Annotated[str, BeforeValidator(_text), Field(max_length=100_000)]
-Name = Annotated[str, BeforeValidator(_text), Field(max_length=500)]
+Text = Annotated[str, AfterValidator(_text), Field(max_length=100_000)]
+Name = Annotated[str, AfterValidator(_text), Field(max_length=500)]
 Bound = Annotated[float, Field(gt=-1e9, lt=1e9)]
 Dollars = Annotated[float, Field(ge=0, lt=1e6)]
 
@@ -174,7 +168,7 @@ class Plan(_Part):
     wordings: dict[Name, Text] | None = None
     """Name -> criteria: the same items in one language, judged by several wordings of the rubric."""
     probes: bool | Annotated[int, Field(ge=1, le=100_000)] = False
-    """Tasks whose damaged, placebo, pleading and padded versions are judged beside the items (METHODS 24)."""
+    """Tasks whose damaged, placebo, pleading and padded versions are judged beside the items (METHODS 24); true: 30."""
     folder: Path = Path()
 
     @model_validator(mode="after")

@@ -94,12 +94,9 @@ def _words(plan: Plan, language: Language, name: str) -> tuple[str, str, str, st
     shipped_text, reminder = layout(plan.rubric, say)
     if plan.rubric.templates is None:
         if code is None:
-            text = (
-                f"No prompts for {shown(language.template)} ship with polyjudge: there are {', '.join(SHIPPED)}. Name"
-            )
             raise CollectError(
-                f"{text} a folder of your own with rubric.templates, or take those of another language: "
-                f"{{name: {shown(language.name)}, template: en}}."
+                f"No prompts for {shown(language.template)} ship with polyjudge ({', '.join(SHIPPED)} do). Take those "
+                f"of another language, {{name: {shown(language.name)}, template: en}}, or your own (rubric.templates)."
             )
         return shipped_text, reminder, bullets(say), f"the prompts of {code}"
     folder = plan.resolve(plan.rubric.templates) / language.template
@@ -137,11 +134,10 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
 
 def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
     """The form of the answer: {"score": <whole number from 1 to 5>, "reason": "<why>"}."""
-    number = f"<{say['number' if rubric.step == 1 else 'any']}"
+    low, step, hint = rubric.scale[0], rubric.step or 1, ""
     if rubric.step not in (1, None):
-        low, step = rubric.scale[0], rubric.step or 1
-        number += f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
-    number += ">"
+        hint = f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
+    number = f"<{say['number' if rubric.step == 1 else 'any']}{hint}>"
     verdict = f'"winner": "<{say["winner"]}>"' if rubric.kind == "compare" else f'"score": {number}'
     return f'{{{verdict}, "reason": "<{say["why"]}>"}}'
 
@@ -157,9 +153,8 @@ def render(plan: Plan, template: Template, call: Call) -> str:
         fields |= {"first": texts[sides[0]], "second": texts[sides[1]]}
     elif plan.rubric.kind == "checklist":
         fields["requirement"] = next((r.text for r in lines if r.id == call.part), "")
-    return fill(
-        template.text, {**template.constants, **fields, "fence": fence([*texts.values(), *(r.text for r in lines)])}
-    )
+    mark = fence([*texts.values(), *(r.text for r in lines)])
+    return fill(template.text, {**template.constants, **fields, "fence": mark})
 
 
 def fence(texts: list[str]) -> str:

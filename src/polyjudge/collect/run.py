@@ -1,7 +1,7 @@
 """Run the judges of a plan and keep every answer: Inspect asks, a folder holds what came back (METHODS 15).
 
 A run folder holds `polyjudge-run.json` (what was asked, by hashes), `logs/` (Inspect's logs, one for each judge: the
-truth), and, written anew after every sitting, the tables of `tables.py`. `audit RUN` reads scores.csv and texts.csv.
+truth), and, written anew after every sitting, tables (docs/collect.md). `audit RUN` reads scores.csv and texts.csv.
 """
 
 from __future__ import annotations
@@ -34,23 +34,22 @@ from rich.console import Console
 from rich.progress import Progress
 
 from polyjudge.base.errors import CollectError, UsageError
-from polyjudge.base.files import read_json, write_text
+from polyjudge.base.files import atomic_path, read_json, write_text
 from polyjudge.base.signals import Terminated
 from polyjudge.base.text import count, names, redact, shell, tell
 from polyjudge.base.text import name as shown
-from polyjudge.collect import tables
 from polyjudge.collect.languages import tokens
 from polyjudge.collect.plan import Judge, Plan, hide_keys, load_plan
 from polyjudge.collect.prompts import Call
 from polyjudge.collect.task import ASKED, Guard, judge_task, model_of, ready
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 
-MANIFEST = "polyjudge-run.json"
 NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
 KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
 OUTPUT = 100
 """Output tokens guessed per call (the paper's took 94)."""
 COLUMNS = ("judge", "model", "calls", "scored", "input_tokens", "output_tokens", "cost")
+AT = ["task", "system", "version", "language", "wording", "judge", "replicate"]
 Asked = Sequence[tuple[Call, str]]
 """Calls with their prompts."""
 
@@ -107,12 +106,7 @@ class Collection(Result):
 
 
 def collect(
-    plan: Path,
-    *,
-    output: Path | None = None,
-    dry_run: bool = False,
-    check: bool = False,
-    max_cost: float | None = None,
+    plan: Path, *, output: Path | None = None, dry_run: bool = False, check: bool = False, max_cost: float | None = None
 ) -> Collection:
     """Run the judges of a plan and keep every answer.
 
@@ -138,16 +132,13 @@ def collect(
     read = load_plan(plan)
     for judge in read.judges if max_cost is not None else ():
         if judge.price is None or judge.max_tokens is None:
-            text = "--max-cost needs price and settings.max_tokens of every judge"
-            raise UsageError(f"{text}; {shown(judge.name)} lacks one.")
+            raise UsageError(f"--max-cost needs price and max_tokens of every judge; {shown(judge.name)} lacks one.")
     asked, dropped = ready(read)
-    said = []
-    if dropped:
-        gone = f"{count(len(dropped), 'item')} left out, not whole in all languages: {names(dropped)}."
-        said.append(Finding("warning", "dropped", gone))
+    gone = f"{count(len(dropped), 'item')} left out, not whole in all languages: {names(dropped)}."
+    said = [Finding("warning", "dropped", gone)] if dropped else []
     if dry_run:
         return _preview(read, asked, said)
-    with tempfile.TemporaryDirectory(prefix="polyjudge-") as away, _disk(output):
+    with tempfile.TemporaryDirectory(prefix="polyjudge-") as away:
         folder = output if output is not None and not check else Path(away)
         if check:
             asked = list({call.language: (call, prompt) for call, prompt in reversed(asked)}.values())[::-1]
@@ -173,14 +164,13 @@ class _Run:
     def tick(self, ok: bool) -> None:
         """A call ended: move the line of progress."""
         self.failed += not ok
-        label = f"answers, {count(self.failed, 'failed attempt')}" if self.failed else "answers"
-        self.bars.update(self.bar, advance=ok, description=label)
+        self.bars.update(self.bar, advance=ok, description=f"answers, {count(self.failed, 'failed attempt')}")
 
     # --- the change guard ---
 
     def compare_with_before(self) -> None:
         """Refuse a plan whose texts or settings are not those that were judged; accept more of them."""
-        path = self.folder / MANIFEST
+        path = self.folder / "polyjudge-run.json"
         rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step"})
         parts: dict[str, Any] = {f"rubric.{k}": v for k, v in rubric.items()}
         parts |= {f"{j.name}: {k}": v for j in self.plan.judges for k, v in j.identity.items()}
@@ -226,16 +216,15 @@ class _Run:
     def written(self, said: list[Finding]) -> Collection:
         """What the logs hold, counted and as tables."""
         self.read_logs()
-        frame = tables.answers(self.plan, self.asked, self.found)
+        frame = answers(self.plan, self.asked, self.found)
         if self.kind == "run":
-            tables.write(self.plan, self.folder, frame)
-        used = [self.spent(j) for j in self.plan.judges]
-        made = _collection(self.plan, self.kind, frame, used, said, str(self.folder))
+            write_tables(self.plan, self.folder, frame)
+        made = _collection(self.plan, self.kind, frame, said, str(self.folder))
         return replace(made, findings=(*self.gaps(frame, made.cells), *said))
 
     def ask(self, asked: Asked) -> None:
         """One sitting of Inspect over all judges that lack one of these answers."""
-        with _inspect():
+        with _inspect(self.folder):
             waiting = [j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead]
             jobs = [judge_task(self.plan, j, model_of(j), asked, self.guards[j.name]) for j in waiting]
             if jobs:
@@ -263,7 +252,7 @@ class _Run:
         tasks, seen = list(by_task.values()), {x for found in self.found.values() for x in found}
         upto = max([i for i, calls in enumerate(tasks) if any(c.id in seen for c, _ in calls)], default=-1)
         while upto < len(tasks):
-            spent = sum(self.spent(j)[2] or 0.0 for j in self.plan.judges)
+            spent = _collection(self.plan, "run", answers(self.plan, self.asked, self.found), []).cost or 0.0
             alive = [j for j in self.plan.judges if not self.guards[j.name].dead]
             costs = [
                 sum(j.worst(self.prompts[x], ASKED) for j in alive for x in self.missing(j, calls)) for calls in tasks
@@ -295,20 +284,6 @@ class _Run:
         done = sum(bool(s.scores) for found in self.found.values() for s in found.values())
         self.bars.update(self.bar, completed=done)
 
-    def spent(self, judge: Judge) -> tuple[int, int, float | None]:
-        """Tokens in and out, and dollars. What a service does not count is put at its worst."""
-        used_in = used_out = 0
-        uncounted = 0.0
-        for id_, sample in self.found[judge.name].items():
-            usages = list(sample.model_usage.values())
-            cached = sum((u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in usages)
-            used_in += sum(u.input_tokens for u in usages) + cached
-            used_out += sum(u.output_tokens for u in usages)
-            if sample.scores and not any(u.output_tokens for u in usages):
-                uncounted += judge.worst(self.prompts.get(id_, ""), 1)
-        cost = judge.dollars(used_in, used_out)
-        return used_in, used_out, None if cost is None else cost + uncounted
-
     def gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
         """What is missing: how much, why, and where."""
         lost = {k: int(cells[k].sum()) for k in KINDS[2:] if cells[k].sum()}
@@ -335,16 +310,18 @@ class _Run:
                 yield Finding("warning", "why", text, where={"judge": judge})
 
 
-def _collection(
-    plan: Plan, kind: str, frame: pd.DataFrame, used: Sequence[Any], said: Sequence[Finding], folder: str = ""
-) -> Collection:
+def _collection(plan: Plan, kind: str, frame: pd.DataFrame, said: Sequence[Finding], folder: str = "") -> Collection:
     """What became of the calls, counted by judge and by cell, and what it took: tokens in and out, dollars."""
     language = frame["language"].where(frame["wording"] == "", frame["wording"])
     kinds = pd.get_dummies(frame["what"]).reindex(columns=list(KINDS[1:]), fill_value=0)
     cells = kinds.groupby([frame["judge"], language.rename("language")], sort=False).sum()
     cells.insert(0, "calls", cells.sum(axis=1))
     total = cells.groupby("judge")[["calls", "scored"]].sum()
-    rows = [(j.name, j.model, *total.loc[j.name], *took) for j, took in zip(plan.judges, used, strict=True)]
+    used = frame.groupby("judge")[["input_tokens", "output_tokens"]].sum()
+    rows = []
+    for judge in plan.judges:
+        counts = [int(x) for x in (*total.loc[judge.name], *used.loc[judge.name])]
+        rows.append((judge.name, judge.model, *counts, judge.dollars(*counts[2:])))
     board = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float})
     if kind == "dry run":
         board, cells = board.drop(columns="scored"), cells[["calls"]]
@@ -356,13 +333,13 @@ def _collection(
 
 def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     """What a plan would take: calls, tokens with the system message, dollars."""
-    used = []
+    frame, estimates = answers(plan, asked, {}), []
     for judge in plan.judges:
         system = tokens(str(judge.settings.get("system_message", "")), "en", judge.model)
-        size = sum(tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked)
-        out = len(asked) * min(OUTPUT, judge.max_tokens or OUTPUT)
-        used.append((round(size), out, judge.dollars(size, out)))
-    found = _collection(plan, "dry run", tables.answers(plan, asked, {}), used, said)
+        estimates += [tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked]
+    frame["input_tokens"] = estimates
+    frame["output_tokens"] = [min(OUTPUT, judge.max_tokens or OUTPUT) for judge in plan.judges for _ in asked]
+    found = _collection(plan, "dry run", frame, said)
     prompts: dict[str, str] = {}
     for call, prompt in asked:
         prompts.setdefault(call.wording or call.language, prompt)
@@ -373,9 +350,109 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     text += f"{'' if found.cost is None else f', about ${found.cost:,.2f}'}. No judge was called."
     guess = "Tokens are estimated from the text, give or take a third; those of the output are a guess."
     if unpriced := [j.name for j in plan.judges if j.price is None]:
-        guess += f" No total cost is shown, for some judges have no price: {names(unpriced)}."
+        guess += f" No total cost is shown for want of a price: {names(unpriced)}."
     findings = Finding("info", "plan", text), Finding("info", "estimate", guess), *said
     return replace(found, findings=findings, prompts=prompts)
+
+
+# --- tables ---
+
+
+def answers(plan: Plan, asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """One row for each judge and call: where it stands, its score, its reason, and what became of it."""
+    rows = []
+    for judge in plan.judges:
+        samples = found.get(judge.name, {})
+        for call, prompt in asked:
+            sample, item = samples.get(call.id), call.item
+            score = reason = why = None
+            if sample is not None and sample.scores:
+                verdict = sample.scores["verdict"]
+                score, reason = float(verdict.value), hide_keys(verdict.explanation or "")[:1000]
+                why = (verdict.metadata or {}).get("how", "")
+                what = "scored" if score == score else "refused" if why == "refused" else "unreadable"
+            elif sample is None or str(sample.error).startswith("CancelledError"):
+                what = why = "not asked"
+            else:
+                what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"
+            usages = list(sample.model_usage.values()) if sample is not None else []
+            sent = sum(
+                u.input_tokens + (u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in usages
+            )
+            got = sum(u.output_tokens for u in usages)
+            if sample is not None and sample.scores and not got:  # what a service does not count is put at its worst
+                sent, got = len(prompt.encode()), judge.max_tokens or 0
+            at = (item.task, item.system, item.version, call.language, call.wording, judge.name, call.replicate)
+            rows.append((*at, call.part, score, reason, "" if what == "scored" else why, what, sent, got, item))
+    columns = [*AT, "part", "score", "reason", "missing", "what", "input_tokens", "output_tokens", "item"]
+    return pd.DataFrame(rows, columns=columns).astype({"score": float})
+
+
+def write_tables(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
+    """All tables of a run, each whole or not at all. The score of a pair is that of the chosen answer less that of the
+    rejected, of a comparison the percent for the chosen one in both orders, of a checklist the percent satisfied."""
+    kind = plan.rubric.kind
+    value = frame["score"].copy()
+    if kind == "pair":
+        value *= frame["part"].map({"chosen": 2.0, "rejected": -2.0})
+    if kind == "compare":
+        value = value.where(frame["part"] == "AB", 100 - value)
+    groups = frame.assign(value=value).groupby(AT, sort=False)
+    whole = groups["value"].count() == groups.size()
+    scores = groups.agg(
+        score=("value", "mean"), reason=("reason", "first"), missing=("missing", "max"), item=("item", "first")
+    )
+    scores["score"] = scores["score"].where(whole)
+    if kind == "pair":
+        scores = scores.join(frame.set_index([*AT, "part"])["score"].unstack("part"))
+    scores = scores.reset_index()
+    if kind == "checklist":
+        verdicts = _verdicts(frame)
+        met = 100 * verdicts.groupby(AT, sort=False)["with_prerequisites"].agg(lambda x: float(x.mean(skipna=False)))
+        scores = scores.drop(columns="reason").join(met, on=AT)
+        _csv(plan, folder / "verdicts.csv", verdicts)
+    if kind == "compare":
+        other = {"AB": ("chosen", "rejected"), "BA": ("rejected", "chosen")}
+        orders = frame[[*AT, "part", "reason", "item"]].assign(won=frame["score"] / 100)
+        orders[["first", "second"]] = [other[part] for part in frame["part"]]
+        _csv(plan, folder / "orders.csv", orders.drop(columns="part"))
+    for column in plan.items.keep:
+        scores[column] = [item.keep[column] for item in scores["item"]]
+    probes = scores["version"] != ""
+    if probes.any():
+        _csv(plan, folder / "probes.csv", scores[probes].assign(share=[x.share for x in scores["item"][probes]]))
+    _csv(plan, folder / "scores.csv", scores[~probes])
+    items = {(item.task, item.system): item for item in frame["item"] if not item.version}.values()
+    languages = frame["language"].unique()
+    rows = [{"task": x.task, "system": x.system, "language": c, **x.fields[c]} for x in items for c in languages]
+    _csv(plan, folder / "texts.csv", pd.DataFrame(rows))
+
+
+def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Each requirement with its verdict (1, 0 or nothing), and whether it counts with its prerequisites."""
+    rows: list[tuple[Any, ...]] = []
+    for at, group in frame.groupby(AT, sort=False):
+        item = group["item"].iloc[0]
+        lines = item.requirements[at[AT.index("language")]]
+        needs = {r.id: r.needs for r in lines}
+        got = dict(zip(group["part"], group["score"] / 100, strict=True))
+        for r, why in zip(lines, group["reason"], strict=True):
+            chain = [r.id]
+            for id_ in chain:  # which grows
+                chain += [x for x in needs[id_] if x not in chain]
+            met = min((got[x] for x in chain), key=lambda x: (x != 0, x == x))  # one that is not met, else one unknown
+            rows.append((*at, r.id, r.type, " ".join(r.needs), got[r.id], met, why, item))
+    columns = [*AT, "requirement", "type", "prerequisites", "satisfied", "with_prerequisites", "reason", "item"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _csv(plan: Plan, path: Path, frame: pd.DataFrame) -> None:
+    """A table without the columns that the plan has no use for. Texts stay as they are: other programs read them."""
+    unused = ["item", *(c for c in ("system", "version", "wording") if c in frame and not frame[c].any())]
+    unused += ["replicate"] if plan.replicates == 1 else []
+    unused += ["language"] if plan.wordings and "wording" in frame else []
+    with atomic_path(path) as part:
+        frame.drop(columns=unused, errors="ignore").to_csv(part, index=False, float_format="%.10g")
 
 
 # --- around a run ---
@@ -406,22 +483,9 @@ def _terminable() -> Iterator[None]:
 
 
 @contextmanager
-def _disk(folder: Path | None) -> Iterator[None]:
-    """A full disk is called a full disk, whichever error of Inspect's it stands behind."""
-    try:
-        yield
-    except Exception as error:
-        if not re.search(NO_ROOM, "".join(traceback.format_exception(error))):
-            raise
-        place = f"{shown(folder, 200)} or Inspect's data folder" if folder else "the temporary folder"
-        text = f"The disk is full, a quota is reached, or it fails ({place}). Make room: the same command continues"
-        raise CollectError(f"{text}, and what was kept is not asked again.") from None
-
-
-@contextmanager
-def _inspect() -> Iterator[None]:
-    """Inspect without what it says on standard output, which is ours; and what it says of a model that it cannot set
-    up, as an error of ours."""
+def _inspect(folder: Path) -> Iterator[None]:
+    """Inspect without what it says on standard output, which is ours; a full disk is called a full disk, whichever
+    error it stands behind, and what Inspect says of a model that it cannot set up becomes an error of ours."""
     console = rich.get_console()
     before, console.quiet = console.quiet, True
     raising, logging.raiseExceptions = logging.raiseExceptions, False  # of a log that the disk has no room for
@@ -429,6 +493,10 @@ def _inspect() -> Iterator[None]:
         with redirect_stdout(sys.stderr):  # what it says of batches
             yield
     except Exception as error:
+        if re.search(NO_ROOM, "".join(traceback.format_exception(error))):
+            text = f"The disk is full, a quota is reached, or it fails ({shown(folder, 200)} or Inspect's data folder)"
+            again = "Make room: the same command continues, and what was kept is not asked again"
+            raise CollectError(f"{text}. {again}.") from None
         if type(error).__name__ not in ("PrerequisiteError", "ValueError", "TypeError"):
             raise
         said = re.sub(r"\[/?[a-z]+\]|ERROR: ", "", " ".join(str(getattr(error, "message", error)).split()))
@@ -443,12 +511,10 @@ def _locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as file:
         try:
-            import fcntl
+            with suppress(ImportError):
+                import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            text = f"Another process is collecting into {shown(folder, 200)}"
-            raise CollectError(f"{text}. Wait for it, or use another folder (-o).") from None
+            raise CollectError(f"Another process is collecting into {shown(folder, 200)}: wait for it.") from None
         yield

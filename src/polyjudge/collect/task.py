@@ -43,8 +43,6 @@ LATER = 40
 """Failed calls in a row after which a judge is stopped that did answer before."""
 ASKED = 2
 """How often an answer is asked for at most: once more where it cannot be read."""
-PROBED = 30
-"""Tasks of which probes are made where the plan does not say how many."""
 TIMEOUT = 300
 """Seconds that a call may take where the plan does not say (attempt_timeout); a batch may take a day."""
 
@@ -59,8 +57,7 @@ class Guard:
         self.seen: set[str | int] = set()
 
     async def start_task(self, task: Any, samples: list[Sample], epochs: int) -> str:
-        """Inspect is about to begin, each time in a loop of its own."""
-        self.event = anyio.Event()
+        self.event = anyio.Event()  # in the loop of this sitting
         return "polyjudge"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
@@ -80,7 +77,6 @@ class Guard:
             self.tick(True)
 
     async def complete_task(self) -> dict[str, Any]:
-        """Inspect is done."""
         return {"stopped": self.dead, "failed": self.failed}
 
     def answered(self) -> None:
@@ -175,19 +171,16 @@ def as_score(found: Parsed, answer: str, **metadata: Any) -> Score:
     """What was read, as Inspect keeps it."""
     metadata |= {"how": found.how}
     why = reason_of(answer)
-    if found.score is None:
-        reason = "refusal" if found.how == REFUSED else "grader_failed"
-        return Score.unscored(reason=reason, explanation=why, metadata=metadata)
-    return Score(value=found.score, explanation=why, metadata=metadata)
+    if found.score is not None:
+        return Score(value=found.score, explanation=why, metadata=metadata)
+    why_not = "refusal" if found.how == REFUSED else "grader_failed"
+    return Score.unscored(reason=why_not, explanation=why, metadata=metadata)
 
 
 def reason_of(answer: str) -> str:
     """The reason that a judge gives: what stands under that name, else all it said."""
-    found = re.search(r'"reason"\s*:\s*("(?:[^"\\]|\\["\\/bfnrtu])*")', answer)
-    try:
-        return str(json.loads(found[1], strict=False)) if found else answer
-    except ValueError:
-        return answer
+    found = re.search(r'"reason"\s*:\s*("(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")', answer)
+    return str(json.loads(found[1], strict=False)) if found else answer
 
 
 def model_of(judge: Judge) -> Model:
@@ -207,7 +200,7 @@ def ready(plan: Plan) -> tuple[list[tuple[Call, str]], list[str]]:
     """All calls of a plan with their prompts, and the items left out."""
     items, dropped = load_items(plan)
     templates = load_templates(plan)
-    items += make_probes(items, PROBED if plan.probes is True else plan.probes) if plan.probes else []
+    items += make_probes(items, 30 if plan.probes is True else plan.probes) if plan.probes else []
     asked = (call for item in items for call in calls_of(plan, item))
     calls = [(call, render(plan, templates[call.language, call.wording], call)) for call in asked]
     ids = Counter(call.id for call, _ in calls)
@@ -252,9 +245,8 @@ def judge(
         say: Mapping[str, Any] = phrases(shipped(spoken) or "en")
         text = layout(rubric, say)[0]
         fields = {"prompt": state.input_text, "response": state.output.completion}
-        fields |= {"low": f"{low:g}", "high": f"{high:g}"}
-        fields["criteria"] = criteria or bullets(say)
-        fields["fence"] = fence([fields["prompt"], fields["response"]])  # a mark that their author cannot know
+        fields["fence"] = fence(list(fields.values()))  # a mark that their author cannot know
+        fields |= {"low": f"{low:g}", "high": f"{high:g}", "criteria": criteria or bullets(say)}
         output = await grader.generate(fill(text, fields))
         found = parse(output.completion, rubric, str(output.stop_reason))
         return as_score(found, output.completion, judge=name or str(grader), language=spoken)
