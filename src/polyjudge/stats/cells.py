@@ -362,11 +362,11 @@ def _two_way(rows: _Rows, units: int, k: int, m: int) -> Fit:
         cells, maker = place[at], np.empty((len(pattern), q, q))
         times = np.bincount(own, rows.weight[r], minlength=len(pattern))[:, None, None]
         for x in chunks(len(pattern), 20 * q * q):
-            maker[x] = np.eye(q) - _projection(at[x] // m, at[x] % m, k, m)
+            np.subtract(np.eye(q), _projection(at[x] // m, at[x] % m, k, m), out=maker[x])
             flat = (cells[x, :, None] * size + cells[x, None, :]).ravel()
             total += np.bincount(flat, (times[x] * maker[x]).ravel(), minlength=size * size)
         alike.append((r, cells, maker, own))
-        for x in chunks(len(r), q * q):
+        for x in chunks(len(r), 20 * q * q):
             y = rows.y[r[x, None], at[own[x]]]
             score[r[x, None], cells[own[x]]] = np.matmul(maker[own[x]], y[:, :, None])[:, :, 0]
     whole = total.reshape(size, size)
@@ -428,7 +428,7 @@ def _without(whole: Array, inverse: Array, residual: Array, each: Callable[[int,
     if units < 2 or units * float(size) ** 3 > BUDGET:
         return influence
     d = np.zeros_like(influence)
-    step = max(1, int(2e6 / size**2))
+    step = max(1, int(2e5 / size**2))
     for first in range(0, units, step):
         last = min(first + step, units)
         left = whole - each(first, last)
