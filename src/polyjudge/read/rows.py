@@ -75,13 +75,15 @@ def hashed(work: Any) -> tuple[Long, Callable[[str], Sums]]:
     seen = np.unique(levels[0])
     draws = np.random.default_rng(0).integers(1, 1 << 40, len(seen)).tolist()
     keys = ", ".join(f"({cell}, {draw})" for cell, draw in zip(seen.tolist(), draws, strict=True)) or "(0, 0)"
-    unit = f"{digits_sql('coalesce(min(low), min(task))', table)} % {UNITS}"
+    unit, units = digits_sql("patterns.task", table), ""  # another engine keeps the names of tasks
+    if table.ibis is None or "cluster" in work.keys:
+        unit, own = "u", digits_sql("coalesce(min(low), min(task))", table)
+        units = f"JOIN (SELECT nr, {own} AS u FROM {work.tasks} GROUP BY nr) AS units ON patterns.task = units.nr"
     marks = table.keep(
         "marks",
-        f"SELECT patterns.task, u * {PATTERN} + p % {PATTERN} AS mark FROM (SELECT coded.task, CAST(sum(draw) AS "
-        f"BIGINT) AS p FROM {coded} JOIN (VALUES {keys}) AS draws(place, draw) ON coded.cell = draws.place WHERE score "
-        f"IS NOT NULL GROUP BY coded.task) AS patterns JOIN (SELECT nr, {unit} AS u FROM {work.tasks} GROUP BY nr) "
-        "AS units ON patterns.task = units.nr",
+        f"SELECT patterns.task, {unit} % {UNITS} * {PATTERN} + p % {PATTERN} AS mark FROM (SELECT coded.task, "
+        f"CAST(sum(draw) AS BIGINT) AS p FROM {coded} JOIN (VALUES {keys}) AS draws(place, draw) ON coded.cell = "
+        f"draws.place WHERE score IS NOT NULL GROUP BY coded.task) AS patterns {units}",
     )
     listed = table.arrays(f"SELECT mark, count(*) AS n FROM {marks} GROUP BY mark ORDER BY mark")
     mark = plain(listed["mark"], np.int64)
@@ -154,6 +156,8 @@ def tasks_of(work: Any) -> int:
     if table.ibis is None:
         number = "CASE WHEN task IS NOT NULL THEN CAST(dense_rank() OVER (ORDER BY task) - 1 AS INTEGER) END"
     work.tasks = table.keep("tasks", f"SELECT *, {number} AS nr FROM ({named}) AS named")
+    if table.ibis is not None:  # else its rows were fetched
+        return MOST_TASKS + 1
     some = f"SELECT DISTINCT nr FROM {work.tasks} WHERE nr IS NOT NULL LIMIT {MOST_TASKS + 1}"
     return int(table.rows(f"SELECT count(*) FROM ({some}) AS some_tasks")[0][0])
 
