@@ -89,3 +89,13 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PolyjudgeError):
         write_scores(path, tmp_path / "y.csv", SUBTRACT, judge="nope")
     assert not (tmp_path / "y.csv").exists()
+
+
+def test_of_several_criteria_one_is_calibrated(tmp_path: Path) -> None:
+    both = B.rename(columns={"score": "fluency"}).assign(accuracy=B["score"])
+    assert write_scores(both, tmp_path / "o.csv", SUBTRACT, of_criterion="fluency") == (72, 0)
+    made = pd.read_csv(tmp_path / "o.csv")
+    assert list(made.columns) == [*both.columns, "calibrated"]
+    np.testing.assert_allclose(made["calibrated"], want(B))
+    with pytest.raises(CalibratorError, match="criterion tone"):
+        write_scores(both, tmp_path / "p.csv", SUBTRACT, of_criterion="tone")

@@ -96,7 +96,12 @@ def _plan(
     dotted = [c for c in roles.used() if c in columns and columns[c][0] != ident(c)]
     more = "".join(f", {columns[c][0]} AS {ident(c)}" for c in dotted)
     work.raw, work.types = f"(SELECT *{more} FROM {found.relation}) AS raw", {c: k for c, (_, k) in columns.items()}
-    scores = panels.score_columns(work)
+    others = {c for c, cell in roles.wide.items() if criterion and cell.get("criterion", criterion) != criterion}
+    scores = {c: sql for c, sql in panels.score_columns(work).items() if c not in others}
+    if not scores:
+        raise CalibratorError(
+            f"The calibrator is of the criterion {name(criterion)}, which no column of the scores is."
+        )
     axes = [a for a in ("language", "judge") if a in roles.of and not any(a in c for c in roles.wide.values())]
     keys = [f"CAST({ident(roles.of[a])} AS VARCHAR)" for a in axes]
     counted = ", ".join([*keys, "count(*)", *(f"count({sql})" for sql in scores.values())])
@@ -113,9 +118,9 @@ def _plan(
             spot = {"language": "", **panels.DEFAULT, **dict(zip(axes, row, strict=False)), **roles.wide.get(score, {})}
             kinds = {a: work.types.get(roles.of.get(a, ""), "VARCHAR") for a in ("language", "judge")}
             language, judge = (panels.clean(str(spot[a] or ""), kind) for a, kind in kinds.items())
-            others = alike.get((col.key("language", language), col.key("judge", judge)), [])
-            if (language, judge) in known or len(others) == 1:
-                amounts[tuple(row[: len(axes)])] = known[language, judge] if (language, judge) in known else others[0]
+            near = alike.get((col.key("language", language), col.key("judge", judge)), [])
+            if (language, judge) in known or len(near) == 1:
+                amounts[tuple(row[: len(axes)])] = known[language, judge] if (language, judge) in known else near[0]
             elif row[len(axes) + 1 + i]:
                 kept += int(row[len(axes) + 1 + i])
                 odd.add(" with ".join(filter(None, (language, judge))))
