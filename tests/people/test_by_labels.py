@@ -144,6 +144,8 @@ def test_commands_fit_save_and_apply_it(tmp_path: Path) -> None:
     assert pd.read_csv(out)["corrected"].to_numpy() == pytest.approx(made.transform(panel).ravel())
     apply(scores, saved, output=again)
     assert again.read_text() == out.read_text()
+    with pytest.raises(UsageError, match=r"name a \.csv file"):
+        apply(scores, saved, output=tmp_path / "again.parquet")
     own: Any = calibrate(both, method="labels").calibrator_
     assert own.shift_ == pytest.approx(made.shift_)
     text = saved.read_text()

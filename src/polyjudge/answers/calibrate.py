@@ -136,7 +136,7 @@ def calibrate(
     if save is not None:
         made.save(save, overwrite)
     if output is not None and isinstance(made, LabelCalibrator):
-        write_text(output, as_csv(made.corrected(panel)))
+        _write_answers(made.corrected(panel), output)
     elif output is not None and isinstance(made, ConsensusCalibrator):
         write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, **columns)
     holds = ((output, CORRECTED if by_labels else "the scores"), (save, "the calibrator"))
@@ -294,8 +294,14 @@ def _by_answer(
     else:
         mean = panel_mean(made.transform(panel, unseen=unseen), read_weights(panel, weights))
         frame, what = answers(panel, weighted=mean), "one row an answer: weighted, the mean of its calibrated scores"
-    write_text(output, as_csv(frame))
+    _write_answers(frame, output)
     return Applied(seen, 0, (Finding("info", "written", f"{name(str(output), 200)} holds {what}.", "Written"),))
+
+
+def _write_answers(frame: pd.DataFrame, output: Path) -> None:
+    if Path(output).suffix.lower() != ".csv":
+        raise UsageError(f"Answers are written as CSV: name a .csv file, not {name(str(output), 200)}.")
+    write_text(output, as_csv(frame))
 
 
 def read_weights(panel: Panel, path: Path) -> Array:
