@@ -31,12 +31,8 @@ WANT = read_panel(B)
 
 
 def same(panel: Panel, want: Panel = WANT) -> None:
-    assert (panel.tasks, panel.systems, panel.languages, panel.judges) == (
-        want.tasks,
-        want.systems,
-        want.languages,
-        want.judges,
-    )
+    for axis in ("tasks", "systems", "languages", "judges"):
+        assert getattr(panel, axis) == getattr(want, axis)
     np.testing.assert_allclose(panel.scores, want.scores, rtol=1e-12)
 
 
@@ -217,6 +213,8 @@ def test_hashed_units_refuse_what_small_panels_refuse() -> None:
         ),
         (pd.concat([frame, frame.assign(score=1.0)]), "2 scores"),
         (frame.assign(judge=frame["judge"].where(frame.index != 5)), "no judge"),
+        (pd.concat([frame.assign(criterion="a"), frame.assign(criterion="b")]), "--criteria a"),
+        (frame.assign(cluster=np.arange(len(frame)) % 5), "two clusters"),
     ):
         with pytest.raises(PolyjudgeError, match=words):
             read_panel(bad)
@@ -257,6 +255,19 @@ def test_a_wide_table_of_many_judges_is_quick(tmp_path: Path) -> None:
     panel = read_panel(tmp_path / "w.csv")
     assert panel.shape == (60, 1, 1, 800)
     assert panel.scores[3, 0, 0, 7] == frame.loc[3, "judge 7"]
+
+
+def test_one_criterion_of_several_is_read_in_units(small_panels: None) -> None:
+    frame = many(0.1)
+    both = pd.concat([frame.assign(criterion="a"), frame.assign(criterion="b", score=100 - frame["score"])])
+    panel = read_panel(both, criteria=("a",))
+    np.testing.assert_allclose(means(panel), means(read_panel(frame)), rtol=1e-12)
+    np.testing.assert_allclose(means(panel.passes(50)), means(read_panel(frame).passes(50)), rtol=1e-12)
+
+
+def test_a_text_of_json_is_no_date(tmp_path: Path) -> None:
+    B.assign(system=["x", "2026-01-02"] * 36).to_json(tmp_path / "s.jsonl", orient="records", lines=True)
+    assert read_panel(tmp_path / "s.jsonl").systems == ("2026-01-02", "x")
 
 
 def test_side_tables(tmp_path: Path) -> None:
