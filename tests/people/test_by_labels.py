@@ -152,9 +152,9 @@ def test_commands_fit_save_and_apply_it(tmp_path: Path) -> None:
     saved.write_text(text.replace('"shift": [', '"shift": [1', 1))
     with pytest.raises(CalibratorError, match="checksum"):
         load_calibrator(saved)
-    options: list[Any] = [{"extend": saved}, {"method": "cbc-weighted"}]
+    options: list[Any] = [{"extend": saved}, {"method": "cbc-weighted"}, {"level": 2.0}]
     for more in options:
-        with pytest.raises(UsageError, match="Labels correct"):
+        with pytest.raises(UsageError, match=r"Labels correct|at least 0\.5"):
             calibrate(scores, labels=labels, **more)
 
 

@@ -113,6 +113,8 @@ def calibrate(
     for path in (output, save):
         if path is not None:
             check_new(path, overwrite)
+    if not 0.5 <= level < 1:
+        raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     by_labels = labels is not None or method == "labels"
     if by_labels and (extend is not None or method == "cbc-weighted"):
         raise UsageError("Labels correct the panel by themselves: leave out --extend and --method cbc-weighted.")
