@@ -148,8 +148,7 @@ def test_commands_fit_save_and_apply_it(tmp_path: Path) -> None:
         apply(scores, saved, output=tmp_path / "again.parquet")
     own: Any = calibrate(both, method="labels").calibrator_
     assert own.shift_ == pytest.approx(made.shift_)
-    text = saved.read_text()
-    saved.write_text(text.replace('"shift": [', '"shift": [1', 1))
+    saved.write_text(saved.read_text().replace('"shift": [', '"shift": [1', 1))
     with pytest.raises(CalibratorError, match="checksum"):
         load_calibrator(saved)
     options: list[Any] = [{"extend": saved}, {"method": "cbc-weighted"}, {"level": 2.0}]
