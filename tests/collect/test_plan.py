@@ -141,6 +141,13 @@ def test_items_that_a_language_lacks_are_left_out_and_named(tmp_path: Path) -> N
     assert dropped == ["b (not in ar)"]
 
 
+def test_all_languages_may_judge_the_same_texts(tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_text(json.dumps({k: v for k, v in ROW.items() if k != "language"}))
+    calls, _ = ready(parse_plan(small(items={"path": "items.jsonl", "shared": True}), tmp_path))
+    assert [call.language for call, _ in calls] == ["en", "ar"]
+    assert calls[0][0].item.fields["en"] == calls[1][0].item.fields["ar"] == {"prompt": "p", "response": "r"}
+
+
 # --- prompts ---
 
 

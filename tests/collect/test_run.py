@@ -141,7 +141,7 @@ def test_a_key_is_written_nowhere(tmp_path: Path, server: Running, capfd: pytest
     [
         ({"500": 0.2, "cut": 0.1, "malformed": 0.1}, {}),
         ({"429": 0.1}, {"max_retries": 2}),
-        ({"hang": 0.05}, {"attempt_timeout": 2}),
+        ({"hang": 0.05}, {"attempt_timeout": 6}),
     ],
     ids=["errors", "rate", "hang"],
 )
