@@ -274,12 +274,12 @@ def test_the_limit_holds(tmp_path: Path, server: Running) -> None:
     whole = run(plan).cost
     assert whole is not None
     spent = 0.0
-    for limit in (whole, 1.3 * whole, 10 * whole):
+    for limit in (0.6 * whole, 10 * whole):
         found = collect(plan, output=tmp_path / "limited", max_cost=limit)
         assert found.cost is not None
         assert spent < found.cost <= limit
         spent = found.cost
-        assert found.complete or found.cost > limit - 24 * whole / 30  # a task at its worst, asked twice
+        assert found.complete or found.cost > limit - 15 * whole / 30  # a task at its worst, asked twice
         by_task = pd.read_csv(tmp_path / "limited" / "scores.csv").groupby("task")["score"].count()
         assert set(by_task) <= {0, 4}  # whole tasks: judges and languages stay balanced
         assert ("limit" in keys_of(found)) is not found.complete
