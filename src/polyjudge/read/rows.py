@@ -236,12 +236,19 @@ def _levels(work: Any, coded: str) -> tuple[Codes, Array, Codes]:
     """Cell, score and number of the distinct scores; of scores without levels the ends and the mean of each cell."""
     ask = f"count(*) AS n, count(*) - count(task) AS lost FROM {coded} WHERE score IS NOT NULL GROUP BY cell"
     found = work.table.arrays(f"SELECT cell, score, {ask}, score LIMIT {MOST_LEVELS + 1}")
-    if len(found["cell"]) > MOST_LEVELS:
+    lost = int(plain(found["lost"], np.int64).sum())
+    cell, score, times = (plain(found[k], t) for k, t in (("cell", np.int64), ("score", float), ("n", np.int64)))
+    if len(cell) > MOST_LEVELS:
         found = work.table.arrays(f"SELECT cell, min(score) AS a, avg(score) AS b, max(score) AS c, {ask}")
-        found |= {k: np.tile(found[k], 3) for k in ("cell", "n")}
-        found["score"] = np.concatenate([found.pop(k) for k in "abc"])
-    all_have(work, "task", int(plain(found["lost"], np.int64).sum()))
-    return plain(found["cell"], np.int64), plain(found["score"], float), plain(found["n"], np.int64)
+        lost, n = int(plain(found["lost"], np.int64).sum()), plain(found["n"], np.int64)
+        cell, times = np.tile(plain(found["cell"], np.int64), 3), np.concatenate([0 * n, n, 0 * n])
+        score = np.concatenate([plain(found[k], float) for k in "abc"])
+        for end in (float(score.min()), float(score.max())):
+            same = f"SELECT count(*) FROM {coded} WHERE score = {end!r}"
+            times[np.argmax(score == end)] = at_end = int(work.table.rows(same)[0][0])
+            times[len(n) + np.argmax(n)] -= at_end
+    all_have(work, "task", lost)
+    return cell, score, times
 
 
 def one_cluster(work: Any) -> None:
