@@ -205,18 +205,40 @@ class Panel:
     def facts(self) -> str:
         """The first line of every screen: what was read."""
         _, s, k, m = self.shape
-        tasks = round(self.weight.sum())
-        parts = [count(tasks, "task")]
+        parts = [count(round(self.weight.sum()), "task")]
+        parts[0] += f" (each in one of {count(k, self.noun)})" if self.apart else ""
         parts += [count(s, "system")] if s > 1 else []
-        parts += [count(k, self.noun)] if k > 1 else []
+        parts += [count(k, self.noun)] if k > 1 and not self.apart else []
         parts += [count(m, "judge")]
-        seen = round((np.isfinite(self.scores).sum((1, 2, 3)) * self.weight).sum())
-        gone = tasks * s * k * m - seen
+        seen, whole = (int(x.sum()) for x in self.coverage)
         low, high = self.scale
-        left = f"{gone:,} of {gone + seen:,} missing" if gone else "none missing"
-        kind = f"scores from {low:g} to {high:g}" if not self.two_valued else f"scores, {low:g} or {high:g}"
+        left = f"{whole - seen:,} of {whole:,} missing" if whole > seen else "none missing"
+        kind = f", {low:g} or {high:g}" if self.two_valued else f" from {low:g} to {high:g}"
+        kind = kind if low < high else f" of {low:g}"
         more = f" {count(self.units, 'cluster')}." if self.clustered else ""
-        return f"{' x '.join(parts)}: {seen:,} {kind}, {left}.{more}"
+        return f"{' x '.join(parts)}: {count(seen, 'score')}{kind}, {left}.{more}"
+
+    @property
+    def apart(self) -> bool:
+        """Whether there are several languages, and no task is in two of them."""
+        return self.shape[2] > 1 and int(np.isfinite(self.scores).any((1, 3)).sum(1).max()) == 1
+
+    @property
+    def coverage(self) -> tuple[Codes, Codes]:
+        """The scores of each language and judge, and how many there could be: of all tasks and systems; where no task
+        is in two languages, of the tasks, systems and judges that have a score in that language."""
+        there = np.isfinite(self.scores)
+        seen = np.einsum("nslb,n->lb", there.astype(float), self.weight)
+        whole = np.full_like(seen, self.weight.sum() * self.shape[1])
+        if self.apart:
+            own = self.weight @ there.any((1, 3)) * there.any((0, 3)).sum(0)
+            whole = own[:, None] * there.any((0, 1))
+        return seen.round().astype(np.int64), whole.round().astype(np.int64)
+
+    @property
+    def hashed(self) -> bool:
+        """Whether rows are means of the tasks of hashed units, and no single tasks."""
+        return self.indicator is not None or bool((self.weight != 1).any())
 
     def __repr__(self) -> str:
         return f"<Panel: {self.facts}>"

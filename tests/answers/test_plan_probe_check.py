@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ def test_check_of_a_file(tmp_path: Path) -> None:
     assert roles.loc["judge", "labels"] == 5
     assert roles.loc["language", "column"] == "language"
     assert found.coverage["missing"].sum() == 400
-    assert "400 of 7,200 scores are missing (5.6%)." in texts(found)
+    assert ", 400 of 7,200 missing." in found.panel.facts
     assert "Not: judges against people (needs human labels)." in texts(found)
     assert found.report().next[0].command == f"polyjudge audit {path}"
     assert len(screen(found.report()).strip().splitlines()) <= 24
@@ -209,3 +210,24 @@ def test_check_of_small_things() -> None:
     assert able["drift"]
     assert "The scores are 1, 2, 3 and 4." in texts(one)
     assert check(sample_panel()).levels == ()
+
+
+def test_what_is_missing_is_counted_in_each_language_where_none_shares_a_task() -> None:
+    """Tasks of one language only; de lacks a system and a judge, which are not missing there; one score is."""
+    y = np.full((10, 2, 2, 3), np.nan)
+    y[:6, :, 0], y[6:, 0, 1, :2] = 1.0, 3.0
+    y[0, 1, 0, 2] = np.nan
+    panel = Panel.from_array(y, languages=("en", "de"))
+    assert panel.facts.startswith("10 tasks (each in one of 2 languages) x 2 systems x 3 judges: 43 scores, ")
+    assert panel.facts.endswith(", 1 of 44 missing.")
+    assert check(panel).coverage["missing"].tolist() == [0, 0, 1, 0, 0, 0]
+    both = Panel.from_array(np.concatenate([y, np.ones((1, 2, 2, 3))]), languages=("en", "de"))
+    assert "77 of 132 missing" in both.facts
+    assert Panel.from_array([[[72.0]]]).facts == "1 task x 1 judge: 1 score of 72, none missing."
+
+
+def test_rows_of_hashed_units_are_no_tasks_whatever_they_weigh() -> None:
+    one = Panel.from_array(np.arange(12.0).reshape(3, 2, 2))
+    hashed = replace(one, indicator=lambda threshold, how: one)
+    assert len(check(one).levels) > 0
+    assert check(hashed).levels == ()

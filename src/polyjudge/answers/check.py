@@ -113,8 +113,7 @@ def check(source: Any, **columns: Any) -> Check:
     if lacking:
         parts = [f"{names(questions, 12)} ({why})" for why, questions in lacking.items()]
         said.append(Finding("info", "unable", f"Not: {'; '.join(parts)}.", "Answers"))
-    single = bool((panel.weight == 1).all())  # else rows are means of hashed units
-    few = tuple(float(x) for x in levels) if single and len(levels) <= MOST_LEVELS else ()
+    few = tuple(float(x) for x in levels) if not panel.hashed and len(levels) <= MOST_LEVELS else ()
     return Check(
         roles=partial(framed, held),
         coverage=partial(framed, cover),
@@ -131,7 +130,7 @@ def check(source: Any, **columns: Any) -> Check:
 
 def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> Columns:
     rows = []
-    tasks = panel.tasks if (panel.weight == 1).all() else ()
+    tasks = () if panel.hashed else panel.tasks
     labels: dict[str, tuple[str, ...]] = {
         "task": tasks, "system": panel.systems, "language": panel.languages, "judge": panel.judges,
         "criterion": tuple(panel.criteria),
@@ -147,20 +146,19 @@ def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> Columns:
         size = round(panel.weight.sum()) if role == "task" else len(own)
         examples = ", ".join(name(x, 20) for x in own[:2]) + (", ..." if len(own) > 2 else "") or None
         if role == "score":
-            size = len(levels) if (panel.weight == 1).all() else 0
+            size = 0 if panel.hashed else len(levels)
             examples = f"{levels[0]:g} to {levels[-1]:g}"
         rows.append((title, name(column) if column else None, size or None, examples))
     return {c: [row[i] for row in rows] for i, c in enumerate(("role", "column", "labels", "examples"))}
 
 
 def _coverage(panel: Panel) -> Columns:
-    scored = np.einsum("nslb,n->lb", np.isfinite(panel.scores).astype(float), panel.weight)
-    whole = panel.weight.sum() * len(panel.systems)
+    scored, whole = panel.coverage
     return {
         "language": [x for x in panel.languages for _ in panel.judges],
         "judge": list(panel.judges) * len(panel.languages),
-        "scored": scored.round().astype(int).ravel(),
-        "missing": (whole - scored).round().astype(int).ravel(),
+        "scored": scored.ravel().tolist(),
+        "missing": (whole - scored).ravel().tolist(),
     }
 
 
@@ -183,25 +181,22 @@ def _answers(panel: Panel) -> Columns:
 def _levels(panel: Panel, levels: Any) -> Finding:
     """The scale."""
     low, high = panel.scale
-    if len(levels) <= MOST_LEVELS and bool((panel.weight == 1).all()):
-        text = f"The scores are {names([f'{x:g}' for x in levels], MOST_LEVELS)}."
-    else:
-        text = f"The scale is {low:g} to {high:g}."
-        if bool((panel.weight == 1).all()):
-            text = f"The scale is {low:g} to {high:g}, with {len(levels):,} different scores."
+    text = f"The scale is {low:g} to {high:g}."
+    if not panel.hashed:
+        text = f"The scale is {low:g} to {high:g}, with {len(levels):,} different scores."
+        if len(levels) <= MOST_LEVELS:
+            verb = "scores are" if len(levels) > 1 else "only score is"
+            text = f"The {verb} {names([f'{x:g}' for x in levels], MOST_LEVELS)}."
     return Finding("info", "scale", text, "Scores")
 
 
 def _missing(panel: Panel, cover: Columns) -> list[Finding]:
-    """What is missing, and where most."""
+    """Where most is missing; how much is missing stands above."""
     missing, scored = np.asarray(cover["missing"]), np.asarray(cover["scored"])
-    gone, whole = int(missing.sum()), int((missing + scored).sum())
-    if not gone:
-        return []
     share = missing / np.maximum(missing + scored, 1)
-    most = int(np.argmax(share.round(9)))
-    text = f"{gone:,} of {whole:,} scores are missing ({percent(gone / whole)})."
-    if len(share) > 1 and share[most] > 2 * gone / whole:
-        place = f" in {name(cover['language'][most])}" if cover["language"][most] else ""
-        text += f" Most: {name(cover['judge'][most])}{place} lacks {percent(float(share[most]))}."
+    most, average = int(np.argmax(share.round(9))), missing.sum() / (missing + scored).sum()
+    if share[most] <= 2 * average:
+        return []
+    place = f" in {name(cover['language'][most])}" if cover["language"][most] else ""
+    text = f"{name(cover['judge'][most])}{place} lacks {percent(float(share[most]))}; all together {percent(average)}."
     return [Finding("notice", "missing", text, "Missing")]
