@@ -111,7 +111,8 @@ def _run(words: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
             return 0
-        tell(error.format_message())
+        known = ctx.command.list_commands(ctx) if ctx and "No such command" in error.format_message() else []
+        tell(error.format_message() + (f" There are: {', '.join(known)}." if known else ""))
         if ctx is not None:
             print(f"{ctx.get_usage()}\nAll options: {ctx.command_path} --help", file=sys.stderr)
         return int(error.exit_code)
@@ -218,7 +219,9 @@ class _Grouped(typer.core.TyperGroup):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         formatter.write_paragraph()
-        formatter.write_text("Try: polyjudge demo. Then: polyjudge audit scores.csv")
+        formatter.write_text(
+            "Try: polyjudge demo. Then: polyjudge audit scores.csv. As a gate in CI: --fail-on warning."
+        )
 
 
 def _function(key: str) -> Callable[..., Any]:

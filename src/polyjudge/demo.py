@@ -69,15 +69,16 @@ def demo(*, write: Path | None = None, overwrite: bool = False) -> Demo | None:
         return None
     result = audit(sample_panel())
     truth = _truth(result)
-    held = truth["held"].sum()
+    held, number = int(truth["held"].sum()), len(truth)
+    intervals = f"all {number}" if held == number else f"{held} of the {number}"
     worst = (truth["estimated"] - truth["planted"]).abs().max()
     said = Finding(
         "info",
         "demo.truth",
         f"The scores are made up, so the truth is known: the estimates are within {points(worst, worst)} points of "
-        f"what was planted, and {held} of {len(truth)} intervals hold it.",
+        f"what was planted, and {intervals} intervals (of systems and of what is off) hold it.",
         topic="Truth",
-        head=f"{held} of {len(truth)} intervals hold it",
+        head=f"{held} of {number} intervals hold it",
     )
     return Demo(truth, (*result.findings, said), result)
 
@@ -92,7 +93,7 @@ def _truth(result: Audit) -> pd.DataFrame:
     )
     cells = pd.DataFrame({
         "what": "off", "language": off["language"], "judge": off["judge"], "system": "", "planted": planted.off[at],
-        "estimated": off["off"], "low": off["low"], "high": off["high"],
+        "estimated": off["off"], "low": off["all_low"], "high": off["all_high"],
     })  # fmt: skip
     board = result.systems[result.systems["language"] == "all"].reset_index(drop=True)
     quality = dict(zip(planted.panel.systems, planted.systems - planted.systems.max(), strict=True))

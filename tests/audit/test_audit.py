@@ -180,10 +180,10 @@ def test_criteria_have_a_row_each_and_every_sentence_names_its_criterion() -> No
     assert row.loc["helpful", "first"] == "delta"
     assert row.loc["clear", "off"].startswith("Borealis in Hindi, -1")
     assert row.loc["helpful", "off"] == "nothing"
-    names = ("helpful: ", "clear: ", "style: ", "Mean of the criteria: ", "The judges give")
     for finding in result.findings:
-        if finding.topic:
-            assert finding.text.startswith(names), finding.text
+        if finding.topic and "criterion" in finding.where:
+            assert finding.text.startswith(f"{finding.where['criterion']}: "), finding.text
+    assert "is of the mean of the 3 criteria (helpful, clear and style)" in result.report().facts[-1]
     assert any(f.text.startswith("clear: In Hindi, Borealis scores") and f.topic == "Off" for f in result.findings)
     assert any(f.text.startswith("style: They do not agree") for f in result.findings)
     text = screen(result.report())
@@ -218,7 +218,7 @@ def test_panels_of_other_shapes(k: int, m: int, s: int, kind: str) -> None:
     y = 50 + g.normal(0, 10, (30, 1, 1, 1)) + g.normal(0, 6, (30, s, k, m))
     y = (y > 45).astype(float) if kind == "pass" else y
     panel = replace(Panel.from_array(y), source="scores.csv")
-    result = audit(panel, threshold="0.5")
+    result = audit(panel, threshold="0.5" if kind == "pass" else "50")
     text = screen(result.report(), full=True)
     page(result.report())
     assert "nan" not in text

@@ -152,7 +152,7 @@ def test_one_cell_is_named() -> None:
     assert found.where == {"language": "Thai", "judge": "B"}
     assert found.text.startswith("In Thai, B scores 14")
     assert " lower, relative to the other judges, than in the other languages. " in found.text
-    assert "Apart from this, nothing differs by more than" in found.text
+    assert "With those scores left out, nothing is off by more than" in found.text
     row = o.frame[o.frame["named"]].iloc[0]  # the same interval
     assert f"B scores {ci(-row['off'], -row['all_high'], -row['all_low'], 'points')} lower" in found.text
 

@@ -78,7 +78,7 @@ def test_screen_is_short_and_every_number_is_in_a_frame(kind: str) -> None:
         # What is computed for a sentence alone: tasks that settle, counts, the limit of what is ruled out, reliability.
         sentence = re.sub(r"About [\d,]+ tasks", "", said(result, topic))
         sentence = re.sub(r"\b[A-Z]\w*\d\w*", "", sentence)
-        sentence = re.sub(r"[\d.]+ for (the panel|their mean)", "", sentence)
+        sentence = re.sub(r"[\d.]+ \[[\d., ]+\] for (the panel|their mean)", "", sentence)
         sentence = re.sub(r"(by|than|of) more than [\d.]+|\d+ of \d+|\d+%|less than [\d.]+", "", sentence)
         for token in re.findall(r"-?\d[\d,]*\.?\d*", sentence):
             value = abs(float(token.replace(",", "")))

@@ -189,7 +189,7 @@ def test_a_system_on_few_tasks_is_not_surely_anywhere() -> None:
 def test_nothing_matters_too_little_to_be_settled() -> None:
     panel = Panel.from_array(drawn(20, [0, 0.1]), scale=(0, 100))
     text = systems(panel, matters=0.0, level=0.95).findings[0].text
-    assert "tasks would settle a difference of 1 point." in text
+    assert "settle" not in text
 
 
 def test_nothing_hangs_on_order_or_the_last_bit() -> None:
@@ -265,7 +265,7 @@ def test_own_maker_cannot_be_tested_with_three() -> None:
     assert not found.clear
     assert "cannot be tested with 3 makers" in found.why_not
     nobody = look(drawn(20, [0, 1])).own
-    assert "No judge and system come from the same vendor" in nobody.why_not
+    assert "No judge and system are known to come from the same maker" in nobody.why_not
 
 
 def test_families_as_given() -> None:

@@ -41,7 +41,10 @@ def steps(
     ]
     where = f" per {panel.noun}" if len(panel.languages) > 1 else ""
     items = () if panel.texts is not None else ("--items", "ITEMS")
-    label = Step(command(panel, "label make", *items, "-n", str(PER_LANGUAGE)), f"label {PER_LANGUAGE} answers{where}")
+    by = f"task{', system' * panel.has_systems}{', language' * (where == ' per language')}"
+    texts = f". ITEMS: file of {by}, prompt, response" if items else ""
+    make = command(panel, "label make", *items, "-n", str(PER_LANGUAGE))
+    label = Step(make, f"label {PER_LANGUAGE} answers{where}{texts}")
     calibrate = command(panel, "calibrate", "-o", "calibrated.csv")
     remove = [Step(calibrate, f"remove the effect of {panel.noun} on the judges")] if kind == "many" else []
     if keys & {"judges.blind", "judges.hardly", "judges.split", "judges.constant"}:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
-TOPICS = ("Winner", "Judges", "Off")
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def audit(
     if np.isfinite(panel.scores).any() and panel.width < 1e-200:
         said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
         found = [Finding("serious", "constant", said, "Judges", head="All scores are equal")]
-    rooms: dict[str, Any] = {"position": placed, "length": longer, "values": values}
+    rooms: dict[str, Any] = {"position": placed, "length": longer, "values": values, "makers": given}
     rooms["humans"], people = _people(panel, labels, threshold, level, seed)
     rooms["probe"], damage = _probes(probes, level)
     table: pd.DataFrame | Callable[[], pd.DataFrame] = framed
@@ -350,9 +349,8 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
             where = {**one.where, "criterion": x}
             topic = one.topic if one.severity in ("warning", "serious") else ""
             own.append(replace(one, text=f"{name(x)}: {one.text}", where=where, topic=topic, head=""))
-    mean = [replace(f, text=f"Mean of the criteria: {f.text}") if f.topic in TOPICS else f for f in found]
     more = gate_room.alike_finding(gate_room.alike(panel.criteria), panel.units)
-    return framed(rows), [*mean, *(f for f in own if f.topic), *more, *(f for f in own if not f.topic)]
+    return framed(rows), [*found, *(f for f in own if f.topic), *more, *(f for f in own if not f.topic)]
 
 
 def _people(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.answers.audit.systems import LEAST, seen_means, spelled, tiny_of
+from polyjudge.base.errors import UsageError
 from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import number, percent, percent_ci, threshold
 from polyjudge.base.text import name, names
@@ -53,6 +54,12 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     if mark is None:
         return Gates(partial(framed, columns=EMPTY))
     at, how = threshold(mark)
+    low, high = panel.scale
+    if not low <= at <= high:
+        raise UsageError(
+            f"The pass mark {at:g} is outside the scale: scores are from {low:g} to {high:g}. If the scale goes "
+            "further: --range LOW:HIGH."
+        )
     k, m = len(panel.languages), len(panel.judges)
     raw = _rates(panel.passes(at, how), level)
     calibrated = np.full((3, k, m), np.nan)
@@ -70,26 +77,27 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
         }
     )
     spread = (_spread(raw[0]), _spread(calibrated[0]))
-    return Gates(frame, spread, (_passing(panel, raw[0], spread, at, how),))
+    return Gates(frame, spread, (_passing(panel, raw, spread, at, how),))
 
 
-def _passing(panel: Panel, rate: Array, spread: tuple[float, float], at: float, how: str) -> Finding:
+def _passing(panel: Panel, rates: Array, spread: tuple[float, float], at: float, how: str) -> Finding:
     """The sentence about pass rates."""
-    seen = rate[np.isfinite(rate)]
-    k, m = rate.shape
-    share = percent(float(seen.max()), 0)
-    if seen.max() - seen.min() > 1e-9:
+    seen = rates[:, np.isfinite(rates[0])]
+    least, most = (seen[:, int(at)] for at in (seen[0].round(9).argmin(), seen[0].round(9).argmax()))
+    k, m = rates.shape[1:]
+    share = percent(float(most[0]), 0)
+    text = f"{percent_ci(*most)} of answers pass."
+    if most[0] - least[0] > 1e-9:
         who = [x for x, number_of in (("the judge", m), (f"the {panel.noun}", k)) if number_of > 1]
-        share = f"{percent(float(seen.min()), 0)[:-1]} to {share}"
-        text = f"{share} of answers pass, depending on {' and '.join(who)}."
-    else:
-        text = f"{share} of answers pass."
+        share = f"{percent(float(least[0]), 0)[:-1]} to {share}"
+        text = f"{percent_ci(*least)} to {percent_ci(*most)} of answers pass, depending on {' and '.join(who)}."
     text = f"With a pass mark {'from' if how == '>=' else 'above'} {at:g}, {text}"
     if k > 1 and spread[0] >= 0.005:
         after = f" ({number(100 * spread[1], 0)} after calibrating)" if np.isfinite(spread[1]) else ""
         text += (
             f" {'A' if m > 1 else 'The'} judge's pass rate differs by {number(100 * spread[0], 0)} percentage points"
-            f"{' on average' if m > 1 else ''} between its highest and its lowest {panel.noun}{after}."
+            f"{' on average' if m > 1 else ''}, chance included, between its highest and its lowest "
+            f"{panel.noun}{after}."
         )
     return Finding("info", "gates", text, "Gates", head=f"{share} pass")
 

@@ -12,10 +12,10 @@ from polyjudge import cbc
 from polyjudge.answers.audit.systems import Board, spelled, tiny_of
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import number, percent, points
-from polyjudge.base.text import families, name, names
+from polyjudge.base.text import MAKERS, families, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.agreement import Agreement
+from polyjudge.stats.agreement import AGREE, Agreement
 from polyjudge.stats.cells import Values
 
 if TYPE_CHECKING:
@@ -46,14 +46,15 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
             return [*out, Finding("notice", "judges.none", "Agreement needs two judges whose scores vary.", "Judges")]
         text = "No answer has scores from two judges that vary, so their agreement cannot be told."
         return [*out, Finding("warning", "judges.none", text, "Judges")]
-    r = f"r = {number(a.r)}" + (f" [{number(a.r_low)}, {number(a.r_high)}]" if np.isfinite(a.r_low) else "")
+    r = f"r = {_r(a.r, a.r_low, a.r_high)}"
+    panel_r = _r(a.reliability, a.reliability_low, a.reliability_high)
     if a.groups:
         return [*out, _split(panel, a)]
     if a.verdict == "agree":
         both = len(varied) == 2
         text = (
-            f"They agree on {what} (r = {a.r:.2f} between {'the two' if both else 'two judges'}, {a.reliability:.2f} "
-            f"for {'their mean' if both else 'the panel'}). Whether they are right only people can tell"
+            f"They agree on {what} ({r} between {'the two' if both else 'two judges'}, {panel_r} for "
+            f"{'their mean' if both else 'the panel'}). Whether they are right only people can tell"
         )
         maker = one_maker(panel.judges, given)
         if maker:
@@ -62,7 +63,8 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
         out.append(Finding("info", "judges.agree", text + ".", "Judges", head=f"They agree (r = {a.r:.2f})"))
     elif a.verdict == "unclear":
         tasks = "clusters" if panel.clustered else "tasks"
-        text = f"Too few {tasks} to tell whether they agree on {what} ({r})."
+        least = f", {panel_r} for the panel, whose lower limit should be above {AGREE:g}" if "[" in panel_r else ""
+        text = f"Too few {tasks} to tell whether they agree on {what} ({r} between two judges{least})."
         out.append(Finding("notice", "judges.unclear", text, "Judges", head="Too few tasks to tell"))
     elif board is not None and board.ahead.any():
         out.append(_hardly(panel, board, r))
@@ -74,10 +76,15 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
         out.append(Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree"))
     if a.odd:
         odd = [panel.judges[b] for b in a.odd]
-        rs = names([f"{a.own[b]:.2f}" for b in a.odd])
+        rs = " and ".join(_r(a.own[b], a.own_low[b], a.own_high[b]) for b in a.odd)
         text = f"{names(odd)} {'agrees' if len(odd) == 1 else 'agree'} less with the others (r = {rs})."
         out.append(Finding("notice", "judges.odd", text, "Judges", {"judge": odd[0]}))
     return out
+
+
+def _r(value: float, low: float, high: float) -> str:
+    """A correlation with its interval, where there is one."""
+    return number(value) + (f" [{number(low)}, {number(high)}]" if np.isfinite(low) else "")
 
 
 def _hardly(panel: Panel, b: Board, r: str) -> Finding:
@@ -111,8 +118,13 @@ def _split(panel: Panel, a: Agreement) -> Finding:
 def one_maker(judges: Sequence[str], given: Mapping[str, str] | None) -> str:
     """The maker of all judges; "" where there are several, or names do not tell."""
     found = set(families(judges, given).values())
-    maker = found.pop() if len(found) == 1 else ""
-    return "" if maker in judges and not given else maker
+    return found.pop() if len(found) == 1 and not unknown(judges, given) else ""
+
+
+def unknown(who: Sequence[str], given: Mapping[str, str] | None) -> list[str]:
+    """Judges or systems whose maker neither their names nor the user tells."""
+    made = families(who, given)
+    return [x for x in made if made[x] == x and x not in MAKERS and x not in (given or {})]
 
 
 def lacking(panel: Panel) -> list[Finding]:

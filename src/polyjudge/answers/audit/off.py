@@ -441,7 +441,7 @@ def _named_words(work: _Work, first: Interval, rest: Interval, named: Sequence[C
         said.append("Which judge is at fault cannot be told from two.")
     limit = work.limit(rest, named)
     if math.isfinite(limit):
-        said.append(f"Apart from this, nothing differs by more than {work.up(limit)}.")
+        said.append(f"With those scores left out, nothing is off by more than {work.up(limit)} {panel.unit_name}.")
     return " ".join(said)
 
 

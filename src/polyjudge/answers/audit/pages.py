@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from polyjudge._version import __version__
 from polyjudge.answers.audit.judges import ranks as judge_ranks
-from polyjudge.answers.audit.systems import amount, columns_of
+from polyjudge.answers.audit.judges import unknown
+from polyjudge.answers.audit.systems import amount, columns_of, size
 from polyjudge.base.later import framed
+from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Section, Table, spread
@@ -55,7 +57,7 @@ def build(a: Audit) -> Report:
     return Report(
         command="audit",
         title=f"Audit of {name(_file(panel.source))}" if panel.source else "Audit",
-        facts=(panel.facts, *panel.notes),
+        facts=(panel.facts, *panel.notes, *_of_the_mean(a)),
         findings=a.findings,
         board=_criteria_table(a) if a.parts_ else _board(a),
         next=a.next,
@@ -64,6 +66,12 @@ def build(a: Audit) -> Report:
         spreads=Lazy(lambda: _drawers(a)[1]),
         about=_about(a),
     )
+
+
+def _of_the_mean(a: Audit) -> tuple[str, ...]:
+    """What the first screen speaks of, where there are several criteria."""
+    of = f"the mean of the {len(a.parts_)} criteria ({names(list(a.parts_), 4)})"
+    return (f"What follows is of {of}; lines about one of them begin with its name.",) if a.parts_ else ()
 
 
 def _about(a: Audit) -> dict[str, Any]:
@@ -77,7 +85,7 @@ def _table(
     """A table whose differences are in the points that are shown: pass and fail in percentage points, and whose
     language column bears the panel's noun."""
     f, shown = a.panel.factor, frame.reset_index(drop=True)
-    used = [x for c, kind in columns.items() if kind[0] == "+" or c == "radius" for x in (c, *kind.split()[1:])]
+    used = [x for c, kind in columns.items() if kind[0] == "+" for x in (c, *kind.split()[1:])]
     if f != 1 and len(shown):
         shown = shown.assign(**{c: f * shown[c] for c in dict.fromkeys(used) if c in shown.columns})
     columns = {c: kind for c, kind in columns.items() if c in shown.columns}
@@ -113,8 +121,8 @@ def _systems(a: Audit) -> list[Section]:
     assert s is not None
     whole, per = a.systems[a.systems["language"] == "all"], a.systems[a.systems["language"] != "all"]
     charts = [_intervals(a, "board", "Systems", whole)]
-    text = ["Each system against the leader; every difference is taken on the same tasks. Systems in colour may be "
-            "the best. A rank range holds every rank that the intervals allow."]  # fmt: skip
+    text = ["Each system against the leader; every difference is taken on the same tasks. A system may be the best "
+            "if no other is surely ahead of it. A rank range holds every rank that the intervals allow."]  # fmt: skip
     tables = []
     if len(per):
         title = f"Systems by {panel.noun}"
@@ -135,6 +143,8 @@ def _systems(a: Audit) -> list[Section]:
         text.append("Calibrating does not change this order: it moves all systems alike.")
     if s.own.why_not:
         text.append(s.own.why_not)
+        if who := unknown([*panel.judges, *panel.systems], a.rooms_["makers"]):
+            text.append(f"It is not known who made {names(who, 6)}: --families NAME=MAKER says it.")
     elif np.isfinite(s.own.low):
         said = amount(panel, s.own.difference, s.own.low, s.own.high)
         text.append(f"How much higher judges score systems of their own maker ({names(s.own.makers)}) than the other "
@@ -169,7 +179,8 @@ def _off(a: Audit) -> list[Section]:
     if not len(frame):
         return []
     text = [f"How much higher or lower a judge scores in a {panel.noun}, relative to the other judges, than in the "
-            f"other {panel.nouns}, in {panel.unit_name}. Calibrating removes all of it."]  # fmt: skip
+            f"other {panel.nouns}, in {panel.unit_name}. Calibrating brings all of these to 0. What it subtracts is "
+            "smaller, because the scores that a judge is compared with are corrected too."]  # fmt: skip
     if min(len(panel.languages), len(panel.judges)) == 2:
         text.append("With only two, every difference appears twice, once with each sign.")
     marks = np.where(frame["named"].astype(bool), "named", np.where(frame["clear"].astype(bool), "clear", ""))
@@ -187,9 +198,13 @@ def _off(a: Audit) -> list[Section]:
     title = f"Judges by {panel.noun}"
     chart = Chart("off", "heatmap", title, framed(grid), alt, options=options)
     columns = {"language": "name", "judge": "name", "off": "+points all_low all_high", "clear": "yes", "named": "yes",
-               "excess": "+points excess_low excess_high", "beta": "+points", "radius": "points"}  # fmt: skip
-    titles = {"excess": "off without the named", "beta": "calibrating subtracts", "radius": "radius (paper)"}
-    note = f"clear: the interval lies beyond {f * a.matters:g} {panel.unit_name}. Intervals hold together."
+               "excess": "+points excess_low excess_high", "beta": "+points"}  # fmt: skip
+    titles = {"excess": "off without the named", "beta": "calibrating subtracts"}
+    note = f"In {panel.unit_name}. clear: the interval lies beyond {f * a.matters:g}. The intervals hold all at once."
+    if frame["named"].any():
+        note += " The limit on the first screen is that of 'off without the named', rounded up."
+    if np.isfinite(radius := f * float(frame["radius"].iloc[0])):
+        note += f" The paper's radius (Prop. 2) is {points(radius)} {panel.unit_name}."
     tables = [_table(a, "off", "What is off", frame, columns, titles, note)]
     floor, shift = a.part_.off.floor, a.part_.off.shift
     if floor is not None and len(floor):
@@ -230,9 +245,10 @@ def _agreement(a: Audit) -> list[Section]:
         text.append(
             f"Correlation of every two judges over {over}. It says how far they agree, not whether they are right."
         )
-        if agreed.makers is not None:
+        if agreed.makers is not None and a.pairs["group"].nunique() < len(panel.judges):
             r, low, high = agreed.makers
-            text.append(f"Between judges of different makers r = {r:.2f} [{low:.2f}, {high:.2f}].")
+            known = "not known to share a maker" if unknown(panel.judges, a.rooms_["makers"]) else "of different makers"
+            text.append(f"Between judges {known} r = {r:.2f} [{low:.2f}, {high:.2f}].")
         alt = f"Correlations of judges from {told.min():.2f} to {told.max():.2f}."
         charts.append(Chart("agreement", "matrix", "Agreement of every two judges", a.pairs, alt))
     whole, per = a.judges[a.judges["language"] == "all"], a.judges[a.judges["language"] != "all"]
@@ -341,10 +357,11 @@ def _details(a: Audit) -> list[Section]:
     if not panel.has_systems:
         text.append("Without a column of systems, there is no winner to name.")
     text.append(
-        f"Intervals are at {100 * a.level:g}% over {'clusters' if panel.clustered else 'tasks'}; those of one table "
-        f"hold together. Differences below {panel.factor * a.matters:g} {panel.unit_name} are treated as too small to "
-        "matter."
+        f"Intervals are at {100 * a.level:g}% over {'clusters' if panel.clustered else 'tasks'}; those of systems and "
+        "of what is off hold all at once."
     )
+    if a.matters:
+        text.append(f"Differences below {size(panel, a.matters)} are treated as too small to matter.")
     return [Section("details", "Details", tuple(text))]
 
 
@@ -452,9 +469,9 @@ def _cell_report(a: Audit, language: str, judge: str) -> Report:
     if len(row) and np.isfinite(row["off"].iloc[0]):
         x = row.iloc[0]
         up = x["off"] > 0
-        size = amount(panel, abs(x["off"]), *((x["all_low"], x["all_high"]) if up else (-x["all_high"], -x["all_low"])))
+        by = amount(panel, abs(x["off"]), *((x["all_low"], x["all_high"]) if up else (-x["all_high"], -x["all_low"])))
         text = (
-            f"In {name(language)}, {name(judge)} scores {size} {'higher' if up else 'lower'}, relative to the other "
+            f"In {name(language)}, {name(judge)} scores {by} {'higher' if up else 'lower'}, relative to the other "
             f"judges, than in the other {panel.nouns}."
         )
         where = {"language": language, "judge": judge}

@@ -309,7 +309,8 @@ def own_maker(panel: Panel, given: Mapping[str, str] | None, *, level: float, se
     by, of = [judges[x] for x in panel.judges], [systems[x] for x in panel.systems]
     shared = sorted(set(by) & set(of))
     if not shared:
-        return OwnMaker(why_not="No judge and system come from the same vendor, so self-preference cannot be tested.")
+        why = "No judge and system are known to come from the same maker, so self-preference cannot be tested."
+        return OwnMaker(why_not=why)
     if len(panel.judges) < 2:
         return OwnMaker(makers=tuple(shared), why_not="Self-preference cannot be tested with one judge.")
     makers = sorted(set(by) | set(of))
@@ -521,11 +522,13 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     said = f"{w} and {second} are level ({size_})" if level else f"{w} is ahead of {second} by {size_}"
     if max(-low, high) < matters:
         after = f"A difference of {size(panel, matters)} between the two is ruled out."
+    elif not matters:
+        after = ""
     else:
-        half = (matters or panel.matters) / 2
+        half = matters / 2
         number = settle(b.need[top, x], b.q[top, x], b.units, half) * float(panel.weight.sum()) / panel.units
         after = f"About {float(f'{number:.1g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
-    text = f"Too close to call{among}: {said}. {after}{tail}"
+    text = f"Too close to call{among}: {said}. {after}{tail}".rstrip()
     return Finding("notice", "winner.close", text, "Winner", where, head="Too close to call")
 
 
