@@ -110,11 +110,20 @@ def read_panel(
     names. What is not there is one: one language, one judge; a row without a task is a task.
 
     source : path, `file.db::table`, `-`, address of a database, data frame, Arrow or Ibis table, or a panel
-    task, system, language, judge, score, criterion, cluster : the column that holds it
+    task : the column of tasks (items, questions, cases)
+    system : the column of systems, whose answers are scored
+    language : the column of languages
+    judge : the column of judges; in a wide table --judges names theirs
+    score : the column of scores
+    criterion : the column of criteria, where there are several scores for each answer
+    cluster : the column of what tasks belong to, such as the document that they ask about
     replicate : the column of repeated measurements; `row`: rows that repeat are such
     human : the column of human labels, or the judge that stands for people
     by : a column that takes the place of the language, such as a rubric or a domain
-    languages, judges, systems, criteria : only these; in a wide table the columns of scores
+    languages : only these languages
+    judges : only these judges; in a table with a column of scores for each judge, those columns
+    systems : only these systems
+    criteria : only these criteria; in a table with a column of scores for each criterion, those columns
     range : the lowest and the highest score, such as 0:100
     drop : scores that mean that there is none, such as -1
     engine : spark, to read files or tables by Spark
@@ -615,7 +624,7 @@ def _check_levels(work: Work, long: Long) -> list[Array]:
         levels, at = np.unique(score, return_inverse=True)
         every.append(levels)
         where = f"{work.table.where} ({name(criterion)})" if criterion else work.table.where
-        scale.check_range(levels, np.bincount(at, times), work.asked.range, where, work.notes)
+        usual = scale.check_range(levels, np.bincount(at, times), work.asked.range, where, work.notes)
         for axis in ("judge", "language") if work.asked.range is None else ():
             labels, code = long.labels[axis], long.codes[axis][cell]
             known = distinct(code * len(levels) + at, len(labels) * len(levels))
@@ -623,6 +632,7 @@ def _check_levels(work: Work, long: Long) -> list[Array]:
             many = np.bincount(code, times, minlength=len(labels)) > 2
             own = {x: levels[known[cuts[j] : cuts[j + 1]] % len(levels)] for j, x in enumerate(labels) if many[j]}
             noun = (work.asked.by or axis) if axis == "language" else axis
+            own = {x: found[np.isin(found, usual)] for x, found in own.items()}
             scale.check_scales(own, noun, f"{levels[0]:g}:{levels[-1]:g}", work.notes)
     return every
 

@@ -192,8 +192,12 @@ def step(levels: Array) -> float:
 
 def check_range(
     levels: Array, times: NDArray[Any], given: tuple[float, float] | None, where: str, notes: list[str]
-) -> None:
-    """Refuse numbers that stand for no score; note levels that are odd. `levels` are sorted, `times` their counts."""
+) -> Array:
+    """Refuse numbers that stand for no score; note levels that are odd. `levels` are sorted, `times` their counts.
+
+    Returns the levels, less a noted one that is far from all others: judges are compared without it.
+    """
+    usual = levels
     low, high = given or (-np.inf, np.inf)
     tiny = 1e-9 * (high - low) if given else 0.0
     out = (levels < low - tiny) | (levels > high + tiny)
@@ -204,7 +208,7 @@ def check_range(
             f"mean that there is no score: --drop {listed}; else give the whole range."
         )
     if given is not None or len(levels) < 2:
-        return
+        return usual
     for at, others in ((0, levels[1:]), (-1, levels[:-1])):
         value, share, span = float(levels[at]), times[at] / times.sum(), others[-1] - others[0]
         said = (
@@ -221,8 +225,11 @@ def check_range(
         beside = size == 1 and (below if at == 0 else above)
         far = size > 0 and gap >= max(2 * size - 1e-9, 0.15 * span)
         far = far and (len(others) <= 21 or times[at] >= 3 * np.median(times))  # else the end of many levels
-        if ternary or (share < 0.1 and len(others) >= 3 and (beside or far)):
+        wild = share < 0.1 and len(others) > 3 and gap > 2 * span
+        if ternary or wild or (share < 0.1 and len(others) >= 3 and (beside or far)):
             notes.append(f"{said}.")
+        usual = usual[usual != value] if wild else usual
+    return usual
 
 
 def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[str]) -> None:
