@@ -15,6 +15,7 @@ from polyjudge.answers.humans.compare import humans
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.calibrate.labelled import labelled, panel_mean
 from polyjudge.panel import Panel
+from polyjudge.read import read_panel
 from polyjudge.report.terminal import screen
 from polyjudge.report.text import to_json
 
@@ -249,6 +250,27 @@ def test_what_labels_lack_is_named(change: dict[str, Any], words: str) -> None:
     frame = frame.drop(columns=key) if value is None else frame.assign(**{key: value})
     with pytest.raises((UsageError, PanelError), match=words):
         humans(panel, frame)
+
+
+def test_labels_are_read_in_one_way(tmp_path: Path) -> None:
+    """Beside the scores or given to an answer: odd labels are refused, and a column of another name can be named."""
+    panel, frame = scores()
+    frame = frame.assign(label=np.where(np.arange(len(frame)) % 7 == 0, "unsure", (frame["label"] > 50).astype(str)))
+    path, table = tmp_path / "labels.csv", tmp_path / "scores.csv"
+    frame.to_csv(path, index=False)
+    panel.to_frame().to_csv(table, index=False)
+    words = rf"'unsure' .column label, {(frame['label'] == 'unsure').sum()} rows. is not"
+    for ask in (lambda: humans(panel, path), lambda: read_panel(table, labels=path)):
+        with pytest.raises(PanelError, match=words):
+            ask()
+    frame.replace({"unsure": None}).rename(columns={"label": "tone"}).assign(wit=1).to_csv(path, index=False)
+    with pytest.raises(PanelError, match=rf"which one it is: {path}::tone or {path}::wit"):
+        humans(panel, path)
+    with pytest.raises(PanelError, match="no column tome"):
+        humans(panel, f"{path}::tome")
+    both = read_panel(table, labels=f"{path}::tone")
+    assert len(both.human) == (frame["label"] != "unsure").sum()
+    assert humans(panel, f"{path}::tone", threshold="50").judges.equals(humans(both, threshold="50").judges)
 
 
 def test_no_labels_at_all() -> None:

@@ -28,6 +28,9 @@ PAIRS = pd.DataFrame(
     [(t, a, b, j, w) for t in TASKS for j in JUDGES for a, b, w in (("x", "y", "model_a"), ("y", "x", "tie"))],
     columns=["question_id", "model_a", "model_b", "judge", "winner"],
 )
+HUMAN = pd.DataFrame({"case_id": range(60), "human": ["pass", "fail", "pass"] * 20, "judge": ["pass", "fail"] * 30})
+HUMAN.loc[:8:2, "judge"] = "maybe"
+WORDS = W.assign(bob=[x if i > 3 else "unsure" for i, x in enumerate(W["bob"])])
 CASES: dict[str, Any] = {
     # what -> (frame or text, words of the sentence, options that mend it or None)
     "score and rating": (B.assign(rating=1), ["score", "rating", "--score"], {"score": "score"}),
@@ -49,6 +52,10 @@ CASES: dict[str, Any] = {
     "percent beside fractions": (B.assign(score=[f"{s}%" if s > 50 else s / 100 for s in B["score"]]), ["%'", "not a number"], None),
     "out of ten beside plain numbers": (B.assign(score=[f"{s // 10}/10" if s > 50 else s for s in B["score"]]), ["/10'", "one scale"], None),
     "words beside numbers": (B.assign(score=["good" if s == 50 else s for s in B["score"]]), ["'good'", "--drop good"], {"drop": "good"}),
+    "cases of which the judge says maybe": (HUMAN, ["column judge", "'maybe' (5 rows)", "--drop maybe"], {"drop": "maybe"}),
+    "cases of which the judge says nope": (HUMAN.replace({"judge": {"fail": "nope", "maybe": "pass"}}), ["column judge", "'nope'"], {"drop": "nope"}),
+    "columns of judges, one with words": (WORDS, ["column bob holds 'unsure' (4 rows)", "--drop unsure", "--judges ann,cy"], {"drop": "unsure"}),
+    "columns of judges, two with words": (WORDS.assign(ann=WORDS["bob"]), ["columns ann and bob hold 'unsure' (8 rows)", "--judges cy"], {"judges": ("cy",)}),
     "no header": (csv_of(B, header=False), ["no header", "q1, de, ann and 0"], None),
     "pairs whose winner is in three columns": (PAIRS.drop(columns="winner").assign(winner_model_a=1, winner_model_b=0), ["pairs of systems", "`winner`"], None),
     "infinite": (with_values(B, [3], "inf"), ["inf"], None),

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.text import count, name, names
+from polyjudge.base.text import count, names
 from polyjudge.panel import Panel
-from polyjudge.read import read_table
-from polyjudge.read.columns import usual
-from polyjudge.read.scale import PASS
+from polyjudge.read import labels_of
 from polyjudge.stats.cells import mean_seen
 
 if TYPE_CHECKING:
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
-LABELS = ("human", "score", "weak score")
-"""Kinds of columns that may hold labels where none is called label, the likeliest first."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,26 +78,27 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     """The labels of a panel (its own column, and a table or file of labels), aligned with its answers."""
     import pandas as pd
 
-    if labels is not None and not hasattr(labels, "iloc"):
-        labels = labels.labels if hasattr(labels, "labels") else read_table(labels)  # what read_labels returned
-    given = [_named(x, panel) for x in (panel.human, labels) if x is not None and len(x)]
+    labels = labels.labels if hasattr(labels, "labels") else labels  # what read_labels returned
+    given = [labels_of(x) for x in (panel.human, labels) if x is not None and not (hasattr(x, "iloc") and not len(x))]
+    given = [_named(x, panel) for x in given if len(x)]
     if not given:
         raise UsageError(
-            "There are no human labels. Add a column of them to the scores (human), or name a file of labels "
-            "(labels=, columns task, label and, where there are several, system, language, annotator)."
+            "There are no human labels. Add a column of them to the scores (human), or name a file of labels with the "
+            "columns task, label and, where there are several, system, language, annotator: polyjudge humans "
+            "scores.csv labels.csv."
         )
-    if (panel.weight != 1).any():
+    if panel.hashed:
         raise PanelError(
             "Labels are compared answer by answer: read at most 100,000 tasks, those with labels among them."
         )
-    frame = pd.concat(given, ignore_index=True) if len(given) > 1 else given[0]
-    values, worded = to_numbers(frame["label"])
-    known = np.isfinite(values)
+    frame = pd.concat([x.astype({"label": float}) for x in given], ignore_index=True)
+    values = frame["label"].to_numpy()
+    worded = any(x["label"].dtype == bool for x in given) and bool(np.isin(values, (0, 1)).all())
     where = [_codes(frame, a, getattr(panel, a + "s")) for a in ("task", "system", "language")]
-    found = np.asarray(known & (np.minimum.reduce(where) >= 0), dtype=bool)
+    found = np.asarray(np.minimum.reduce(where) >= 0, dtype=bool)
     if not found.any():
         raise PanelError(
-            f"None of the {count(int(known.sum()), 'label')} belongs to an answer of these scores. Their tasks are "
+            f"None of the {count(len(frame), 'label')} belongs to an answer of these scores. Their tasks are "
             f"{names(frame['task'].astype(str).unique()[:3])}; those of the scores are {names(panel.tasks[:3])}."
         )
     scored: NDArray[np.bool_] = np.asarray(np.isfinite(panel.scores).any(3))
@@ -113,36 +110,24 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     annotators, codes = np.unique(who, return_inverse=True)
     scale, same = _scale(panel, label, two_valued)
     row, system, language = where[0][found], where[1][found], where[2][found]
-    lost, every = int(known.sum() - found.sum()), tuple(map(str, annotators))
+    lost, every = int((~found).sum()), tuple(map(str, annotators))
     empty = np.zeros(panel.scores.shape[:3])
     made = Labelled(empty, row, system, language, codes, label, every, two_valued, same, scale, lost)
     return replace(made, y=made.by_answer(label))
 
 
 def _named(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    """A table of labels with the columns task, label and, where they matter, system, language, annotator."""
-    columns = [str(c) for c in frame.columns]
-    usuals = {
-        "task": usual("task", columns), "system": usual("system", columns) + usual("model", columns),
-        "language": usual("language", columns),
-        "annotator": usual("annotator", columns) or ([] if usual("human", columns) else usual("judge", columns)),
-        "label": [c for c in columns if c == "label"] + [c for r in LABELS for c in usual(r, columns)],
-    }  # fmt: skip
-    roles = {role: found[0] for role, found in usuals.items() if found}
-    have = names(columns, 8)
-    for role in ("task", "label"):
-        if role not in roles:
-            raise PanelError(f"The labels need a column {role}; they have {have}.")
+    """Labels without the columns that the panel does not have; an error where it has more than they say."""
     for role, known in (("system", panel.systems), ("language", panel.languages)):
-        if role not in roles and len(known) > 1:
+        if role not in frame and len(known) > 1:
             noun = panel.noun if role == "language" else role
             raise PanelError(
-                f"The scores have {count(len(known), noun)}, and the labels have no column {role}; they have {have}. "
-                f"If a label holds for every {noun}, repeat it for each."
+                f"The scores have {count(len(known), noun)}, and the labels have no column {role}; they have "
+                f"{names(frame.columns, 8)}. If a label holds for every {noun}, repeat it for each."
             )
-        if known == ("",):
-            roles.pop(role, None)  # the scores are of one, whatever the labels call it
-    return frame[list(roles.values())].set_axis(list(roles), axis=1)
+        if known == ("",):  # the scores are of one, whatever the labels call it
+            frame = frame.drop(columns=role, errors="ignore")
+    return frame
 
 
 def _codes(frame: pd.DataFrame, column: str, known: Sequence[str]) -> Codes:
@@ -153,23 +138,6 @@ def _codes(frame: pd.DataFrame, column: str, known: Sequence[str]) -> Codes:
 
     at = pd.Index(list(known)).get_indexer(pd.Index(frame[column].astype(str)))
     return np.asarray(at, dtype=np.int64)
-
-
-def to_numbers(column: pd.Series) -> tuple[Array, bool]:
-    """Labels as numbers, and whether they were words: pass and fail (yes and no, true and false, ...) are 1 and 0."""
-    import pandas as pd
-
-    if column.dtype.kind in "bif":
-        return column.to_numpy(dtype=float), column.dtype.kind == "b"
-    text = column.astype("string").str.strip().str.lower()
-    x = pd.to_numeric(text, errors="coerce").astype("Float64").fillna(text.map(PASS).astype("Float64"))
-    wrong = text[x.isna() & text.notna() & ~text.isin(["", "nan", "none", "null", "n/a"])]
-    if len(wrong):
-        raise PanelError(
-            f"The label {name(wrong.iloc[0])!r} (column {name(column.name)}) is neither a number nor pass or fail. "
-            "Labels are numbers, or pass and fail, yes and no, true and false."
-        )
-    return np.asarray(x.to_numpy(dtype=float, na_value=np.nan)), bool(text.isin(list(PASS)).any())
 
 
 def _pass_or_fail(label: Array, panel: Panel) -> tuple[Array, bool]:

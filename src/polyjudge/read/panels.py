@@ -6,6 +6,7 @@ Beyond 100,000 tasks the engine makes 10,000 hashed units (METHODS 17): `big.py`
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from polyjudge.panel import AXES, CELLS, Long, Panel, distinct, scale_of
 from polyjudge.read import columns as col
 from polyjudge.read import rows, scale
 from polyjudge.read.columns import Asked, Roles
+from polyjudge.read.labels import labels_of, read_table
 from polyjudge.read.rows import DEFAULT as DEFAULT
 from polyjudge.read.rows import clean as clean
 from polyjudge.read.table import Table, ident, label_sql, open_table, quote
@@ -178,7 +180,7 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     shown = str(source) if isinstance(source, (str, Path)) else ""
     panel = replace(panel, source=shown, read=work.asked.words(), texts=_texts(work), order=_order(work, panel))
     if labels is not None:
-        panel = replace(panel, human=labels_of(labels))
+        panel = replace(panel, human=_joined(panel.human, labels_of(labels).astype({"label": float})))
     if items is None and isinstance(source, (str, Path)) and (Path(source) / "polyjudge-run.json").is_file():
         beside = Path(source) / "texts.csv"  # a folder of `polyjudge collect`
         items = beside if beside.is_file() else None
@@ -236,7 +238,7 @@ def settle(work: Work) -> None:
             roles.humans = [c for c in roles.humans if c not in wanted]
             return
     free = [c for c in roles.unused if c not in roles.texts.values()]
-    sample = _sample(table, [*free, *(roles.of[r] for r in ("judge", "system") if r in roles.of)])
+    sample, torn = _sample(table, [*free, *(roles.of[r] for r in ("judge", "system") if r in roles.of)], asked.drop)
     for role in ("judge", "system"):  # human,judge: the judge's scores
         if role in roles.of and not getattr(asked, role) and sample.get(roles.of[role]):
             free.append(roles.of.pop(role))
@@ -245,8 +247,14 @@ def settle(work: Work) -> None:
     if all(map(col.is_language, named)):  # is and no are languages too
         named = [c for c in wide if col.is_language(c) and c != "id"]
     alike = _alike({c: sample[c] for c in named})
+    own = [*free, roles.of.get("judge", "")]
+    odd = [c for c in torn if c in own and not col.NO_SCORE.search(col.norm(c)) and col.norm(c) not in col.SUMMARY]
+    if not alike and odd:
+        roles.of = {role: c for role, c in roles.of.items() if c != odd[0]} | {"score": odd[0]}
+        return  # what is read of it names the word
     if not alike:
         _no_score(work, named or wide)
+    alike += [c for c in odd if c in free and c in _alike({x: sample[x] for x in alike} | {c: torn[c]})]
     judge = roles.of.get("judge")
     if judge and not asked.judge and "system" not in roles.of and len(alike) > 1 and col.usual("model", [judge]):
         roles.of["system"] = roles.of.pop("judge")  # `model` beside columns of judges
@@ -273,13 +281,17 @@ def settle(work: Work) -> None:
     roles.unused = [c for c in roles.unused if c not in roles.wide]
 
 
-def _sample(table: Table, columns: Sequence[str]) -> dict[str, set[float]]:
-    """The distinct scores in the first rows of columns; empty where a value is none."""
+def _sample(table: Table, columns: Sequence[str], drop: Sequence[str]) -> tuple[dict[str, set[float]], ...]:
+    """The distinct scores in the first rows of columns, empty where a value is none; and those of columns of which at
+    least half of the values are scores, and others are not."""
     if not columns:
-        return {}
+        return {}, {}
     listed, most = ", ".join(table.columns[c][0] for c in columns), 500 if len(columns) < 500 else 100
     rows = table.rows(f"SELECT {listed} FROM {table.relation} LIMIT {most}")
-    return {c: _scores(values) for c, values in zip(columns, zip(*rows, strict=True), strict=False)}
+    found = {c: _scores(values, drop) for c, values in zip(columns, zip(*rows, strict=True), strict=False)}
+    return {c: levels for c, (levels, odd) in found.items() if not odd}, {
+        c: x for c, (x, odd) in found.items() if x and odd
+    }
 
 
 ODD = re.compile(r"[^!-~\n]|__|^_|_$|^-?(0\d+|\d+\.0+)$", re.MULTILINE)
@@ -287,15 +299,21 @@ ODD = re.compile(r"[^!-~\n]|__|^_|_$|^-?(0\d+|\d+\.0+)$", re.MULTILINE)
 NUMBER = re.compile(r"([+-]?(?:\d+(?:[.,]\d*)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|(?:/|out of)\s*\d+(?:\.\d+)?)?")
 
 
-def _scores(values: Sequence[Any]) -> set[float]:
-    """The numbers that values are, of words of passing and failing too; none where one of them is no score."""
-    found = set()
-    for text in {str(v).strip().lower() for v in values if v is not None} - {"", *scale.ABSENT}:
+def _scores(values: Sequence[Any], drop: Sequence[str]) -> tuple[set[float], bool]:
+    """The numbers that values are, of words of passing and failing too, and whether some are none; no numbers where
+    most are none, or where a letter may stand for anything."""
+    gone = {"", *scale.ABSENT, *(d.lower() for d in drop)} - {*scale.PASS}
+    found, odd = Counter[float](), 0
+    words = set()
+    for text, times in Counter(str(v).strip().lower() for v in values if v is not None).items():
         number = NUMBER.fullmatch(text)
-        if number is None and text not in scale.PASS:
-            return set()
-        found.add(float(number[1].replace(",", ".")) if number else scale.PASS[text])
-    return found
+        if number or text in scale.PASS:
+            found[float(number[1].replace(",", ".")) if number else scale.PASS[text]] += times
+            words.add(text)
+        elif text not in gone:
+            odd += times
+    letters = len(found) == 1 and all(len(w) == 1 and w.isalpha() for w in words)
+    return (set() if odd and (odd > found.total() or letters) else set(found)), odd > 0
 
 
 def _alike(seen: Mapping[str, set[float]]) -> list[str]:
@@ -596,7 +614,7 @@ def _people_among_judges(work: Work, long: Long, people: Any) -> Any:
     texts = {a: np.array(long.labels[a], dtype=object)[long.of(a)[theirs]] for a in ("task", *AXES)}
     frame = pd.DataFrame(texts | {"label": long.total[theirs]}).rename(columns={"judge": "annotator"})
     long.keep(~theirs)
-    return frame if people is None else pd.concat([people, frame], ignore_index=True)
+    return _joined(people, frame)
 
 
 def _only(work: Work, long: Long) -> None:
@@ -751,36 +769,15 @@ def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
     return fetch
 
 
+def _joined(people: pd.DataFrame | None, more: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.concat([x for x in (people, more) if x is not None], ignore_index=True)
+
+
 def _beside(source: Any, called: str) -> tuple[pd.DataFrame, Roles, pd.DataFrame]:
     """A small table, the roles of its columns, and its tasks, systems and languages."""
     frame = read_table(source)
     roles = col.find_roles(list(frame.columns), Asked(), called)
     keys = {a: roles.of[a] for a in ("task", "system", "language") if a in roles.of}
     return frame, roles, frame[list(keys.values())].astype(str).set_axis(list(keys), axis=1)
-
-
-def labels_of(labels: Any) -> pd.DataFrame:
-    """Human labels of a file or frame: task, system, language, annotator, label."""
-    import pandas as pd
-
-    frame, roles, keys = _beside(labels, "the file of labels")
-    hits = [*roles.humans, *([roles.of["score"]] if "score" in roles.of else [])]
-    if not hits:
-        raise PanelError(
-            f"The file of labels has no column of labels ({names(frame.columns, 12)}). Call one of them `label`."
-        )
-    who = roles.of.get("annotator") or roles.of.get("judge")
-    out = pd.DataFrame({"task": frame.index.astype(str), "system": "", "language": ""}).assign(**keys)
-    text = frame[hits[0]].astype(str).str.strip().str.lower()
-    label = pd.to_numeric(text.replace({k: str(v) for k, v in scale.PASS.items()}), errors="coerce")
-    out = out.assign(annotator=frame[who].astype(str) if who else "", label=label)
-    return out.dropna(subset=["label"]).reset_index(drop=True)
-
-
-def read_table(source: Any) -> pd.DataFrame:
-    """A small table as a frame: labels, items."""
-    import pandas as pd
-
-    table = open_table(source)
-    rows = table.rows(f"SELECT {', '.join(s for s, _ in table.columns.values())} FROM {table.relation}")
-    return pd.DataFrame(rows, columns=list(table.columns))

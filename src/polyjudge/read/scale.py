@@ -80,7 +80,7 @@ def score_sql(
     dropped = ", ".join(repr(x) for x in map(_number, drop) if x is not None)
     words = {d.strip().lower() for d in drop if _number(d) is None}
     texts = [c for c, kind in columns.items() if not is_number(kind) and kind != "BOOLEAN"]
-    made = _text_sql(table, raw, texts, words, list(called or columns), notes) if texts else ""
+    made = _text_sql(table, raw, texts, words, list(called or texts), notes) if texts else ""
     out = {}
     for column, kind in columns.items():
         sql = f"CAST({ident(column)} AS DOUBLE)"
@@ -108,8 +108,11 @@ def _text_sql(
     portable = table.ibis is not None
     finite, number = (number_sql(text, portable) for text in ("\0", "v"))
     listed = [f"trim(CAST({ident(c)} AS VARCHAR))" for c in texts]
-    values = " UNION ALL ".join(f"SELECT {text} AS v FROM {raw}" for text in listed)
-    values = values if portable else f"SELECT unnest([{', '.join(listed)}]) AS v FROM {raw}"
+    at = "place" if len(called) > len(texts) else ""  # the rows of a wide table, one below the other
+    values = " UNION ALL ".join(f"SELECT {text} AS v, {at or i} AS place FROM {raw}" for i, text in enumerate(listed))
+    if not portable:
+        each = f"unnest([{', '.join(listed)}]) AS v, {at or f'unnest(range({len(listed)}))'} AS place"
+        values = f"SELECT {each} FROM {raw}"
     forms = " ".join(f"WHEN regexp_matches(lower(v), {quote(p)}) THEN {f}" for p, f in FORMS.items())
     known = ", ".join(map(quote, sorted({*PASS, *ABSENT, *dropped})))
     form = f"CASE WHEN lower(v) IN ({known}) THEN lower(v) {forms} ELSE 'odd' END"
@@ -136,15 +139,20 @@ def _text_sql(
     if found == {f"out of {out_of}"} and not mixed:
         notes.append(f"Scores out of {out_of} are read as numbers: 3/{out_of} is 3.")
         return number_sql("regexp_replace(\0, '[^0-9.].*$', '')", portable)
-    wanted = ", ".join(map(quote, sorted(found)))
-    shown, times = table.rows(
-        f"SELECT v, count(*) AS n FROM ({odd}) AS odd WHERE form IN ({wanted}) GROUP BY v ORDER BY n DESC, v LIMIT 1"
-    )[0]
-    holds = f"the column {name(called[0])} holds" if len(called) == 1 else "the score columns hold"
+    wanted = f"form IN ({', '.join(map(quote, sorted(found - verdicts or found)))})"
+    ask = f"SELECT v, count(*) AS n FROM ({odd}) AS odd WHERE {wanted} GROUP BY v ORDER BY n DESC, v LIMIT 1"
+    shown, times = table.rows(ask)[0]
+    places = table.rows(f"SELECT DISTINCT place FROM ({values}) AS texts WHERE v = {quote(shown)} ORDER BY place")
+    where = [called[int(place)] for (place,) in places]
+    holds = f"the column {name(where[0])} holds" if len(where) == 1 else f"the columns {names(where)} hold"
     absent = "" if "," in shown else f"; if it means that there is no score: --drop {shell(shown[:40])}"
+    other = "name another column: --score COLUMN"
+    if len(called) > 1:
+        rest = ",".join(shell(c) for c in called if c not in where)
+        other = f"name the columns of scores: --judges {rest or 'COLUMN,...'}"
     raise PanelError(
         f"In {table.where}, {holds} {name(repr(shown), 40)} ({count(int(times), 'row')}), which is not a number. Make "
-        f"them plain numbers on one scale{absent}. Or name another column: --score COLUMN."
+        f"them plain numbers on one scale{absent}. Or {other}."
     )
 
 

@@ -1,5 +1,5 @@
-"""Files of evaluation tools: each module turns records into rows of a long table, `rows(record) -> dicts`. A new one is
-a module here, with its name in `read` below.
+"""Files of evaluation tools: each module here turns records into rows of a long table, `rows(record) -> dicts`. Every
+record has one of its KEYS; `fits` looks closer.
 
 A row has task, language, system, judge, metric, score, replicate, and what else was said about the answer under dotted
 names, so that a user can name it: --task vars.nr. `failed` says that the tool marks the score as none.
@@ -11,7 +11,9 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
@@ -28,16 +30,16 @@ ROLES = {
 
 def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
     """What tool wrote the files, their long table, and what has to be said about it; None when no tool did."""
-    from polyjudge.read.tools import braintrust, deepeval, inspect, langfuse, langsmith, mlflow, otel, promptfoo
-
-    every = (inspect, promptfoo, deepeval, langfuse, mlflow, otel, langsmith, braintrust)
-    first = _first(paths[0])
-    tool: Any = inspect if paths[0].name.endswith(".eval") else next((m for m in every if m.fits(first)), None)
+    first, tool = _first(paths[0]), None
+    for module in iter_modules(__path__):
+        one: Any = import_module(f"{__name__}.{module.name}")
+        if paths[0].name.endswith(getattr(one, "END", "\0")) or (one.KEYS & first.keys() and one.fits(first)):
+            tool = one
     if tool is None:
         return None
     try:
-        if tool is inspect:
-            found = [row for path in inspect.newest(paths) for row in inspect.rows(path)]
+        if hasattr(tool, "newest"):
+            found = [row for path in tool.newest(paths) for row in tool.rows(path)]
         else:
             found = [row for record in _unpaged(paths, where) for row in tool.rows(record)]
     except (PolyjudgeError, MemoryError):

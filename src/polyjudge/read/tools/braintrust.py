@@ -13,6 +13,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "a Braintrust experiment"
+KEYS = {"events", "scores"}
 
 
 def fits(record: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "a DeepEval test run"
+KEYS = {"testCases", "test_cases"}
 
 
 def fits(record: Mapping[str, Any]) -> bool:

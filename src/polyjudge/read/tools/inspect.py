@@ -15,6 +15,8 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "an Inspect log"
+KEYS = {"eval"}
+END = ".eval"
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # correct, partial, incorrect, no answer
 
 

@@ -13,6 +13,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, parsed, pick
 
 TITLE = "LangSmith runs"
+KEYS = {"run_type"}
 
 
 def fits(record: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, parsed, pick
 
 TITLE = "MLflow traces"
+KEYS = {"info", "trace_id"}
 
 
 def fits(record: Mapping[str, Any]) -> bool:

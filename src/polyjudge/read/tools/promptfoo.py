@@ -10,6 +10,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "promptfoo results"
+KEYS = {"results", "gradingResult", "Named Scores"}
 
 
 def fits(record: Mapping[str, Any]) -> bool:
