@@ -749,10 +749,12 @@ def _texts(work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
 
 def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
     """Texts of tasks from a table of their own, beside those of the scores."""
-    frame, roles, part = _beside(items, "The file of items")
+    frame = read_table(items)
+    roles = col.find_roles(list(frame.columns), Asked(), "The file of items")
     if "task" not in roles.of:
         raise PanelError(f"The file of items has no column of tasks ({names(frame.columns, 12)}). Call it task.")
-    keys = list(part)
+    keys = [a for a in ("task", "system", "language") if a in roles.of]
+    part = frame[[roles.of[a] for a in keys]].astype(str).set_axis(keys, axis=1)
     part = part.assign(**{text: frame[column] for text, column in roles.texts.items()})
     if not set(part["task"]) & set(panel.tasks):
         raise PanelError(f"No item is a task of the scores: the items are {names(part['task'].unique(), 3)}.")
@@ -773,11 +775,3 @@ def _joined(people: pd.DataFrame | None, more: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     return pd.concat([x for x in (people, more) if x is not None], ignore_index=True)
-
-
-def _beside(source: Any, called: str) -> tuple[pd.DataFrame, Roles, pd.DataFrame]:
-    """A small table, the roles of its columns, and its tasks, systems and languages."""
-    frame = read_table(source)
-    roles = col.find_roles(list(frame.columns), Asked(), called)
-    keys = {a: roles.of[a] for a in ("task", "system", "language") if a in roles.of}
-    return frame, roles, frame[list(keys.values())].astype(str).set_axis(list(keys), axis=1)

@@ -1,5 +1,5 @@
-"""Files of evaluation tools: each module here turns records into rows of a long table, `rows(record) -> dicts`. Every
-record has one of its KEYS; `fits` looks closer.
+"""Files of evaluation tools: each module here turns records into rows of a long table, `rows(record) -> dicts`. FITS
+are keys of which each of its records has all of one set; `a.b` is b in the record a, or in the first of the list a.
 
 A row has task, language, system, judge, metric, score, replicate, and what else was said about the answer under dotted
 names, so that a user can name it: --task vars.nr. `failed` says that the tool marks the score as none.
@@ -31,9 +31,13 @@ ROLES = {
 def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
     """What tool wrote the files, their long table, and what has to be said about it; None when no tool did."""
     first, tool = _first(paths[0]), None
+    keys = set(first)
+    for key, value in first.items():
+        inner = value[0] if isinstance(value, list) and value else value
+        keys |= {f"{key}.{k}" for k in inner} if isinstance(inner, dict) else set()
     for module in iter_modules(__path__):
         one: Any = import_module(f"{__name__}.{module.name}")
-        if paths[0].name.endswith(getattr(one, "END", "\0")) or (one.KEYS & first.keys() and one.fits(first)):
+        if paths[0].name.endswith(getattr(one, "END", "\0")) or any(x <= keys for x in one.FITS):
             tool = one
     if tool is None:
         return None

@@ -13,14 +13,9 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "a Braintrust experiment"
-KEYS = {"events", "scores"}
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a page of events, or an event."""
-    events = record.get("events")
-    one = events[0] if isinstance(events, list) and events and isinstance(events[0], dict) else record
-    return "scores" in one and bool({"span_attributes", "experiment_id", "root_span_id"} & set(one))
+FITS = tuple(
+    {f"{at}scores", at + x} for at in ("", "events.") for x in ("span_attributes", "experiment_id", "root_span_id")
+)
 
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -9,13 +9,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "a DeepEval test run"
-KEYS = {"testCases", "test_cases"}
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a test run."""
-    cases = record.get("testCases") or record.get("test_cases")
-    return isinstance(cases, list) and bool(cases) and bool({"metricsData", "metrics_data"} & set(cases[0]))
+FITS = tuple({f"{a}.{b}"} for a in ("testCases", "test_cases") for b in ("metricsData", "metrics_data"))
 
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

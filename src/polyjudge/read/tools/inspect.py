@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,9 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "an Inspect log"
-KEYS = {"eval"}
+FITS = ({"eval.model", "status"}, {"eval.model", "version"})
 END = ".eval"
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # correct, partial, incorrect, no answer
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a log."""
-    return isinstance(record.get("eval"), dict) and bool({"status", "version"} & set(record))
 
 
 def member(book: zipfile.ZipFile, inside: str) -> Any:

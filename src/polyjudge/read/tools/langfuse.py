@@ -10,17 +10,12 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "Langfuse scores"
-KEYS = {"traceId"}
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a score."""
-    return {"traceId", "dataType"} <= set(record)
+FITS = ({"traceId", "dataType"},)
 
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row a score; annotations are human labels."""
-    if not fits(record):
+    if not FITS[0] <= record.keys():
         raise PanelError("This export of Langfuse holds other records than scores. Export the scores alone.")
     about, trace = (record[k] if isinstance(record.get(k), dict) else {} for k in ("metadata", "trace"))
     kind, value = record.get("dataType"), record.get("value")

@@ -13,12 +13,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, parsed, pick
 
 TITLE = "LangSmith runs"
-KEYS = {"run_type"}
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a run with its feedback."""
-    return "run_type" in record and bool({"feedback_stats", "feedback"} & set(record))
+FITS = ({"run_type", "feedback_stats"}, {"run_type", "feedback"})
 
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

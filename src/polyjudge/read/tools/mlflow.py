@@ -9,12 +9,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, parsed, pick
 
 TITLE = "MLflow traces"
-KEYS = {"info", "trace_id"}
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a trace, or a row of `search_traces()`."""
-    return {"assessments", "trace_id"} <= set(_info(record))
+FITS = ({"assessments", "trace_id"}, {"info.assessments", "info.trace_id"})
 
 
 def _info(trace: Mapping[str, Any]) -> Mapping[str, Any]:

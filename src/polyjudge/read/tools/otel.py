@@ -9,16 +9,11 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "OpenTelemetry records"
-KEYS = {"resourceLogs", "resourceSpans"}
+FITS = ({"resourceLogs"}, {"resourceSpans"})
 EVENT = "gen_ai.evaluation.result"
 NAME, VALUE, LABEL = "gen_ai.evaluation.name", "gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"
 JUDGE = ("gen_ai.evaluation.model", "gen_ai.evaluator.model", "gen_ai.evaluator.name", "gen_ai.request.model")
 """Where the judge may stand; the conventions name none."""
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is one of logs or spans."""
-    return bool(KEYS & set(record))
 
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

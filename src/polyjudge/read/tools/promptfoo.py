@@ -10,14 +10,7 @@ from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
 
 TITLE = "promptfoo results"
-KEYS = {"results", "gradingResult", "Named Scores"}
-
-
-def fits(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a file of results, or a line of one."""
-    inner = record.get("results")
-    whole = isinstance(inner, dict) and isinstance(inner.get("results"), list) and "version" in inner
-    return whole or {"gradingResult", "promptIdx", "testCase"} <= set(record) or "Named Scores" in record
+FITS = ({"results.results", "results.version"}, {"gradingResult", "promptIdx", "testCase"}, {"Named Scores"})
 
 
 def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
