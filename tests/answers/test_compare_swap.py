@@ -110,7 +110,7 @@ def test_swap_answers() -> None:
     no = swap(study(off=12), judges="old=new", matters=2)
     assert no.answer == "refused"
     assert no.findings[0].severity == "serious"
-    assert re.search(r"^No: with new in place of old, the difference of x and [yz] in (de|en) moves", texts(no))
+    assert re.search(r"^No: with new in place of old, x gains [\d.]+ points \[.*\] on [yz] in (de|en)\.", texts(no))
     open_ = swap(study(n=12), judges="old=new", matters=0.6)
     assert open_.answer == "open"
     assert open_.findings[0].severity == "warning"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polyjudge.answers.calibrate import closeness, gain_findings
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.numbers import number
+from polyjudge.base.numbers import ci
 from polyjudge.base.text import count, names, shell
 from polyjudge.calibrate.baselines import (
     COMPLETE,
@@ -176,7 +176,10 @@ def _whole(panel: Panel) -> tuple[Panel, tuple[str, ...]]:
         if min(k, m) < 2:
             few = panel.noun if k < 2 else "judge"
             more = f" Left out, because too little joins them: {names(gone)}." if gone else ""
-            raise PanelError(f"Comparing methods needs two {panel.nouns} and two judges, and there is one {few}.{more}")
+            raise PanelError(
+                f"Comparing methods needs two {panel.nouns} and two judges, and there is one {few}.{more} "
+                f"Add scores of another {few}, or look at these: polyjudge audit scores.csv"
+            )
         if panel.complete:
             return panel, tuple(gone)
         bad = ~interaction_parts(panel.values())[1]
@@ -239,8 +242,7 @@ def _order(panel: Panel, frame: pd.DataFrame) -> list[Finding]:
         return []
     raw, cbc = rows.loc["raw"], rows.loc["cbc"]
     text = (
-        f"On tasks held out, {panel.nouns} agree on the order of the judges with tau {number(raw.tau)} "
-        f"[{number(raw.low)}, {number(raw.high)}] before calibrating and {number(cbc.tau)} [{number(cbc.low)}, "
-        f"{number(cbc.high)}] after. That is consistency, not accuracy."
+        f"On tasks held out, {panel.nouns} agree on the order of the judges with tau {ci(raw.tau, raw.low, raw.high)} "
+        f"before calibrating and {ci(cbc.tau, cbc.low, cbc.high)} after. That is consistency, not accuracy."
     )
     return [Finding("info", "order", text, "Order")]

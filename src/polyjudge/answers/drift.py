@@ -129,7 +129,8 @@ def drift(
     """What has changed since an earlier run: which judge, in which language, by how much.
 
     Score the same tasks again and the change of each judge is measured directly. Of other tasks only the gaps between
-    the judges can be compared. Ends with 1 where something changed, or where a large change might have gone unseen.
+    the judges can be compared. Ends with 1 where something changed by `matters` or more, or where a change of 10% of
+    the scale (of `matters`, if that is more) might have gone unseen.
 
     old : scores of the earlier run, or a calibrator that was saved with them
     new : scores of this run
@@ -306,7 +307,7 @@ def _measured(
                 said.append(Finding("info", "rest", "All other scores are the same as before.", "Changed"))
             else:
                 said.append(_rest(new, limit, bool(clear.any())))
-        said += _coarse(new, smallest, matters) if some else []
+        said += _coarse(new, smallest, matters, bool(clear.any())) if some else []
     return Drift(
         frame,
         system_frame,
@@ -444,7 +445,7 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
         said.append(
             Finding("warning", "too-few", "These judges share no tasks, so what has changed cannot be told.", "Changed")
         )
-    said += _coarse(new, smallest, matters)
+    said += _coarse(new, smallest, matters, bool(sure.any()))
     frame = _frame(new, first.before, first.after, first.change, first.low, first.high, sure)
     return Drift(frame, empty, False, tasks, smallest, limit, matters, runs, level, tuple(said + notes), new)
 
@@ -617,7 +618,7 @@ def _rest(p: Panel, limit: float, changed: bool, what: str = "") -> Finding:
     return Finding("info", "quiet", text, "Changed")
 
 
-def _coarse(p: Panel, seen: float, matters: float) -> list[Finding]:
+def _coarse(p: Panel, seen: float, matters: float, changed: bool) -> list[Finding]:
     """The smallest change that would have been seen: a warning where it is large."""
     if not np.isfinite(seen):
         return []
@@ -626,7 +627,7 @@ def _coarse(p: Panel, seen: float, matters: float) -> list[Finding]:
         text = f"Too few tasks: a change of less than {size} may have gone unseen. Score more tasks."
         return [Finding("warning", "coarse", text, "Limit")]
     text = f"A change of {size} in one judge and {p.noun} would have been seen in four of five runs."
-    return [Finding("info", "seen", text)]
+    return [Finding("info", "seen", text, "" if changed else "Changed")]
 
 
 def _missing(old: Panel, new: Panel, rows: Any, unknown: Mask) -> list[Finding]:

@@ -22,7 +22,7 @@ from polyjudge.base.numbers import percent
 from polyjudge.base.text import name, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
-from polyjudge.stats.cells import excess_contrasts
+from polyjudge.stats.cells import excess
 from polyjudge.stats.interval import FEWEST, group_df, interval, pass_prior
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ SIZES = (20, 50, 100, 200, 500, 1000, 2000)
 MOST = 100_000_000
 DRAWS, NUMBERS = 100, 3e7
 """Resamples of the pilot by which a plan is checked, and the numbers they may take."""
-LABELS = (
-    "Start with 20 labelled answers per {noun}; on nine data sets, 50 removed 68 to 95% of the panel's squared error "
-    "between languages."
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +42,7 @@ class Plan(Result):
     """Tasks that a goal needs. Frames:
 
     needed : goal ("radius", "separate", "paper"), target (points), tasks, chance (share of resampled pilots that reach
-        it; missing without a pilot), pilot (what the pilot itself reaches, points)
+        it; missing without a pilot), pilot (what as many tasks as the pilot's give in 80% of studies, points)
     sizes : tasks, radius (of every off), separate (difference of two systems that would be told), paper (Prop. 2, of
         beta^), scores
     """
@@ -71,7 +67,7 @@ class Plan(Result):
         }
         front = [x for x in columns if x != "paper" or p is None]
         formats = {"tasks": "count", **dict.fromkeys(columns, "points"), "scores": "count"}
-        title = "What a number of tasks gives"
+        title = "What a number of tasks gives" + ("" if p is None else f", in {percent(CHANCE)} of studies")
         table = Table("sizes", title, shown, formats, heads)
         board = Table("board", title, shown, {x: formats[x] for x in ("tasks", *front, "scores")}, heads)
         import pandas as pd
@@ -143,19 +139,25 @@ def plan(
     if s > 1 and (separate is not None or radius is None):
         goals.append(_Goal("separate", separate or 0.01 * panel.width, *_system_values(panel)))
     if not goals or (radius is not None and min(k, m) < 2) or (separate is not None and s < 2):
-        lacking = "two systems" if separate is not None and s < 2 else f"two judges and two {panel.nouns}"
-        raise PanelError(f"This goal needs a pilot with {lacking}.")
+        two = f"two judges in two {panel.nouns}"
+        lacking = "two systems" if separate is not None else two if radius is not None else f"two systems, or {two}"
+        raise PanelError(
+            f"This plan needs a pilot with {lacking}. Add such scores, or plan without a pilot: "
+            "polyjudge plan --judge-count 3 --language-count 4 --sigma 10 --radius 2"
+        )
     each = panel.weight.sum() / panel.units  # tasks of a unit
-    rows, said = [], []
+    rows, said, safe = [], [], []
     for goal in goals:
-        units, chance = goal.needed(level, seed)
+        units, chance, grown = goal.needed(level, seed)
         tasks = _round_up(units * each)
-        now = goal.reach(panel.units, level, POWER if goal.name == "separate" else 0.0)
+        safe.append(grown)
+        now = grown * goal.reach(panel.units, level)
         rows.append((goal.name, goal.target, tasks, chance, now))
         said.append(_words(panel, goal, tasks, chance))
-    said.append(Finding("info", "labels", LABELS.format(noun=panel.noun), "Labels"))
+    per = f" per {panel.noun}: `polyjudge humans` then says whether more would help" if k > 1 else ""
+    said.append(Finding("info", "labels", f"Start with 20 labelled answers{per}.", "Labels"))
     wanted = sorted({*SIZES, *(r[2] for r in rows if r[2] <= 10 * SIZES[-1]), round(panel.weight.sum())})
-    sizes = [_size(panel, goals, n, n / each, level) for n in wanted if n / each >= FEWEST]
+    sizes = [_size(panel, goals, safe, n, n / each, level) for n in wanted if n / each >= FEWEST]
     return Plan(_needed(rows), _sizes(sizes), level, seed, tuple(said), panel)
 
 
@@ -179,27 +181,28 @@ class _Goal(NamedTuple):
         df = max(units - 1, 1.0) * grow
         return float(spread[worst]), float(stdtrit(df, 1 - (1 - level ** (1 / self.together)) / 2))
 
-    def reach(self, units: float, level: float, more: float = 0.0) -> float:
-        """Half-width that so many units give; with `more` the difference that would be told with a chance of 80%."""
+    def reach(self, units: float, level: float) -> float:
+        """Half-width that so many units give, or the difference that would be told with a chance of 80%."""
         spread, q = self._quantile(units, level)
-        return (q + more) * spread / math.sqrt(units)
+        return (q + (POWER if self.name == "separate" else 0.0)) * spread / math.sqrt(units)
 
-    def needed(self, level: float, seed: int) -> tuple[float, float]:
-        """Units that reach the target, and the share of resampled pilots that do."""
+    def needed(self, level: float, seed: int) -> tuple[float, float, float]:
+        """Units that reach the target, the share of resampled pilots that do, and how much `reach` is to be widened
+        to hold in 80% of studies."""
         units, pilot = float(len(self.x)), len(self.x)
         for _ in range(20):
             spread, q = self._quantile(units, level)
             if spread <= 1e-9 * self.target:
-                return float(FEWEST), 1.0
+                return float(FEWEST), 1.0, 1.0
             power = 0.0 if self.name == "separate" else POWER  # a half-width is reached or not: no power is in it
             units = max(settle(spread, q - power, pilot, self.target), float(FEWEST))
-        chance = self._chance(units, level, seed)
+        chance, wider = self._chance(units, level, seed), settle(1.0, 1 - POWER, pilot, 1.0)
         for _ in range(12):
             if not chance < CHANCE:
                 break
-            units *= 1.1
+            units, wider = 1.1 * units, 1.1 * wider
             chance = self._chance(units, level, seed)
-        return min(units, float(MOST)), chance
+        return min(units, float(MOST)), chance, math.sqrt(wider)
 
     def _chance(self, units: float, level: float, seed: int) -> float:
         """Share of studies, drawn from the pilot, whose interval reaches the target."""
@@ -224,7 +227,7 @@ def _off_values(panel: Panel) -> tuple[Array, int, NDArray[np.int64], dict[str, 
     """What every unit says of off, each distinct contrast once."""
     values = panel.values()
     k, m = values.present.shape
-    contrasts = excess_contrasts(values.present)[0]
+    contrasts = excess(values.present).contrasts
     distinct = np.ones((k, m), bool)
     distinct[1:] &= k > 2
     distinct[:, 1:] &= m > 2
@@ -262,12 +265,14 @@ def _system_values(panel: Panel) -> tuple[Array, int, NDArray[np.int64], dict[st
     return x[:, told], int(told.sum()), at, more
 
 
-def _size(panel: Panel, goals: list[_Goal], tasks: float, units: float, level: float) -> dict[str, float]:
+def _size(
+    panel: Panel, goals: list[_Goal], safe: list[float], tasks: float, units: float, level: float
+) -> dict[str, float]:
     """One row of `sizes`."""
     _, s, k, m = panel.shape
     row = {"tasks": tasks, "radius": math.nan, "separate": math.nan, "paper": math.nan, "scores": tasks * s * k * m}
-    for goal in goals:
-        row[goal.name] = goal.reach(units, level, POWER if goal.name == "separate" else 0.0)
+    for goal, wider in zip(goals, safe, strict=True):
+        row[goal.name] = wider * goal.reach(units, level)
     if min(k, m) > 1 and panel.complete:
         row["paper"] = cbc.radius(cbc.noise_sigma(panel.values().v), units, k, m, 1 - level)
     return row

@@ -66,7 +66,7 @@ class Swap(Result):
             options={"zero": "no change"},
         )
         after: tuple[Step, ...] = ()
-        if self.answer == "refused":
+        if self.answer != "accepted":
             after = (Step(f"polyjudge audit {shell(p.source or 'scores.csv')}", "see how the judges differ"),)
         section = Section("changes", "What changes", tables=(table,), charts=(chart,))
         about = {"level": self.level, "matters": self.matters}
@@ -242,7 +242,13 @@ def _answer(
     limit = rows["change"].abs() + (rows["high"] - rows["change"])
     top = rows.iloc[int(np.argmax(np.round(limit.to_numpy(), 9)))]
     unit = "percentage points" if top.kind == "pass rate" else panel.unit_name
-    moved = f"{_where(panel, top)} moves by {ci(top.change, top.low, top.high, unit)}"
+    sign = -1 if top.change < 0 else 1
+    low, high = sorted((sign * top.low, sign * top.high))
+    size = ci(sign * top.change, low, high, unit)
+    moved = f"{_where(panel, top)} {'falls' if sign < 0 else 'rises'} by {size}"
+    if top.kind == "system difference":
+        gains, other = (name(x) for x in (top.first, top.second)[::sign])
+        moved = f"{gains} gains {size} on {other}{f' in {name(top.language)}' if top.language else ''}"
     if answer == "accepted":
         most = f"{allowed * panel.factor:.3g} {panel.unit_name}"
         if (rows["kind"] == "pass rate").any() and not panel.two_valued:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polyjudge.base.errors import CalibratorError, UsageError
 from polyjudge.base.numbers import percent_ci
-from polyjudge.base.text import count, name, plural
+from polyjudge.base.text import count, name, names, plural
 from polyjudge.calibrate.labelled import Array, Labelled, answers, labelled, panel_mean
 from polyjudge.calibrate.saved import Calibrator, numbers, one_of, texts
 from polyjudge.panel import Panel
@@ -193,14 +193,23 @@ class LabelCalibrator(Calibrator):
             text = f"The panel's mean is mapped to people's labels, by {count(int(self.n_.sum()), 'labelled answer')}."
             return (Finding("info", "humans.removes", text, "People"),)
         n, nouns = self.n_[self.known_], plural(self.noun_)
-        each = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'}"
+        each = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'} labels per {self.noun_}"
+        if len(n) < len(self.languages_):
+            each = f"labels in {names([self.languages_[i] for i in self.known_])}"
         if self.removes_ is not None and self.removes_[1] > 0:
-            text = f"Correcting by {each} labels per {self.noun_} removes {percent_ci(*self.removes_)} of the panel's "
-            return (Finding("info", "humans.removes", f"{text}squared error between {nouns}.", "People"),)
-        text = f"Whether correcting by {each} labels per {self.noun_} helps to compare {nouns} cannot be told yet"
-        more = "" if n.min() >= 50 else f": label {20 if n.min() < 20 else 50} per {self.noun_}"
+            among = f"{nouns}" if len(n) == len(self.languages_) else f"these {nouns}"
+            text = f"Correcting by {each} removes {percent_ci(*self.removes_)} of the panel's squared error between "
+            return (Finding("info", "humans.removes", f"{text}{among}.", "People"),)
+        text = f"Whether correcting by {each} helps to compare {nouns} cannot be told yet"
+        more = f": label {self.ask_}{' more' * (self.ask_ > 20)} per {self.noun_}" if self.ask_ else ""
         more = f": annotators of one {self.noun_} differ too much" if self.differ_ and n.min() >= 20 else more
         return (Finding("notice", "humans.removes", f"{text}{more}.", "People"),)
+
+    @property
+    def ask_(self) -> int:
+        """Labels per language to ask for: 20 to begin with, then 30 more where the stated fall cannot be told."""
+        told, least = self.removes_ is not None and self.removes_[1] > 0, self.n_.min()
+        return 20 if least < FEWEST else 30 if least < 50 and not told else 0
 
     # --- on disk ---
 

@@ -273,6 +273,7 @@ def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
             at = where & np.isfinite(f) & np.isfinite(sides.guide)
             if not at.any():
                 continue
+            at &= _labelled_languages(sides, at)
             key = at.tobytes()
             made[key] = people = made.get(key) or would_give(panel, sides, at, level, seed, extra)
             unit, x = _units(panel, at), f[at]
@@ -284,6 +285,12 @@ def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
             rows.append((*row, limits[0], *d, *limits[1:], *people.alone, people.n, len(x)))
     columns = "language system judge panel people difference low high people_low people_high labels labels_low"
     return pd.DataFrame(rows, columns=[*columns.split(), "labels_high", "labelled", "answers"])
+
+
+def _labelled_languages(sides: Sides, at: Bools) -> Bools:
+    """Languages with labels in a part, or all where there are none: of a language without labels nothing is said."""
+    some = (np.isfinite(sides.y) & at).any((0, 1))
+    return np.asarray(some | ~some.any())
 
 
 def would_give(panel: Panel, sides: Sides, at: Bools, level: float, seed: int, extra: Any = None) -> Powered:
@@ -337,6 +344,7 @@ def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
     rows = []
     for i, j in combinations(range(s), 2):
         both = (known[:, i] & known[:, j])[:, None]  # where both were scored
+        both = both & np.isfinite(sides.y[:, i]).any(0) & np.isfinite(sides.y[:, j]).any(0)  # languages with labels
         found = []
         for x in (i, j):
             at = both & (np.arange(s) == x)[:, None]

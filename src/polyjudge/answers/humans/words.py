@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from polyjudge._version import __version__
 from polyjudge.base.numbers import ci, digits_of, missing, number, percent, percent_ci
-from polyjudge.base.text import count, name, shell
+from polyjudge.base.text import count, name, names, shell
 from polyjudge.cbc import double_centre
 from polyjudge.report.model import Chart, Finding, Report, Section, Step, Table
-from polyjudge.stats.labels import Limits, fewest_to_decide
+from polyjudge.stats.labels import Limits, difference, fewest_to_decide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,8 @@ def findings(h: Humans) -> tuple[Finding, ...]:
     """All that is said: annotators first, then agreement, what people would say, who may decide, where they part."""
     left = ~np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all()  # answers that are yet to be corrected
     removes = h.calibrator_.findings() if h.calibrator_ is not None and left else ()
-    found = [*_annotators(h), _agreement(h), *_rate(h), *_systems(h), *removes, *_alone(h), *_apart(h)]
+    found = [*_annotators(h), _agreement(h), *_rate(h), *_languages(h), *_systems(h), *removes]
+    found += [*_alone(h), *_apart(h)]
     return (*found, *_requirements(h), *_caveats(h), *_weights(h), *_consensus(h))
 
 
@@ -91,11 +93,15 @@ def _agreement(h: Humans) -> Finding:
     row, who = _lead(h, h.judges), _who(h).capitalize()
     if h.sides_.verdicts:
         share, _, interval = percent_ci(*_limits(row, "accuracy")).partition(" ")
-        text = f"{who} agrees with people on {share} of cases {interval}"
-        text += "." if missing(row["kappa"]) else f" (kappa {number(row['kappa'])})."
-        passes, fails = 1 - float(row["specificity"]), 1 - float(row["sensitivity"])
-        parts = [] if missing(passes) else [f"passes {percent(passes, 0)} of what people fail"]
-        parts += [] if missing(fails) else [f"fails {percent(fails, 0)} of what {'they' if parts else 'people'} pass"]
+        text = f"{who} agrees with people on {share} of cases{_in_labelled(h)} {interval}"
+        kappa, *ends = _limits(row, "kappa")
+        text += "." if missing(kappa) else f" (kappa {number(kappa)}{_bracket(*ends)})."
+        parts: list[str] = []
+        for does, measure, other in (("passes", "specificity", "fail"), ("fails", "sensitivity", "pass")):
+            right, low, high = _limits(row, measure)
+            if not missing(right):
+                wrong, _, interval = percent_ci(1 - right, 1 - high, 1 - low).partition(" ")
+                parts.append(f"{does} {wrong} of what {'they' if parts else 'people'} {other} {interval}")
         return _say("agreement", text + (f" It {', and '.join(parts)}." if parts else "") + _single(h))
     (r, *ends), (d, low, high) = _limits(row, "r"), _limits(row, "difference")
     labelled, unit = count(int(row["labelled"]), "labelled answer"), h.panel_.unit_name
@@ -122,6 +128,36 @@ def _single(h: Humans) -> str:
     return f" Single judges: {shown}." if 2 <= len(rows) <= 6 else ""
 
 
+def _in_labelled(h: Humans) -> str:
+    """ "in en and de", where other languages have no labels at all."""
+    languages, some = h.panel_.languages, set(h.sides_.found.language.tolist())
+    return f" in {names([languages[i] for i in sorted(some)])}" if len(some) < len(languages) else ""
+
+
+def _languages(h: Humans) -> list[Finding]:
+    """The two languages between which the judge is surely not alike beside people; languages without labels."""
+    rows, m, found = h.judges[h.judges["judge"] == h.sides_.lead], "accuracy" if h.sides_.verdicts else "difference", []
+    rows = rows[rows["language"].isin(h.panel_.languages)]
+    if lacking := [name(x) for x in rows.loc[rows["labelled"] == 0, "language"]]:
+        text = f"{names(lacking)} {'has' if len(lacking) == 1 else 'have'} no labels: nothing here is about "
+        found.append(_say("lacking", f"{text}{'it' if len(lacking) == 1 else 'them'}.", "notice"))
+    rows = rows[rows[m + "_low"].notna()].assign(at=rows[m].round(9)).sort_values("at", kind="stable")
+    if len(rows) < 2:
+        return found
+    (a, b), level, (f, unit) = (rows.iloc[0], rows.iloc[-1]), h.options_["level"], _unit(h)
+    d, low, _ = difference(_limits(b, m), _limits(a, m), 0.0)
+    together = level ** (2 / len(rows) / (len(rows) - 1))  # of all pairs the widest
+    if d - (d - low) * float(ndtri((1 + together) / 2) / ndtri((1 + level) / 2)) <= 1e-9 * h.panel_.width:
+        return found
+    if h.sides_.verdicts:
+        share, _, interval = percent_ci(*_limits(a, m)).partition(" ")
+        text = f"In {name(a['language'])} {_who(h)} agrees with people on {share} of cases {interval}, in "
+        return [*found, _say("languages", f"{text}{name(b['language'])} on {percent_ci(*_limits(b, m))}.", "notice")]
+    up, down = (ci(f * x, f * low, f * high, unit, sign=True) for x, low, high in (_limits(b, m), _limits(a, m)))
+    text = f"Compared with people, {_who(h)} gives {up} in {name(b['language'])} and {down} in {name(a['language'])}."
+    return [*found, _say("languages", text, "notice")]
+
+
 def _rate(h: Humans) -> list[Finding]:
     """What people would give all answers, beside what the judge gives."""
     row = _lead(h, h.frame)
@@ -130,12 +166,13 @@ def _rate(h: Humans) -> list[Finding]:
         return []
     whole = row["labelled"] >= row["answers"]
     share, _, interval = percent_ci(people, low, high).partition(" ")
-    every = "of the answers" if whole else "of all answers"
+    where = _in_labelled(h)
+    every = f"of the answers{where}" if whole or where else "of all answers"
     if h.sides_.verdicts:
         said = percent(row["panel"], 0 if high - low >= 0.02 else None)
         text = f"People pass {share} {every} {interval}; {_who(h)} passes {said}."
         if not whole:
-            text = f"Corrected for that, {share} of answers pass {interval}; {_who(h)} says {said}."
+            text = f"Corrected for that, {share} of answers{where} pass {interval}; {_who(h)} says {said}."
     elif h.two_valued:
         text = f"People {'pass' if whole else 'would pass'} {share} {every} {interval}."
     else:
@@ -259,6 +296,10 @@ def _caveats(h: Humans) -> list[Finding]:
         verbs = ("belongs", "is") if found.lost == 1 else ("belong", "are")
         text = f"{count(found.lost, 'label')} {verbs[0]} to no answer of the scores and {verbs[1]} left out."
         out.append(_say("lost", text, "warning"))
+    tied = (np.abs(sides.guide - 0.5) < 1e-9)[np.isfinite(sides.guide)].mean()
+    if panel.two_valued and len(panel.judges) > 1 and tied > 0:
+        text = f"On {percent(tied)} of answers the judges split evenly: the panel counts these as failed."
+        out.append(_say("tie", text))
     pairs = np.unique(np.stack([found.language, found.who]), axis=1)
     if len(panel.languages) > 1 and len(found.annotators) > 1 and np.bincount(pairs[0]).max() == 1:
         text = f"Each {panel.noun} has one annotator: a strict one cannot be told from a weak {panel.noun}."
@@ -336,11 +377,11 @@ def _next(h: Humans) -> tuple[Step, ...]:
     given = str(getattr(given, "folder", given)) if isinstance(given, (str, Path)) or hasattr(given, "folder") else ""
     scores = shell(panel.source or "scores.csv")
     k = len(panel.languages)
-    each = found.answers / k if h.calibrator_ is None else h.calibrator_.n_.min()
+    ask = 20 * (found.answers < 20 * k) if h.calibrator_ is None else h.calibrator_.ask_
     left = int((np.isfinite(panel.scores).any(3) & ~np.isfinite(found.y)).sum((0, 1)).max())
-    if each < 50 and left:
-        n = min(20 if each < 20 else 50, left)
-        what = f"label {count(n, 'answer')}" + (f" per {panel.noun}" if k > 1 else "")
+    if ask and left:
+        n = min(ask, left)
+        what = f"label {count(n, 'more answer' if ask > 20 else 'answer')}" + (f" per {panel.noun}" if k > 1 else "")
         texts = "" if panel.texts is not None else " --items ITEMS"
         old = f" --labels {shell(given)}" if given else ""
         steps.append(Step(f"polyjudge label make {scores}{texts}{old} -n {n}", what))
@@ -404,7 +445,8 @@ def _rates(h: Humans) -> tuple[Table, ...]:
     columns |= {"people": f"{kind} people_low people_high", "labels": f"{kind} labels_low labels_high"}
     columns |= {"difference": "+points low high"} if h.sides_.same else {}
     titles = {"panel": _who(h), "people": "people would give", "labels": "labels alone"}
-    note = f"difference: {_who(h)} less people, in {unit}" if h.sides_.same else ""
+    note = f"all: the answers{_in_labelled(h)}" if _in_labelled(h) else ""
+    note += f"{'; ' * bool(note)}difference: {_who(h)} less people, in {unit}" if h.sides_.same else ""
     table = Table("frame", "What people would give", frame, {**columns, "labelled": "count"}, titles, note)
     if not len(h.pairs):
         return (table,)
@@ -433,7 +475,7 @@ def _people(h: Humans) -> tuple[Table, ...]:
     )
     note += "on too few answers"
     shown = _times(h.annotators, f, "harsher", "low", "high")
-    return (Table("annotators", "Annotators", shown, columns, note=note),) if len(shown) > 1 else ()
+    return (Table("annotators", "Annotators", shown, columns, note=note),) if len(h.sides_.found.annotators) > 1 else ()
 
 
 def _panel(h: Humans) -> list[Table]:
