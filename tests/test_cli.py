@@ -60,7 +60,7 @@ def test_version(cli: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nonsense"], "nonsense"),
+        (["gate"], "No such command 'gate'. There are: demo, check, audit, "),
         (["audit"], "SCORES"),
         (["audit", "no-such-file.csv"], "no-such-file.csv"),
         (["audit", "scores.csv", "--no-such-option"], "--no-such-option"),
@@ -69,6 +69,7 @@ def test_version(cli: Run) -> None:
         (["audit", "scores.csv", "--matters", "-1"], "matters"),
         (["audit", "scores.csv", "--seed", "-1"], "--seed"),
         (["audit", "scores.csv", "--threshold", "many"], "threshold"),
+        (["audit", "scores.csv", "--threshold", "170"], "outside the scale: scores are from 0 to 100"),
         (["audit", "scores.csv", "--cell", "Spanish"], "cell"),
         (["audit", "scores.csv", "--cell", "Klingon,Aster"], "Klingon"),
         (["audit", "scores.csv", "--fail-on", "never-ever"], "--fail-on"),

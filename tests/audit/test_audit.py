@@ -14,10 +14,11 @@ from polyjudge.answers.audit.audit import audit, holm
 from polyjudge.answers.audit.pages import answers, behind
 from polyjudge.base.errors import UsageError
 from polyjudge.panel import Panel
+from polyjudge.read import read_panel
 from polyjudge.report.page import page
 from polyjudge.report.terminal import screen
 from polyjudge.report.text import to_json
-from polyjudge.simulate import sample_panel, simulate_panel
+from polyjudge.simulate import sample_frame, sample_panel, simulate_panel
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +233,15 @@ def test_panels_of_other_shapes(k: int, m: int, s: int, kind: str) -> None:
         assert "With one language" in text
     if m == 1:
         assert "There is one judge" in text
+
+
+def test_one_wild_score_is_named_with_its_count_and_the_flag() -> None:
+    frame = sample_frame()
+    frame.loc[0, "score"] = 1000
+    notes = [x for x in read_panel(frame).notes if "scale" in x or "--drop" in x]
+    assert len(notes) == 1
+    assert notes[0].startswith("1 score of 7,200 in the table is 1000, the others ")
+    assert notes[0].endswith("If 1000 means no score: --drop 1000.")
 
 
 def test_constant_scores() -> None:

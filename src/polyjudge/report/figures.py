@@ -1,5 +1,6 @@
 """How a chart looks on the page: what stands where, in percent of the room there is. In Python: charts.py (Altair).
 
+Each function has its macro in templates/figures.html, which draws what it returns: a change of looks is often in both.
 The templates draw them as HTML tables, lanes and lines that fill their container at any width, print as they are, and
 are read by screen readers; no script draws. Every function takes a chart (or the board) and returns what its template
 in figures.html needs.

@@ -189,15 +189,16 @@ def _section(section: Section, report: Report, width: int, paint: Any) -> list[s
 
 
 def _matrix(chart: Chart, width: int, paint: Any) -> list[str]:
-    """The numbers of a heatmap or matrix as a grid; what is small, or not known, is a dot."""
+    """The numbers of a heatmap or matrix as a grid; in a heatmap a dot is what is small, or not known."""
     frame = chart.frame
     text = frame["text"] if "text" in frame else frame["value"].map(lambda v: "" if v != v else f"{v:.2f}")
     shown = {(r, c): visible(str(t)) for r, c, t in zip(frame["row"], frame["column"], text, strict=True)}
     rows, names = list(dict.fromkeys(frame["row"])), list(dict.fromkeys(frame["column"]))
-    body = [[name(r, 20), *(shown.get((r, c), "") or "·" for c in names)] for r in rows]
+    dot = "·" if "least" in chart.options else ""
+    body = [[name(r, 20), *(shown.get((r, c), "") or dot for c in names)] for r in rows]
     grid = _grid(body, ["", *(name(c, 14) for c in names)], ["name", *["points"] * len(names)], width - 2, paint)
-    small = f"below {chart.options['least']:g}, or not known" if "least" in chart.options else "none"
-    return ["  " + line for line in [*grid, *([f"· {small}"] if any("·" in row for row in body) else [])]]
+    legend = [f"· less than {chart.options['least']:g} either way, or not known"] if dot else []
+    return ["  " + line for line in [*grid, *legend]]
 
 
 def _grid(body: Sequence[Sequence[str]], top: Sequence[str], kinds: Sequence[str], width: int, paint: Any) -> list[str]:

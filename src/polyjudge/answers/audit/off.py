@@ -91,10 +91,8 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     note = clusters(panel)
     more = () if note is None else (note,)
     if k < 2 or m < 2:
-        text = (
-            f"With one judge, an effect of {panel.noun} on it cannot be seen: score the same tasks with a second judge."
-        )
-        alone = (Finding("info", "off.none", text, "Off"),) if k > 1 else ()
+        text = f"From one judge's scores an effect of {panel.noun} on it cannot be seen: add a second judge, or labels."
+        alone = (Finding("info", "off.none", text, "Off"),) if k > 1 and panel.human is None else ()
         return Off("none", _empty, (*alone, *more), matters=least)
     values = panel.values()
     work = _Work(panel, values, least, level)

@@ -143,13 +143,13 @@ def _systems(a: Audit) -> list[Section]:
         text.append("Calibrating does not change this order: it moves all systems alike.")
     if s.own.why_not:
         text.append(s.own.why_not)
-        if who := unknown([*panel.judges, *panel.systems], a.rooms_["makers"]):
-            text.append(f"It is not known who made {names(who, 6)}: --families NAME=MAKER says it.")
     elif np.isfinite(s.own.low):
         said = amount(panel, s.own.difference, s.own.low, s.own.high)
         text.append(f"How much higher judges score systems of their own maker ({names(s.own.makers)}) than the other "
                     f"judges' scores of them predict: {said}. Relabelling the makers at random gives as much in "
                     f"{100 * s.own.p:.0f}% of cases.")  # fmt: skip
+    if who := unknown([*panel.judges, *panel.systems], a.rooms_["makers"]):
+        text[-1] += f" It is not known who made {names(who, 6)}: --families NAME=MAKER says it."
     return [Section("systems", "Systems", tuple(text), tuple(tables), tuple(charts))]
 
 

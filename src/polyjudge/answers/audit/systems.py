@@ -527,7 +527,7 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     else:
         half = matters / 2
         number = settle(b.need[top, x], b.q[top, x], b.units, half) * float(panel.weight.sum()) / panel.units
-        after = f"About {float(f'{number:.1g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
+        after = f"About {float(f'{number:.2g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
     text = f"Too close to call{among}: {said}. {after}{tail}".rstrip()
     return Finding("notice", "winner.close", text, "Winner", where, head="Too close to call")
 
