@@ -216,7 +216,7 @@ class Panel:
         kind = f", {low:g} or {high:g}" if self.two_valued else f" from {low:g} to {high:g}"
         kind = kind if low < high else f" of {low:g}"
         more = f" {count(self.units, 'cluster')}." if self.clustered else ""
-        return f"{' x '.join(parts)}: {count(seen, 'score')}{kind}, {left}.{more}"
+        return f"{(', ' if self.apart else ' x ').join(parts)}: {count(seen, 'score')}{kind}, {left}.{more}"
 
     @property
     def apart(self) -> bool:

@@ -218,7 +218,7 @@ def test_what_is_missing_is_counted_in_each_language_where_none_shares_a_task() 
     y[:6, :, 0], y[6:, 0, 1, :2] = 1.0, 3.0
     y[0, 1, 0, 2] = np.nan
     panel = Panel.from_array(y, languages=("en", "de"))
-    assert panel.facts.startswith("10 tasks (each in one of 2 languages) x 2 systems x 3 judges: 43 scores, ")
+    assert panel.facts.startswith("10 tasks (each in one of 2 languages), 2 systems, 3 judges: 43 scores, ")
     assert panel.facts.endswith(", 1 of 44 missing.")
     assert check(panel).coverage["missing"].tolist() == [0, 0, 1, 0, 0, 0]
     both = Panel.from_array(np.concatenate([y, np.ones((1, 2, 2, 3))]), languages=("en", "de"))

@@ -264,7 +264,7 @@ def test_labels_are_read_in_one_way(tmp_path: Path) -> None:
         with pytest.raises(PanelError, match=words):
             ask()
     frame.replace({"unsure": None}).rename(columns={"label": "tone"}).assign(wit=1).to_csv(path, index=False)
-    with pytest.raises(PanelError, match=rf"which one it is: {path}::tone or {path}::wit"):
+    with pytest.raises(PanelError, match=rf"tone and wit. Say which one it is, such as {path}::tone"):
         humans(panel, path)
     with pytest.raises(PanelError, match="no column tome"):
         humans(panel, f"{path}::tome")

@@ -53,7 +53,7 @@ CASES: dict[str, Any] = {
     "out of ten beside plain numbers": (B.assign(score=[f"{s // 10}/10" if s > 50 else s for s in B["score"]]), ["/10'", "one scale"], None),
     "words beside numbers": (B.assign(score=["good" if s == 50 else s for s in B["score"]]), ["'good'", "--drop good"], {"drop": "good"}),
     "cases of which the judge says maybe": (HUMAN, ["column judge", "'maybe' (5 rows)", "--drop maybe"], {"drop": "maybe"}),
-    "cases of which the judge says nope": (HUMAN.replace({"judge": {"fail": "nope", "maybe": "pass"}}), ["column judge", "'nope'"], {"drop": "nope"}),
+    "cases of which the judge says nope": (HUMAN.replace({"judge": {"fail": "nope", "maybe": "nope"}}), ["column judge", "'nope'"], {"drop": "nope"}),
     "columns of judges, one with words": (WORDS, ["column bob holds 'unsure' (4 rows)", "--drop unsure", "--judges ann,cy"], {"drop": "unsure"}),
     "columns of judges, two with words": (WORDS.assign(ann=WORDS["bob"]), ["columns ann and bob hold 'unsure' (8 rows)", "--judges cy"], {"judges": ("cy",)}),
     "no header": (csv_of(B, header=False), ["no header", "q1, de, ann and 0"], None),

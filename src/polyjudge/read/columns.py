@@ -330,17 +330,6 @@ def strip_words(columns: Sequence[str]) -> dict[str, str]:
     return out
 
 
-def is_human(label: str) -> bool:
-    """Whether a judge is called as people are."""
-    return HUMANS.fullmatch(norm(label)) is not None
-
-
-def summaries(labels: Sequence[str]) -> list[str]:
-    """Labels of rows that summarise the others."""
-    found = [x for x in labels if norm(x) in SUMMARY]
-    return found if len(found) < len(labels) else []
-
-
 def key(axis: str, label: str) -> str:
     """A label as its spellings are compared: 3.0 is 3, openai/gpt-4o is gpt-4o, English is en."""
     plain = re.sub(r"[\s_\u200b]+", " ", unicodedata.normalize("NFC", label).casefold()).strip()

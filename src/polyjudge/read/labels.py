@@ -51,7 +51,7 @@ def labels_of(source: Any) -> pd.DataFrame:
     if not hits:
         mend = "Call one of them label."
         if path and free:
-            mend = f"Say which one it is: {' or '.join(shell(f'{path}::{c}') for c in free[:4])}."
+            mend = f"Say which one it is, such as {shell(f'{path}::{free[0]}')}."
         raise PanelError(f"The labels have no column {name(asked or 'label')}; they have {names(columns, 12)}. {mend}")
     if "task" not in roles:
         raise PanelError(f"The labels need a column task; they have {names(columns, 12)}.")

@@ -1,6 +1,6 @@
 """A source becomes a panel: columns are chosen, names factorised in the engine, checks made on whole columns.
 
-Beyond 100,000 tasks the engine makes 10,000 hashed units (METHODS 17): `big.py`.
+Beyond 100,000 tasks the engine makes 10,000 hashed units (METHODS 17): `rows.py`.
 """
 
 from __future__ import annotations
@@ -225,7 +225,8 @@ def settle(work: Work) -> None:
     roles, asked, table = work.roles, work.asked, work.table
     _one_maximum(work)
     _number_of_row(work)
-    answers = [c for c in roles.humans if c != asked.human and scale.is_text(table, c)]  # gold: Paris
+    labels = set().union(*_sample(table, roles.humans, asked.drop))
+    answers = [c for c in roles.humans if c != asked.human and c not in labels]  # gold: Paris
     roles.humans = [c for c in roles.humans if c not in answers]
     roles.unused += answers
     if "score" in roles.of or "winner" in roles.of:
@@ -282,8 +283,8 @@ def settle(work: Work) -> None:
 
 
 def _sample(table: Table, columns: Sequence[str], drop: Sequence[str]) -> tuple[dict[str, set[float]], ...]:
-    """The distinct scores in the first rows of columns, empty where a value is none; and those of columns of which at
-    least half of the values are scores, and others are not."""
+    """The distinct scores in the first rows of columns, empty where a value is none; and those of columns that hold
+    words besides."""
     if not columns:
         return {}, {}
     listed, most = ", ".join(table.columns[c][0] for c in columns), 500 if len(columns) < 500 else 100
@@ -300,20 +301,18 @@ NUMBER = re.compile(r"([+-]?(?:\d+(?:[.,]\d*)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|(?:/
 
 
 def _scores(values: Sequence[Any], drop: Sequence[str]) -> tuple[set[float], bool]:
-    """The numbers that values are, of words of passing and failing too, and whether some are none; no numbers where
-    most are none, or where a letter may stand for anything."""
-    gone = {"", *scale.ABSENT, *(d.lower() for d in drop)} - {*scale.PASS}
-    found, odd = Counter[float](), 0
-    words = set()
-    for text, times in Counter(str(v).strip().lower() for v in values if v is not None).items():
-        number = NUMBER.fullmatch(text)
-        if number or text in scale.PASS:
-            found[float(number[1].replace(",", ".")) if number else scale.PASS[text]] += times
-            words.add(text)
-        elif text not in gone:
-            odd += times
-    letters = len(found) == 1 and all(len(w) == 1 and w.isalpha() for w in words)
-    return (set() if odd and (odd > found.total() or letters) else set(found)), odd > 0
+    """The numbers that values are, of words of passing and failing too, and whether some are none. No numbers where
+    most are words of many kinds, or where a letter may stand for anything."""
+    times = Counter(str(v).strip().lower() for v in values if v is not None)
+    found = dict(scale.PASS)
+    for text in times.keys() - found.keys():
+        if number := NUMBER.fullmatch(text):
+            found[text] = float(number[1].replace(",", "."))
+    there = times.keys() - {"", *scale.ABSENT, *(d.strip().lower() for d in drop)}
+    good, odd = there & found.keys(), there - found.keys()
+    mostly = len(odd) > 2 and sum(times[x] for x in odd) > sum(times[x] for x in good)
+    letters = len({found[x] for x in good}) == 1 and all(len(x) == 1 and x.isalpha() for x in good)
+    return (set() if odd and (mostly or letters) else {found[x] for x in good}), bool(odd)
 
 
 def _alike(seen: Mapping[str, set[float]]) -> list[str]:
@@ -599,7 +598,7 @@ def _without_summaries(work: Work, long: Long) -> None:
 def _people_among_judges(work: Work, long: Long, people: Any) -> Any:
     """Judges that are called as people are: what they say are labels."""
     judges, said = long.labels["judge"], work.asked.human
-    chosen = [j for j in judges if (j == said if said else col.is_human(j))]
+    chosen = [j for j in judges if (j == said if said else col.HUMANS.fullmatch(col.norm(j)))]
     if said and not chosen and said not in work.table.columns:
         raise UsageError(f"There is no column and no judge {name(said)} (--human). The judges: {names(judges, 12)}.")
     theirs = long.having("judge", chosen)

@@ -49,15 +49,6 @@ def number_sql(text: str, portable: bool = False) -> str:
     return f"CASE WHEN isfinite({number}) AND NOT contains({text}, '_') THEN {number} END"
 
 
-def is_text(table: Table, column: str) -> bool:
-    """Whether most of the first values of a column are neither numbers nor words for a score or for none."""
-    known = ", ".join(map(quote, sorted({*PASS, *ABSENT, ""})))
-    first = f"SELECT lower(trim(CAST({table.columns[column][0]} AS VARCHAR))) AS v FROM {table.relation} LIMIT 500"
-    number = number_sql("v", table.ibis is not None)
-    odd = f"CASE WHEN v NOT IN ({known}) AND ({number}) IS NULL THEN 1.0 ELSE 0.0 END"
-    return bool((table.rows(f"SELECT avg({odd}) FROM ({first}) AS first_rows")[0][0] or 0) > 0.5)
-
-
 def is_number(kind: str) -> bool:
     """Whether a type of the engine holds single numbers."""
     return kind.startswith(NUMBERS) and "[" not in kind
