@@ -61,7 +61,6 @@ class Off:
     slopes : judge, slope (1: reacts to differences between answers as the judges do on average), low, high, r
     floor : language, judge, rate of the lowest score or none, elsewhere
     shift : language, shift (median over judges of their shift against the other languages), low, high
-    radius_scores : the paper's radius with the sd of all scores as sigma
     """
 
     kind: Kind
@@ -75,7 +74,6 @@ class Off:
     failing: tuple[tuple[str, str], ...] = ()
     values: Values | None = None
     matters: float = 0.0
-    radius_scores: float = math.nan
 
 
 def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> Off:
@@ -99,7 +97,7 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     first = work.test(())
     use = cache(partial(_scale_use, panel, values, level))
     own: dict[str, Any] = {"slopes": lambda: use().frame, "shift": partial(_shift, panel, values, level)}
-    own |= {"values": values, "matters": least, "radius_scores": work.radius_scores}
+    own |= {"values": values, "matters": least}
     if values.units < FEWEST:
         what = "cluster" if panel.clustered else "task"
         text = f"{count(values.units, what)} cannot tell whether a judge is off: at least {FEWEST} are needed."
@@ -170,8 +168,8 @@ class _Work:
         if m == 2:
             self.pick[:, 1], self.sign[:, 1] = self.pick[:, 0], -self.sign[:, 0]
         whole = values.v if self.present.all() and values.units > 1 else None
-        sigmas = (math.nan, math.nan) if whole is None else (cbc.noise_sigma(whole), cbc.score_sigma(whole))
-        self.radius, self.radius_scores = (cbc.radius(x, values.units, k, m, 1 - level) for x in sigmas)
+        sigma = math.nan if whole is None else cbc.noise_sigma(whole)
+        self.radius = cbc.radius(sigma, values.units, k, m, 1 - level)
 
     def interval(self, x: Array, contrasts: Array | None, together: int | None = None) -> Interval:
         """Of contrasts with these values (units, c). Where cells are missing, or scores are two-valued, the contrasts

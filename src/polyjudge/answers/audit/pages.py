@@ -53,11 +53,15 @@ def build(a: Audit) -> Report:
     if a.cell_ is not None:
         return _cell_report(a, *a.cell_)
     panel = a.panel
+    facts = [panel.facts, *panel.notes]
+    if a.parts_:
+        of = f"the mean of the {len(a.parts_)} criteria ({names(list(a.parts_), 4)})"
+        facts.append(f"What follows is of {of}; lines about one of them begin with its name.")
     rooms = (_criteria, _systems, _off, _ranks, _agreement, _people, _gates, _position, _length, _reversals, _details)
     return Report(
         command="audit",
         title=f"Audit of {name(_file(panel.source))}" if panel.source else "Audit",
-        facts=(panel.facts, *panel.notes, *_of_the_mean(a)),
+        facts=tuple(facts),
         findings=a.findings,
         board=_criteria_table(a) if a.parts_ else _board(a),
         next=a.next,
@@ -66,12 +70,6 @@ def build(a: Audit) -> Report:
         spreads=Lazy(lambda: _drawers(a)[1]),
         about=_about(a),
     )
-
-
-def _of_the_mean(a: Audit) -> tuple[str, ...]:
-    """What the first screen speaks of, where there are several criteria."""
-    of = f"the mean of the {len(a.parts_)} criteria ({names(list(a.parts_), 4)})"
-    return (f"What follows is of {of}; lines about one of them begin with its name.",) if a.parts_ else ()
 
 
 def _about(a: Audit) -> dict[str, Any]:
@@ -204,7 +202,7 @@ def _off(a: Audit) -> list[Section]:
     if frame["named"].any():
         note += " The limit on the first screen is that of 'off without the named', rounded up."
     if np.isfinite(radius := f * float(frame["radius"].iloc[0])):
-        note += f" The paper's radius (Prop. 2) is {points(radius)} {panel.unit_name}."
+        note += f" The radius of the paper's Prop. 2, from the noise, is {points(radius)} {panel.unit_name}."
     tables = [_table(a, "off", "What is off", frame, columns, titles, note)]
     floor, shift = a.part_.off.floor, a.part_.off.shift
     if floor is not None and len(floor):
