@@ -114,17 +114,17 @@ def audit(
     The first screen says which system wins and whether that is sure, whether the judges agree with each other, which
     judge is off in which language, and what to do next. The page (-o DIR) has everything.
 
-    panel : scores
+    panel : file or table of scores
     matters : smallest difference that matters, in points; 2% of the scale unless said
-    level : of all intervals
+    level : confidence level of the intervals
     threshold : pass mark: '4' passes above 4, '>=4' from 4 on
     cell : LANGUAGE,JUDGE: show its answers that differ most from the other judges'
-    families : NAME=MAKER of judges and systems whose maker their names do not tell
+    families : NAME=MAKER, who made a judge or system, where its name does not tell: to test self-preference
     labels : human labels in a file of their own
     weights : weights of the judges, as JSON or CSV (judge, weight): systems are compared by the weighted mean
     probes : scores of clean and damaged answers (`polyjudge probe`), looked at beside
     without : LANGUAGE,JUDGE whose scores are left out
-    seed : of everything random
+    seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge audit scores.csv
