@@ -100,7 +100,7 @@ def calibrate(
     clip : cut calibrated scores to the scale (by labels always)
     extend : a saved calibrator: add to it the new languages and judges of these scores, from a few tasks
     column : name of the new column
-    level : of the intervals
+    level : confidence level of the intervals
     overwrite : replace files that exist
 
     Examples:

@@ -125,11 +125,11 @@ def compare(
     The baselines of the paper's Table 2 beside consensus-based calibration. Nothing here needs human labels, and so
     nothing here says who is right.
 
-    panel : scores
+    panel : file or table of scores
     methods : names of methods, such as raw,cbc,z-score; all of them unless said
     replicates : how often tasks are drawn
-    level : of the intervals
-    seed : of the draws
+    level : confidence level of the intervals
+    seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge compare scores.csv

@@ -136,7 +136,7 @@ def drift(
     new : scores of this run
     runs : number of such comparisons for which the level is kept: 365 for a nightly job
     matters : smallest change that matters, in points; 2% of the scale unless said
-    level : of the intervals
+    level : confidence level of the intervals
 
     Examples:
         polyjudge drift march.csv today.csv

@@ -112,8 +112,8 @@ def plan(
     judge_count : without a pilot, number of judges
     language_count : without a pilot, number of languages
     sigma : without a pilot, standard deviation of the noise of one score
-    level : of the intervals
-    seed : of the resamples
+    level : confidence level of the intervals
+    seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge plan pilot.csv --radius 5

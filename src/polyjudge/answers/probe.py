@@ -99,7 +99,7 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
 
     panel : scores of the versions
     matters : smallest change that matters, in points; 2% of the scale unless said
-    level : of the intervals
+    level : confidence level of the intervals
 
     Examples:
         polyjudge probe run/probes.csv --system version

@@ -97,13 +97,13 @@ def swap(
     Yes, when no difference between systems, no language and no pass rate moves by more than what matters; no, when
     something clearly does. What fails rarely may not have failed on these tasks: how much that could be is said.
 
-    panel : scores
+    panel : file or table of scores
     judges : OLD=NEW
     matters : largest change to accept, in points; 2% of the scale unless said
     threshold : also compare pass rates: '4' passes above 4, '>=4' from 4 on
     alone : the judge is used by itself, not in the mean of the panel
     guard : allow for failures too rare to have shown on these tasks
-    level : of the intervals
+    level : confidence level of the intervals
 
     Examples:
         polyjudge swap scores.csv --judges gpt-4o=gpt-5-mini

@@ -121,7 +121,7 @@ def report(
     threshold : pass marks of the gates (4 passes above 4, >=4 from 4 on); by default the quartiles of the scores
     metadata : CSV with one row for each language (column language) and what is known of it: beta^ is regressed on it
     replicates : bootstrap replicates of the tasks
-    seed : of the random draws
+    seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge paper report scores.csv -o tables

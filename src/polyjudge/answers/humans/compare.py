@@ -139,8 +139,8 @@ def humans(
     require : what must hold, or the command ends with 1: 'kappa>=0.6', 'accuracy>=0.8', 'false-pass<=0.1',
         'false-fail<=0.1', 'sensitivity>=0.9', 'specificity>=0.9', 'r>=0.5'; the limit of the interval decides
     allow : share of errors that is allowed where the judge decides alone, such as 0.05
-    level : level of all intervals
-    seed : of resampling
+    level : confidence level of all intervals
+    seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge humans scores.csv

@@ -88,7 +88,7 @@ def draw_labels(
     rubric : how to judge: a text, or a file with it
     labels : labels that there are already (table, file or folder): their answers are not drawn again
     overwrite : replace pages that an earlier draw wrote there
-    seed : of the draw
+    seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge label make scores.csv --items items.jsonl -o labels
