@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from polyjudge.answers.audit.off import Off, off
 from polyjudge.panel import Panel
 from polyjudge.stats.agreement import agreement
-from polyjudge.stats.cells import excess_contrasts
+from polyjudge.stats.cells import excess
 
 Array = NDArray[np.float64]
 Found = list[tuple[str, bool]]
@@ -103,9 +103,10 @@ def o4(seed: int) -> Found:
 def covered(p: Panel, truth: Array, one: bool = False) -> bool:
     """Whether the true off of cell means (k, m) lies in every interval."""
     o = off(p, matters=0)
-    contrasts, told = excess_contrasts(p.values().present)
-    true = (contrasts @ truth.ravel())[told.ravel()]
-    frame = o.frame[told.ravel()]
+    cells = excess(p.values().present)
+    told = cells.told.ravel()
+    true = (cells.contrasts @ truth.ravel())[told]
+    frame = o.frame[told]
     low, high = ("low", "high") if one else ("all_low", "all_high")
     inside = (frame[low].to_numpy() <= true + 1e-9) & (true - 1e-9 <= frame[high].to_numpy())
     return bool((inside | frame["off"].isna().to_numpy()).all())

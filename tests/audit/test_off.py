@@ -341,7 +341,7 @@ def test_one_language_is_silent_and_one_judge_says_what_is_needed() -> None:
     assert off(panel(k=1)).sentences == ()
     o = off(panel(m=1))
     assert (o.kind, len(o.frame)) == ("none", 0)
-    assert said(o).startswith("With one judge,")
+    assert said(o).startswith("From one judge's scores")
 
 
 def test_ties_name_nothing() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge import cbc
-from polyjudge.answers.audit.systems import settle
+from polyjudge.answers.audit.systems import round_up, settle
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import percent
 from polyjudge.base.text import name, shell
@@ -149,7 +149,7 @@ def plan(
     rows, said, safe = [], [], []
     for goal in goals:
         units, chance, grown = goal.needed(level, seed)
-        tasks = _round_up(units * each)
+        tasks = round_up(units * each)
         safe.append(grown)
         now = grown * goal.reach(panel.units, level)
         rows.append((goal.name, goal.target, tasks, chance, now))
@@ -336,12 +336,6 @@ def _sizes(rows: list[dict[str, float]]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(rows).astype({"tasks": int, "scores": int})
-
-
-def _round_up(tasks: float) -> int:
-    """To two digits."""
-    unit = 10 ** max(0, math.floor(math.log10(max(tasks, 1.0))) - 1)
-    return int(math.ceil(tasks / unit - 1e-9) * unit)
 
 
 def _words(panel: Panel, goal: _Goal, tasks: int, chance: float) -> Finding:

@@ -542,12 +542,6 @@ def _additive(kept: Mask) -> tuple[Callable[[Array], Array], Array]:
     return fit, (1 / rows + (spread * share).sum(1))[:, None] + np.diag(inverse) - 2 * spread
 
 
-def excess_contrasts(present: Mask, out: Sequence[tuple[int, int]] = ()) -> tuple[Array, Mask]:
-    """The same as contrasts (km, km), and for which cells."""
-    found = excess(present, out)
-    return found.contrasts, found.told
-
-
 def _basis(columns: Array) -> Array:
     """An orthonormal basis of what columns span."""
     if columns.shape[1] == 0 or not np.abs(columns).max(initial=0.0) > TINY:

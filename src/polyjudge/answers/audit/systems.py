@@ -6,6 +6,7 @@ when no other is surely ahead of it. Whether judges favour systems of their own 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri, ndtri, stdtr
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
@@ -95,7 +97,7 @@ class Board:
     units: int
     tiny: float
     need: Array
-    """(S, S): q times standard deviation of a unit's difference, and q: what METHODS 23 plans with."""
+    """(S, S): standard deviation of a unit's difference, and the q of very many units: what METHODS 23 plans with."""
     q: Array
 
     @property
@@ -168,7 +170,7 @@ def board(
             ends = np.sort(np.stack([sign * made.low, sign * made.high]), axis=0)
             at_low[first, second], at_high[first, second] = ends
             need[first, second] = made.se * np.sqrt(made.units)
-            quantile[first, second] = made.q
+            quantile[first, second] = ndtri(stdtr(made.df, made.q))
     whole = max(range(S), key=lambda s: int(np.isfinite(gap[s]).sum()))  # the largest part that is joined
     level_of = np.where(np.isfinite(gap[whole]), -gap[whole], -np.inf)
     order = np.argsort(-np.round(level_of / tiny), kind="stable")
@@ -213,9 +215,13 @@ def _values(panel: Panel, weights: Array | None) -> tuple[Values, Array]:
 
 def settle(spread: float, q: float, units: int, difference: float) -> float:
     """Units by which a difference of this size would be told from 0 in 80% of studies (METHODS 23)."""
-    from scipy.special import chdtri
-
     return float(((q + 0.84) * spread / difference) ** 2 * (units - 1) / chdtri(units - 1, 0.8))
+
+
+def round_up(tasks: float) -> int:
+    """To two digits."""
+    unit = 10 ** max(0, math.floor(math.log10(max(tasks, 1.0))) - 1)
+    return int(math.ceil(tasks / unit - 1e-9) * unit)
 
 
 def columns_of(boards: Mapping[str, Board]) -> dict[str, Any]:
@@ -527,7 +533,7 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     else:
         half = matters / 2
         number = settle(b.need[top, x], b.q[top, x], b.units, half) * float(panel.weight.sum()) / panel.units
-        after = f"About {float(f'{number:.2g}'):,.0f} tasks would settle a difference of {size(panel, half)}."
+        after = f"About {round_up(number):,} tasks would settle a difference of {size(panel, half)}."
     text = f"Too close to call{among}: {said}. {after}{tail}".rstrip()
     return Finding("notice", "winner.close", text, "Winner", where, head="Too close to call")
 
