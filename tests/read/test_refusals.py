@@ -167,7 +167,7 @@ def test_files_and_places(tmp_path: Path) -> None:
         (tmp_path, "no file of scores"),
         ("https://example.org/s.csv", "not fetched"),
         ("ftp://example.org/s.csv", "not fetched"),
-        ("nodb://x/y::z", "no database of the kind"),
+        ("nodb://x/y::z", "not fetched"),
     ):
         with pytest.raises(PolyjudgeError, match=words):
             read_panel(path)

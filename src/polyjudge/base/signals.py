@@ -19,11 +19,18 @@ class Terminated(BaseException):
     """The program was asked to end (SIGTERM)."""
 
 
-def _end_now() -> None:
+def _end_now(code: int = TERMINATED) -> None:
     from polyjudge.base.files import remove_unfinished
 
     remove_unfinished()
-    os._exit(TERMINATED)
+    os._exit(code)
+
+
+def _swallowed(found: sys.UnraisableHookArgs) -> None:
+    """Python drops what is raised in some callbacks, of imports too: an interrupt there ends the program at once."""
+    if found.exc_type in (KeyboardInterrupt, Terminated):
+        _end_now(INTERRUPTED if found.exc_type is KeyboardInterrupt else TERMINATED)
+    sys.__unraisablehook__(found)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -36,12 +43,14 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def unwinding() -> Iterator[None]:
-    """Have SIGTERM unwind what runs inside, where this is the main thread."""
+    """Have signals unwind what runs inside, where this is the main thread."""
     if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    before, hook = signal.signal(signal.SIGTERM, _terminate), sys.unraisablehook
+    sys.unraisablehook = _swallowed
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGTERM, before)

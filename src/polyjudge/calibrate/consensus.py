@@ -321,3 +321,15 @@ def _fit_of(data: dict[str, Any], scale: tuple[float, float], noun: str) -> Pane
     grouped, two = one_of(data, "grouped", (True, False)), one_of(data, "two_valued", (True, False))
     more: dict[str, Any] = {"scale": scale, "unit": unit, "noun": noun, "two_valued": two}
     return Panel(scores, tasks, languages, judges, systems, source=GROUPED if grouped else "", **more)
+
+
+def taken_off(panel: Panel, error: Array, se: Array) -> tuple[tuple[float, float, float], int]:
+    """Share of single judges' squared error between languages that calibrating takes off, by the panel's error in each
+    language against people and its standard error; and how many judges come nearer to people (METHODS 13)."""
+    beta, k = double_centre(panel.values().mean), len(error)
+    e = error - error.mean()
+    draws = ((e + se * np.random.default_rng(0).normal(size=(2000, k))) ** 2).sum(1) - 2 * (se**2).sum() * (1 - 1 / k)
+    size = float((beta**2).sum())
+    many = beta.shape[1] * np.maximum(np.quantile(draws, [0.5, 0.975, 0.025]), 0.0)
+    share, low, high = (size / (size + float(x)) for x in many)
+    return (share, low, high), int(((beta**2 + 2 * e[:, None] * beta).sum(0) > 0).sum())

@@ -15,7 +15,7 @@ from polyjudge.base.errors import CollectError
 from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
 from polyjudge.collect.plan import NEEDED, Plan, explain
-from polyjudge.read.panels import read_table
+from polyjudge.read.labels import read_table
 from polyjudge.read.table import records
 
 

@@ -17,52 +17,47 @@ from pathlib import Path
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import name, names, shell
 
-
-def _named(stems: str, *ends: str) -> tuple[str, ...]:
-    """Each stem with each ending, by ending."""
-    return tuple(stem + end for end in ends for stem in stems.split())
-
-
-NAMES: dict[str, tuple[str, ...]] = {
-    "task": (
-        *_named("task question item prompt example sample case test segment seg instance query", "_id", "id"),
-        *_named("record instruction problem input source", "_id"), "qid", "id", "idx",
-        *_named("task item segment instance example sample case question query prompt instruction input problem", ""),
-        "source", "doc_id",
-    ),
-    "system": (
-        *_named("system candidate generator", "", "_id", "_name", "_model"), "model_under_test", "framework", "team",
-        *_named("evaluated target response answer", "_model"), "submission", "participant", "agent", "assistant",
-    ),
-    "judge": (
-        *_named("judge grader evaluator scorer critic rater autorater reviewer", "", "_model", "_name", "_id"),
-        "judge_llm", "llm_judge", "evaluation_model", "backbone",
-    ),
-    "model": ("model", "model_name", "model_id", "llm"),
-    "language": (
-        *_named("language lang", "", "_code", "_id", "_name", "_pair"), "locale", "lp", "langpair", "target_language",
-        "target_lang", "tgt_lang",
-    ),
-    "score": ("score", "rating", "grade", "points", "mark", *_named("judge llm overall final", "_score", "_rating")),
-    "weak score": (
-        "judge_label", "judge_verdict", "judgment", "judgement", "value", "correct", "is_correct", "passed", "pass",
-        "verdict", "label", "result", "overall", "quality", "success", "outcome",
-    ),
-    "annotator": ("annotator", "annotator_id", "annotator_name", "labeler", "labeller", "human_id", "expert_id"),
-    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "metric_name"),
-    "cluster": ("cluster", "cluster_id"),
-    "replicate": ("replicate", "repeat", "rep", "run", "run_id", "trial", "epoch", "seed", "iteration"),
-    "prompt": ("prompt", "question", "input", "instruction", "query", "source", "user_input"),
-    "response": (
-        "response", "answer", "output", "completion", "translation", "hypothesis", "prediction", "generation",
-        "model_output", "actual_output", "mt", "response_text", "answer_text",
-    ),
-    "reason": ("reason", "explanation", "rationale", "comment", "justification", "feedback", "judge_reason"),
-    "winner": ("winner", "preference", "preferred", "choice", "verdict", "outcome"),
-    "first": _named("model system candidate generator", "_a", "_1"),
-    "second": _named("model system candidate generator", "_b", "_2"),
+NAMES = {
+    "task": "task_id question_id item_id prompt_id example_id sample_id case_id test_id segment_id seg_id instance_id "
+            "query_id record_id instruction_id problem_id input_id source_id qid id idx task item segment instance "
+            "example sample case question query prompt instruction input problem source doc_id",
+    "system": "system candidate generator system_id candidate_id generator_id system_name candidate_name system_model "
+              "candidate_model generator_model model_under_test framework team evaluated_model target_model "
+              "response_model answer_model submission participant agent assistant",
+    "judge": "judge grader evaluator scorer critic rater autorater reviewer judge_model grader_model evaluator_model "
+             "judge_name grader_name evaluator_name rater_name judge_id evaluator_id rater_id judge_llm llm_judge "
+             "evaluation_model backbone",
+    "model": "model model_name model_id llm",
+    "language": "language lang language_code lang_code language_id lang_id language_name lang_name language_pair "
+                "lang_pair locale lp target_language target_lang tgt_lang",
+    "score": "score rating grade points mark judge_score llm_score overall_score final_score judge_rating final_rating",
+    "weak score": "judge_label judge_verdict judgment judgement value correct is_correct passed pass verdict label "
+                  "result overall quality success outcome",
+    "annotator": "annotator annotator_id annotator_name labeler labeller human_id expert_id",
+    "criterion": "criterion criteria aspect dimension metric metric_name",
+    "cluster": "cluster cluster_id",
+    "replicate": "replicate repeat rep run run_id trial epoch seed iteration",
+    "prompt": "prompt question input instruction query source user_input",
+    "response": "response answer output completion translation hypothesis prediction generation model_output "
+                "actual_output mt response_text answer_text",
+    "reason": "reason explanation rationale comment justification feedback judge_reason",
+    "winner": "winner preference preferred choice verdict outcome",
+    "first": "model_a system_a candidate_a generator_a model_1 system_1 candidate_1 generator_1",
+    "second": "model_b system_b candidate_b generator_b model_2 system_2 candidate_2 generator_2",
 }  # fmt: skip
 """Usual names of the roles; the first that is there is taken. Case, spaces and punctuation do not matter."""
+SUMMARY, CRITERIA = (
+    words.split()
+    for words in (
+        "mean average avg total macro_avg micro_avg median sum overall mean_score average_score avg_score total_score "
+        "overall_score score_mean score_avg score_average score_total all grand_total ensemble panel_mean",
+        "fluency adequacy accuracy coherence consistency relevance relevancy helpfulness correctness completeness tone "
+        "clarity style faithfulness factuality groundedness conciseness creativity depth detail safety harmlessness "
+        "honesty grammar readability informativeness usefulness truthfulness answer_relevancy context_precision",
+    )
+)
+"""Names of rows and columns that summarise the others; names of columns that are criteria, and no judges."""
+SCORE_WORDS = "(scores?|ratings?|grades?|value|points|label|judge|judgment|by|feedback)"
 TEXTS = ("prompt", "response", "reason")
 PAIR = ("winner", "first", "second")
 ERRORS = re.compile(
@@ -83,18 +78,6 @@ HUMANS = re.compile(
     r"rating|grade|judge?ment|verdict|annotation|pass|correct|judge|annotator|expert))?"
 )
 """Columns and judges with such a name are people: what they say are labels."""
-SUMMARY = {
-    *_named("mean average avg total macro_avg micro_avg median sum overall", "", "_score"), "score_mean", "score_avg",
-    "score_average", "score_total", "all", "grand_total", "ensemble", "panel_mean",
-}  # fmt: skip
-"""Names of rows and columns that summarise the others."""
-CRITERIA = _named(
-    "fluency adequacy accuracy coherence consistency relevance relevancy helpfulness correctness completeness clarity "
-    "tone style faithfulness factuality groundedness conciseness creativity depth detail safety harmlessness honesty "
-    "grammar readability informativeness usefulness truthfulness answer_relevancy context_precision context_recall", ""
-)  # fmt: skip
-"""Names of columns that are criteria, and no judges."""
-SCORE_WORDS = {*_named("score scores rating ratings grade grades value points label judge judgment by feedback", "")}
 
 
 @lru_cache(maxsize=65536)
@@ -167,7 +150,8 @@ def usual(role: str, columns: Iterable[str]) -> list[str]:
     if role == "human":
         hits = [c for n, c in found.items() if HUMANS.fullmatch(n) and n not in ("annotator", "annotators")]
     else:
-        hits = [found[n] for n in NAMES[role] if n in found]
+        plain = {n.replace("_", ""): c for n, c in reversed(found.items())}  # taskid
+        hits = [plain[n] for n in NAMES[role].replace("_", "").split() if n in plain]
     if role == "score":  # Rating (0-100)
         hits += [c for n, c in found.items() if re.fullmatch(r"(score|rating|grade)(_\d+)+", n)]
     return list(dict.fromkeys(hits))
@@ -178,14 +162,12 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
 
     tool : the columns are those that the readers of tools make
     """
-    roles = _said(list(columns), asked, where, tool)
-    taken = list(roles.of.values())
-    free = [c for c in columns if c not in taken and not (norm(c).startswith("unnamed") or norm(c) == "column_1")]
+    roles = _said(columns, asked, where, tool)
+    free = [c for c in columns if c not in roles.of.values() and not re.match(r"unnamed|column_1$", norm(c))]
     roles.errors = [c for c in free if ERRORS.fullmatch(norm(c.split(".")[-1]))]
-    free = [c for c in free if c not in roles.errors]
-    if asked.human in free:
-        roles.humans = [str(asked.human)]
-        free.remove(str(asked.human))
+    people = [c for c in free if c == asked.human] if asked.human else usual("human", free)
+    roles.humans = [c for c in people if not re.search("_(mean|avg|average)$", norm(c))] or people
+    free = [c for c in free if c not in {*roles.errors, *people}]
     pair = {part: next(iter(usual(part, free)), "") for part in PAIR}
     if pair["first"] and pair["second"] and "score" not in roles.of:
         if not pair["winner"]:
@@ -194,13 +176,9 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
                 "which says model_a, model_b or tie. Make it; or name the column of scores: --score COLUMN."
             )
         roles.of |= pair
-    else:
-        _scores(roles, free, asked, where)
+    elif "score" not in roles.of and not (asked.criteria and set(asked.criteria) <= set(columns)):
+        _score(roles, free, asked, where)
     free = [c for c in free if c not in roles.used()]
-    if not asked.human:
-        people = usual("human", free)
-        free = [c for c in free if c not in people]
-        roles.humans += [c for c in people if not re.search("_(mean|avg|average)$", norm(c))] or people
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator", "model", "task"):
         hits = usual(role, free)
         if hits and role == "model":
@@ -220,45 +198,41 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
     return roles
 
 
-def _said(columns: list[str], asked: Asked, where: str, tool: bool) -> Roles:
+def _said(columns: Sequence[str], asked: Asked, where: str, tool: bool) -> Roles:
     """The columns that the user names, and those of a tool's reader."""
-    roles = Roles()
     if asked.by and asked.language:
         raise UsageError("--by and --language name the same thing: what judges are compared by. Give one.")
+    roles = Roles()
     for role in ("task", "system", "language", "judge", "score", "criterion", "cluster", "replicate"):
-        by = role == "language" and asked.by
-        said = asked.by if by else getattr(asked, role)
-        made = "metric" if role == "criterion" else role
-        if said and not (role == "replicate" and said in ("row", "rows")):
-            if said not in columns:
-                option, listed = "by" if by else role, names(columns, 20)
-                raise UsageError(f"{where} has no column {name(said)} (--{option}). Its columns: {listed}.")
+        option = "by" if role == "language" and asked.by else role
+        said, made = getattr(asked, option), "metric" if role == "criterion" else role
+        if said in roles.of.values():
+            raise UsageError(f"The column {name(said)} is named for two roles. Name another column for one of them.")
+        if said in columns:
             roles.of[role] = said
+        elif said and not (role == "replicate" and said in ("row", "rows")):
+            listed = names(columns, 20)
+            raise UsageError(f"{where} has no column {name(said)} (--{option}). Its columns: {listed}.")
         elif tool and not said and made in columns and made not in vars(asked).values():
             roles.of[role] = made
-    taken = list(roles.of.values())
-    twice = [c for c in taken if taken.count(c) > 1]
-    if twice:
-        raise UsageError(f"The column {name(twice[0])} is named for two roles. Name another column for one of them.")
     return roles
 
 
 def _role_of_model(roles: Roles, column: str) -> str:
-    """`model` beside a judge is the system; alone, or beside a system, it judges."""
-    about_judge = "score" in roles.of and norm(roles.of["score"]).startswith(("judge", "llm", "grader"))
-    role = "judge" if "judge" not in roles.of and ("system" in roles.of or not about_judge) else "system"
-    if role == "judge" and "system" not in roles.of:
+    """`model` beside a judge, or beside scores that are called a judge's, is the system; else it judges."""
+    about_judge = norm(roles.of.get("score", "")).startswith(("judge", "llm", "grader"))
+    if "judge" in roles.of or (about_judge and "system" not in roles.of):
+        return "system"
+    if "system" not in roles.of:
         roles.notes.append(f"{name(column)} is read as the judge. If it is what is judged: --system {shell(column)}.")
-    return role
+    return "judge"
 
 
-def _scores(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
-    if "score" in roles.of or (asked.criteria and all(c in free for c in asked.criteria)):
-        return
+def _score(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
     hits = usual("score", free) or usual("weak score", free)
     label = [c for c in free if norm(c) == "label"]
-    if hits != label and not asked.human and not usual("human", free):  # beside another score it is what people say
-        roles.humans += label
+    if hits != label and not (asked.human or roles.humans):  # beside another score it is what people say
+        roles.humans = label
         hits = [c for c in hits if c not in label]
     if len(hits) > 1:
         flags = " or ".join(f"--score {shell(c)}" for c in hits[:8])
@@ -322,8 +296,8 @@ def strip_words(columns: Sequence[str]) -> dict[str, str]:
     >>> strip_words(["score_gpt-4o", "score_claude"]), strip_words(["judge_label"])
     ({'score_gpt-4o': 'gpt-4o', 'score_claude': 'claude'}, {'judge_label': 'judge'})
     """
-    words, out = "|".join(SCORE_WORDS), {c: c for c in columns}
-    for pattern in (rf"(?i)([_\-./:| ]+({words}))+$", rf"(?i)^(({words})[_\-./:| ]+)+"):
+    out = {c: c for c in columns}
+    for pattern in (rf"(?i)([_\-./:| ]+{SCORE_WORDS})+$", rf"(?i)^({SCORE_WORDS}[_\-./:| ]+)+"):
         short = {c: re.sub(pattern, "", x) for c, x in out.items()}
         if len(set(short.values())) == len(columns) and all(short[c] != out[c] for c in columns):
             out = short
@@ -338,9 +312,9 @@ def key(axis: str, label: str) -> str:
     return plain.rsplit("/", 1)[-1] if axis in ("judge", "system") else plain
 
 
-def spellings(axis: str, labels: Sequence[str], times: Sequence[int] = ()) -> dict[str, str]:
+def spellings(axis: str, labels: Sequence[str], times: Sequence[int]) -> dict[str, str]:
     """Labels that may be another spelling of one: other -> the one that is kept."""
-    often = dict(zip(labels, times, strict=False))
+    often = dict(zip(labels, times, strict=True))
     kept: dict[str, str] = {}
     for label in sorted(labels, key=lambda x: ("/" in x, ".0" in x, -often.get(x, 0), x)):
         kept.setdefault(key(axis, label), label)

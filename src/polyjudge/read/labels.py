@@ -16,9 +16,6 @@ from polyjudge.read.table import KINDS, open_table
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS_OF_LABELS = ("human", "score", "weak score")
-"""Columns that may hold labels where none is called label, the likeliest first."""
-
 
 def read_table(source: Any) -> pd.DataFrame:
     """A small table as a frame: labels, items."""
@@ -45,7 +42,8 @@ def labels_of(source: Any) -> pd.DataFrame:
     }  # fmt: skip
     roles = {role: hits[0] for role, hits in found.items() if hits}
     free = [c for c in columns if c not in roles.values()]
-    hits = [c for c in columns if c == "label"] + [c for kind in KINDS_OF_LABELS for c in usual(kind, columns)]
+    likely = ("human", "score", "weak score")  # where none is called label
+    hits = [c for c in columns if c == "label"] + [c for kind in likely for c in usual(kind, columns)]
     if asked and not path.lower().endswith(KINDS["database"] + KINDS["excel"]):
         hits = [c for c in columns if c == asked]
     if not hits:

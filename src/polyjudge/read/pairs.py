@@ -12,7 +12,6 @@ import numpy as np
 
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
-from polyjudge.read.columns import natural
 from polyjudge.read.scale import ABSENT
 from polyjudge.read.table import ident
 
@@ -28,8 +27,8 @@ PLACES = {
 """What judges and arenas write for the place of the winner, without spaces and brackets, and without `model_`."""
 
 
-def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Verdicts as a frame of `axes`, first, second, won; and the systems."""
+def pair_rows(work: Any, axes: list[str]) -> pd.DataFrame:
+    """Verdicts as a frame of `axes`, first, second, won."""
     import pandas as pd
 
     table, where = work.table, work.table.where
@@ -71,7 +70,7 @@ def pair_rows(work: Any, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
     frame = frame.drop(columns="winner").assign(won=won)[np.isfinite(won)].reset_index(drop=True)
     if frame.empty:
         raise PanelError(f"{where} holds no verdict on two systems.")
-    return frame, sorted({*frame["first"], *frame["second"]}, key=natural)
+    return frame
 
 
 def shares(frame: pd.DataFrame, axes: list[str]) -> pd.DataFrame:

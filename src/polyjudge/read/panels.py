@@ -220,6 +220,11 @@ def _number_of_row(work: Work) -> None:
             roles.of["task"] = others[0]
 
 
+def may_judge(column: str) -> bool:
+    """Whether a column may hold the scores of a judge, by its name."""
+    return not col.NO_SCORE.search(col.norm(column)) and col.norm(column) not in col.SUMMARY
+
+
 def settle(work: Work) -> None:
     """What names alone do not decide: a table with a column of scores for each judge, a judge column of numbers."""
     roles, asked, table = work.roles, work.asked, work.table
@@ -244,12 +249,11 @@ def settle(work: Work) -> None:
         if role in roles.of and not getattr(asked, role) and sample.get(roles.of[role]):
             free.append(roles.of.pop(role))
     wide = [c for c in free if sample.get(c)]
-    named = [c for c in wide if not col.NO_SCORE.search(col.norm(c)) and col.norm(c) not in col.SUMMARY]
+    named = list(filter(may_judge, wide))
     if all(map(col.is_language, named)):  # is and no are languages too
         named = [c for c in wide if col.is_language(c) and c != "id"]
     alike = _alike({c: sample[c] for c in named})
-    own = [*free, roles.of.get("judge", "")]
-    odd = [c for c in torn if c in own and not col.NO_SCORE.search(col.norm(c)) and col.norm(c) not in col.SUMMARY]
+    odd = [c for c in torn if c in (*free, roles.of.get("judge")) and may_judge(c)]
     if not alike and odd:
         roles.of = {role: c for role, c in roles.of.items() if c != odd[0]} | {"score": odd[0]}
         return  # what is read of it names the word
@@ -524,7 +528,7 @@ def _verdicts(work: Work) -> Long:
     if rows.tasks_of(work) > rows.MOST_TASKS:
         raise PanelError(f"{work.table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
     axes = [a for a in ROLES[:-1] if a in work.keys and a != "system"]
-    work.order, _ = pair_rows(work, axes)
+    work.order = pair_rows(work, axes)
     long = Long.from_frame(shares(work.order, axes))
     long.labels |= {a: [x] for a, x in DEFAULT.items() if a not in axes}
     return long

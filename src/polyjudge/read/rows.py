@@ -168,10 +168,8 @@ def _names(work: Any) -> tuple[list[str], Codes | None]:
         f"SELECT nr, min(task) AS task, coalesce(min(low), min(task)) AS own FROM {work.tasks} WHERE nr IS NOT NULL "
         "GROUP BY nr ORDER BY nr"
     )
-    clustered = "cluster" in work.keys
-    return list(map(str, found["task"])), np.unique(found["own"].astype(str), return_inverse=True)[
-        1
-    ] if clustered else None
+    own = np.unique(found["own"].astype(str), return_inverse=True)[1] if "cluster" in work.keys else None
+    return list(map(str, found["task"])), own
 
 
 def _joined(work: Any) -> str:

@@ -393,22 +393,17 @@ def _open_csv(paths: list[Path], where: str) -> Table:
             )
     latin = [p for p, head in zip(paths, heads, strict=True) if head.encoding == "latin-1"]
     notes = [f"{name(latin[0], 200)} is not in UTF-8; it was read as Latin-1."] if latin else []
-    columns_sql = {c: (ident(c), "VARCHAR") for c in columns}
-    return Table(lock(connect(paths)), _csv_relation(paths, heads), columns_sql, where, True, notes)
-
-
-def _csv_relation(paths: list[Path], heads: list[Head]) -> str:
-    """CSV files with every column as text, as it is written. Nothing is guessed."""
     parts = []
-    for path, head in zip(paths, heads, strict=True):
+    for path, head in zip(paths, heads, strict=True):  # every column as text, as it is written: nothing is guessed
         types = ", ".join(f"{quote(c)}: 'VARCHAR'" for c in head.columns)
         parts.append(
-            f"SELECT {', '.join(map(ident, heads[0].columns)) if len(paths) > 1 else '*'} FROM read_csv({quote(path)}, "
+            f"SELECT {', '.join(map(ident, columns)) if len(paths) > 1 else '*'} FROM read_csv({quote(path)}, "
             f"auto_detect = false, header = true, columns = {{{types}}}, delim = {quote(head.delimiter)}, "
             f"quote = '\"', escape = '\"', skip = {head.skip}, hive_partitioning = false, max_line_size = 16777216"
             + (f", encoding = {quote(head.encoding)})" if head.encoding != "utf-8" else ")")
         )
-    return f"({' UNION ALL '.join(parts)})"
+    columns_sql = {c: (ident(c), "VARCHAR") for c in columns}
+    return Table(lock(connect(paths)), f"({' UNION ALL '.join(parts)})", columns_sql, where, True, notes)
 
 
 # --- JSON and Parquet ---

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = {
-    ".csv": "FORMAT csv, HEADER true", ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
-    ".parquet": "FORMAT parquet, COMPRESSION zstd", ".pq": "FORMAT parquet, COMPRESSION zstd",
-    ".jsonl": "FORMAT json", ".ndjson": "FORMAT json", ".json": "FORMAT json, ARRAY true",
+    ".csv": "FORMAT csv, HEADER true", ".parquet": "FORMAT parquet, COMPRESSION zstd", ".jsonl": "FORMAT json",
 }  # fmt: skip
 
 
@@ -44,7 +42,7 @@ def write_scores(
     and of scores that stayed as they were.
 
     source : what `read_panel` takes; `options` are its options for columns
-    output : a file (.csv, .parquet, .jsonl, also .gz), `file.duckdb::table`, or, of an Ibis table, a new table's name
+    output : a file (.csv, .parquet, .jsonl), `file.duckdb::table`, or, of an Ibis table, a new table's name
     subtract : language, judge, subtract
     column : name of the new column; in a wide table it stands before the judge: calibrated_gpt
     limits : the scale to which calibrated scores are clipped
@@ -52,8 +50,7 @@ def write_scores(
     unseen : "keep" leaves scores of languages and judges that `subtract` does not know, "error" refuses them
     """
     path, _, inner = str(output).partition("::")
-    plain = path.lower().removesuffix(".gz")
-    kind = ".parquet" if inner else next((k for k in FORMATS if plain.endswith(k)), "")
+    kind = ".parquet" if inner else next((k for k in FORMATS if path.lower().endswith(k)), "")
     check_apart({"--output": path}, [str(source).split("::")[0]] if isinstance(source, (str, Path)) else [])
     with ExitStack() as stack:
         if kind and not inner:
@@ -63,17 +60,17 @@ def write_scores(
             part = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="polyjudge-"))) / "rows"
         stack.enter_context(table.writing(part))
         found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
-        packed = ", COMPRESSION gzip" if plain != path.lower() and kind not in (".parquet", ".pq") else ""
         if found.ibis is not None and not kind:
             found.con.create(path, sql, overwrite)
-        elif not kind:
+            return counts
+        if not kind:
             raise UsageError(
                 f"{name(path, 200)} is not a kind of file that can be written. Name a .csv, .parquet or .jsonl file."
             )
-        elif found.ibis is not None:
-            found.con.stream(sql, part, FORMATS[kind] + packed)
-        else:
-            found.run(f"COPY ({sql}) TO {quote(part)} ({FORMATS[kind]}{packed}, USE_TMP_FILE false)")
+        if found.ibis is not None:
+            found = table.open_frame(found.con.execute(sql).found, found.where)
+            sql = f"SELECT * FROM {found.relation}"
+        found.run(f"COPY ({sql}) TO {quote(part)} ({FORMATS[kind]}, USE_TMP_FILE false)")
         if inner:
             _into_table(part, Path(path), inner, overwrite)
     return counts

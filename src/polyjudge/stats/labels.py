@@ -259,6 +259,13 @@ def difference(a: Limits, b: Limits, r: float) -> Limits:
     return x - y, x - y - down, x - y + up
 
 
+def apart(a: Limits, b: Limits, many: int, level: float) -> bool:
+    """Whether a is surely above b, the highest and the lowest of so many estimates."""
+    d, low, _ = difference(a, b, 0.0)
+    together = level ** (2 / many / (many - 1))  # of all pairs
+    return d - (d - low) * float(ndtri((1 + together) / 2) / ndtri((1 + level) / 2)) > 1e-9
+
+
 def correlated(a: Array, b: Array) -> float:
     """Correlation of two estimates by the influence of each unit on them."""
     size = math.sqrt(float((a**2).sum() * (b**2).sum()))

@@ -261,10 +261,8 @@ def _findings(
             found.append(Finding("warning", "labels.file", f"{name(file, 100)}: {problem}.", "Labels"))
     if len(skipped):
         share = len(skipped) / max(len(skipped) + len(labels), 1)
-        text = (
-            f"Annotators skipped {count(len(skipped), 'answer')} ({share:.0%}): if those are harder or worse than the "
-        )
-        text += "others, rates and means by the labels are off."
+        text = f"Annotators skipped {count(len(skipped), 'answer')} ({share:.0%}): if those are harder or worse than "
+        text += "the others, rates and means by the labels are off."
         found.append(Finding("warning" if share > 0.1 else "notice", "labels.skipped", text, "Labels"))
     if changed:
         text = f"{count(changed, 'answer')} given again later: the later one counts."

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from polyjudge._version import __version__
 from polyjudge.base.numbers import ci, digits_of, missing, number, percent, percent_ci
 from polyjudge.base.text import count, name, names, shell
-from polyjudge.cbc import double_centre
+from polyjudge.calibrate.consensus import taken_off
 from polyjudge.report.model import Chart, Finding, Report, Section, Step, Table
-from polyjudge.stats.labels import Limits, difference, fewest_to_decide
+from polyjudge.stats.labels import Limits, apart, fewest_to_decide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,16 +144,14 @@ def _languages(h: Humans) -> list[Finding]:
     if len(rows) < 2:
         return found
     (a, b), level, (f, unit) = (rows.iloc[0], rows.iloc[-1]), h.options_["level"], _unit(h)
-    d, low, _ = difference(_limits(b, m), _limits(a, m), 0.0)
-    together = level ** (2 / len(rows) / (len(rows) - 1))  # of all pairs the widest
-    if d - (d - low) * float(ndtri((1 + together) / 2) / ndtri((1 + level) / 2)) <= 1e-9 * h.panel_.width:
+    if not apart(_limits(b, m), _limits(a, m), len(rows), level):
         return found
+    up, down = (ci(f * x, f * low, f * high, unit, sign=True) for x, low, high in (_limits(b, m), _limits(a, m)))
+    text = f"Compared with people, {_who(h)} gives {up} in {name(b['language'])} and {down} in {name(a['language'])}."
     if h.sides_.verdicts:
         share, _, interval = percent_ci(*_limits(a, m)).partition(" ")
         text = f"In {name(a['language'])} {_who(h)} agrees with people on {share} of cases {interval}, in "
-        return [*found, _say("languages", f"{text}{name(b['language'])} on {percent_ci(*_limits(b, m))}.", "notice")]
-    up, down = (ci(f * x, f * low, f * high, unit, sign=True) for x, low, high in (_limits(b, m), _limits(a, m)))
-    text = f"Compared with people, {_who(h)} gives {up} in {name(b['language'])} and {down} in {name(a['language'])}."
+        text += f"{name(b['language'])} on {percent_ci(*_limits(b, m))}."
     return [*found, _say("languages", text, "notice")]
 
 
@@ -334,14 +331,10 @@ def _consensus(h: Humans) -> list[Finding]:
     f = f[(f["language"] != "all") & (f["system"] == f["system"].iloc[0])]
     if k < 3 or m < 2 or h.sides_.verdicts or len(f) < k or f["low"].isna().any():
         return []
-    beta = double_centre(h.panel_.values().mean)
-    e, se = (f["difference"] - f["difference"].mean()).to_numpy(float), (f["high"] - f["low"]).to_numpy(float) / 4
-    draws = ((e + se * np.random.default_rng(0).normal(size=(2000, k))) ** 2).sum(1) - 2 * (se**2).sum() * (1 - 1 / k)
-    size = float((beta**2).sum())
-    low, share, high = (size / (size + m * max(float(x), 0.0)) for x in np.quantile(draws, [0.975, 0.5, 0.025]))
+    error, half = f["difference"].to_numpy(float), (f["high"] - f["low"]).to_numpy(float) / 2
+    (share, low, high), nearer = taken_off(h.panel_, error, half / 2)
     if not high - low < 0.5:
         return []
-    nearer = int(((beta**2 + 2 * e[:, None] * beta).sum(0) > 0).sum())
     text = f"Calibrating without labels (CBC) takes off {percent_ci(share, low, high)} of single judges' squared error "
     text += f"between {h.panel_.nouns}; {nearer} of {m} judges come nearer to people."
     return [_say("consensus", text, topic="")]
@@ -470,10 +463,8 @@ def _disagreements(h: Humans) -> tuple[Table, ...]:
 def _people(h: Humans) -> tuple[Table, ...]:
     f, unit = _unit(h)
     columns = {**_axes(h, "language", "annotator"), "labels": "count", "harsher": "+points low high"}
-    note = (
-        f"harsher: how much lower than the others' labels at the same score, in {unit}; no interval where they differ "
-    )
-    note += "on too few answers"
+    note = f"harsher: how much lower than the others' labels at the same score, in {unit}; no interval where they "
+    note += "differ on too few answers"
     shown = _times(h.annotators, f, "harsher", "low", "high")
     return (Table("annotators", "Annotators", shown, columns, note=note),) if len(h.sides_.found.annotators) > 1 else ()
 
