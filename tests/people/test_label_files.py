@@ -122,11 +122,8 @@ def test_a_bad_file_is_named_and_the_others_are_read(folder: Path) -> None:
 
 def test_a_file_is_known_by_what_it_holds(folder: Path) -> None:
     answer(folder, "ar-1", name="scan of Tuesday (final)")
-    table = pd.DataFrame(
-        {"item": [t for t, x in manifest(folder)["shown"].items() if x["annotator"] == "de-2"], "label": "4"}
-    )
     (folder / "back").mkdir()
-    table.to_csv(folder / "back" / "sheet.CSV.txt", sep=";", index=False)
+    answer(folder, "de-2", name="back/answers.json.txt")
     made = read_labels(folder).annotators.set_index("annotator")
     assert made["labelled"].to_dict() == {"ar-1": 7, "ar-2": 0, "de-1": 0, "de-2": 6}
 

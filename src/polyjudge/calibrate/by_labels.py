@@ -68,10 +68,7 @@ class LabelCalibrator(Calibrator):
         found = labels if isinstance(labels, Labelled) else labelled(panel, labels)
         f = panel_mean(panel)
         at = np.isfinite(f) & np.isfinite(found.y)
-        self.languages_ = panel.languages
-        self.noun_ = panel.noun
-        self.scale_ = found.scale
-        self.two_valued_ = found.two_valued
+        self.languages_, self.noun_, self.scale_ = panel.languages, panel.noun, found.scale
         # labels on another scale: what the panel says is first laid on theirs by a straight line
         if found.two_valued and panel.two_valued:
             self.line_ = (-panel.scale[0] / panel.width, 1 / panel.width)
@@ -80,13 +77,13 @@ class LabelCalibrator(Calibrator):
         f = self.line_[0] + self.line_[1] * f
         language = np.broadcast_to(np.arange(len(panel.languages)), f.shape)
         self.x_, self.g_ = isotonic(f[at], found.y[at])
-        rest = self._map(f[at]) - found.y[at]
-        self._shifts(rest, language[at])
-        self._annotators(self._map(f[found.row, found.system, found.language]) - found.label, found)
+        self._shifts(np.interp(f[at], self.x_, self.g_) - found.y[at], language[at])
+        single = f[found.row, found.system, found.language]
+        self._annotators(np.interp(single, self.x_, self.g_) - found.label, found)
         seen = np.isfinite(f)
         k = len(self.languages_)
         n = np.bincount(language[seen], minlength=k)
-        mapped = self._map(f[seen])
+        mapped = np.interp(f[seen], self.x_, self.g_)
         self.changed_ = np.bincount(language[seen], f[seen] - mapped, k) / np.maximum(n, 1)
         self.unlabelled_ = np.maximum(n - self.n_, 1)
         few = bool((self.n_ < np.minimum(FEWEST, n))[self.known_].any())
@@ -95,10 +92,6 @@ class LabelCalibrator(Calibrator):
             self.b_ = 0.0  # with two languages nothing is shrunk: only what surely helps is taken off
         self.shift_ = self.centre_ + self.b_ * (self.m_ - self.centre_)
         return self
-
-    def _map(self, f: Array) -> Array:
-        out: Array = np.interp(f, self.x_, self.g_)
-        return out
 
     def _shifts(self, rest: Array, language: NDArray[Any]) -> None:
         """Mean residual of each language, its error variance, and how far the shifts are shrunk to their mean."""

@@ -130,8 +130,7 @@ def humans(
 ) -> Humans:
     """Compare judges with people's labels: agreement, the rate people would give, and where they disagree.
 
-    Labels are a column of the scores (human, human_label, gold, expert), a table of their own, or a folder of
-    `label make`. A label is a number or pass or fail; an answer may have labels of several annotators.
+    Labels are a column of the scores, a table of their own, or a folder of `label make`: numbers, or pass and fail.
 
     labels : table of labels (task, label and, where there are several, system, language, annotator), or a folder of
         `label make`; without it the column of labels in the scores
@@ -247,8 +246,7 @@ def _judges(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
             found["kappa"] = st.kappa(y, x, unit, level)
             found["sensitivity"] = st.share(x[y == 1], unit[y == 1], level)
             found["specificity"] = st.share(1 - x[y == 0], unit[y == 0], level)
-        if sides.same:
-            found["difference"] = st.mean(x - y, unit, level)
+        found["difference"] = st.mean(x - y, unit, level) if sides.same else NONE
         row = {m + end: v for m, limits in found.items() for end, v in zip(("", "_low", "_high"), limits, strict=True)}
         rows.append({"language": "all" if i is None else panel.languages[i], "judge": judge, "labelled": len(y), **row})
     return pd.DataFrame(rows)

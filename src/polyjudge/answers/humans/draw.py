@@ -46,9 +46,8 @@ class Drawn(Result):
 
     def report(self) -> Report:
         """The report."""
-        kinds = {"page": "name", "language": "name", "annotator": "name", "items": "count"}
-        if len(self.panel_.languages) == 1:
-            del kinds["language"]
+        language = {"language": "name"} if len(self.panel_.languages) > 1 else {}
+        kinds = {"page": "name", **language, "annotator": "name", "items": "count"}
         table = Table("files", "Pages for annotators", self.files, kinds, {"language": self.panel_.noun})
         scores, folder = shell(self.panel_.source or "scores.csv"), shell(self.folder)
         steps = (
@@ -135,7 +134,7 @@ def draw_labels(
         items=pd.DataFrame([_about(panel, x) for x in every]),
         files=pd.DataFrame(files, columns=["page", "language", "annotator", "items"]),
         folder=str(output),
-        findings=_findings(panel, drawn, n, question, known, rubric, _together(panel, shown)),
+        findings=_findings(panel, drawn, n, question, known, rubric),
         panel_=panel,
     )
 
@@ -266,22 +265,8 @@ def _texts(panel: Panel, items: Any, drawn: NDArray[np.bool_]) -> tuple[Texts, b
 # --- what is said ---
 
 
-def _together(panel: Panel, shown: dict[str, list[Look]]) -> str:
-    """How the answers are dealt out, where every language has the same."""
-    counts = set()
-    for x in range(len(panel.languages)):
-        of = [{look.answer for look in looks} for looks in shown.values() if looks[0].answer[2] == x]
-        counts.add((len(of), len(set.intersection(*of)) if of else 0))
-    people, both = counts.pop()
-    if counts or people < 2:
-        return ""
-    where = f"Each {panel.noun} has" if len(panel.languages) > 1 else "There are"
-    every = f"; {'both' if people == 2 else 'all'} label the same {both}, and the rest are shared out" if both else ""
-    return f" {where} {people} annotators{every}."
-
-
 def _findings(
-    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubric: str, together: str
+    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubric: str
 ) -> tuple[Finding, ...]:
     def say(key: str, text: str, severity: Any = "notice") -> None:
         found.append(Finding(severity, f"label.{key}", text, "Drawn"))
@@ -291,7 +276,7 @@ def _findings(
     per = f" per {panel.noun}" if len(each) > 1 else ""
     some = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
     kind = {"pass": "pass or fail", "levels": "a level", "slider": "a number from 0 to 100"}[question["kind"]]
-    say("drawn", f"{some} answers{per}, drawn at random. Annotators give {kind}.{together}", "info")
+    say("drawn", f"{some} answers{per}, drawn at random. Annotators give {kind}.", "info")
     if each.min() < n:
         few = [x or "the scores" for x, c in zip(panel.languages, each, strict=True) if c < n]
         say("few", f"There are fewer than {n} answers left in {names(few)}.")

@@ -6,10 +6,7 @@ is called; nothing is dropped without a word.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +22,7 @@ from polyjudge.report.text import csv as as_csv
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST = 64 << 20
-"""Bytes of a file that may hold answers."""
+MOST = 64 << 20  # bytes of a file that may hold answers
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,8 +83,8 @@ def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bo
     best: dict[str, tuple[str, Any, str]] = {}
     files, changed = [], 0
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.name in (MANIFEST, MARKER) or _is_page(path):
-            continue
+        if not path.is_file() or path.name in (MANIFEST, MARKER) or path.suffix.lower() in (".html", ".htm"):
+            continue  # a page is no answer
         known, problem, moved = _join(path, shown, manifest["ask"], best)
         changed += moved
         files.append((str(path.relative_to(folder)), known, problem))
@@ -136,24 +132,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 # --- files ---
 
 
-def _is_page(path: Path) -> bool:
-    """Whether a file is one of the pages that were given out, not an answer to them."""
-    with suppress(OSError), path.open("rb") as file:
-        return b"<!doctype html" in file.read(200).lower()
-    return False
-
-
 def _join(
     path: Path, shown: dict[str, dict[str, str]], ask: dict[str, Any], best: dict[str, tuple[str, Any, str]]
 ) -> tuple[int, str, int]:
     """Take the answers of one file: how many, what is wrong with it, and how many replaced an older answer."""
     try:
-        records = list(_records(path))
+        records = _records(path)
     except RecursionError:
         return 0, "cannot be read: it is nested too deeply", 0
     except json.JSONDecodeError:
-        return 0, "cannot be read: it is not whole JSON; ask for the file again", 0
-    except (PanelError, ValueError, TypeError, AttributeError, OSError, csv.Error) as error:
+        return 0, "is not the JSON that the page saves, or not all of it: ask for the file again", 0
+    except (PanelError, ValueError, TypeError, AttributeError, OSError) as error:
         return 0, f"cannot be read: {name(str(error), 120)}", 0
     if not records:
         return 0, "holds no answers", 0
@@ -191,23 +180,13 @@ def _join(
     return known, "; ".join(problem), moved
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    """The answers in a file: JSON of the page, or a table with the columns item and label."""
-    text = read_text(path, MOST)
-    if text.lstrip()[:1] in ("{", "["):
-        data = json.loads(text)
-        found = data.get("answers") if isinstance(data, dict) else data
-        if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
-            raise ValueError("it is JSON, but not a file that the page saved")
-        yield from found
-        return
-    head = text.split("\n", 1)[0]
-    mark = max(",;\t", key=head.count)
-    columns = [x.strip().strip('"').lower() for x in head.split(mark)]
-    if not {"item", "id"} & set(columns) or "label" not in columns:
-        raise ValueError("it is neither a file that the page saved nor a table with the columns item and label")
-    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=mark):
-        yield {str(key).strip().lower(): value for key, value in row.items() if key is not None}
+def _records(path: Path) -> list[dict[str, Any]]:
+    """The answers in a file that the page saved."""
+    data = json.loads(read_text(path, MOST))
+    found = data.get("answers") if isinstance(data, dict) else data
+    if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+        raise ValueError("it is JSON, but not a file that the page saved")
+    return found
 
 
 def label_value(label: Any, ask: dict[str, Any]) -> Any:

@@ -14,8 +14,7 @@ from polyjudge.stats.labels import judge_weights
 if TYPE_CHECKING:
     import pandas as pd
 
-FEWEST = 50
-"""Labelled answers below which nothing is weighted."""
+FEWEST = 50  # labelled answers below which nothing is weighted
 
 
 def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFrame:
@@ -50,5 +49,4 @@ def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Codes]:
 def _within(x: Array, group: Codes) -> Array:
     """x less its mean in each group."""
     n = np.bincount(group)
-    out: Array = x - (np.bincount(group, x) / np.maximum(n, 1))[group]
-    return out
+    return np.asarray(x - (np.bincount(group, x) / np.maximum(n, 1))[group])

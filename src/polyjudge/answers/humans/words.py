@@ -257,8 +257,9 @@ def _apart(h: Humans) -> list[Finding]:
     shown = [_where(h, row) for _, row in d.head(4).iterrows()]
     number_alone = shown[0][0].isdigit()  # reads as a count
     if h.sides_.verdicts:
-        kinds = [(kind, int((d["kind"] == kind).sum())) for kind in ("false pass", "false fail")]
-        parts = " and ".join(count(n, kind) for kind, n in kinds if n)
+        parts = " and ".join(
+            count(n, kind) for kind in ("false pass", "false fail") if (n := (d["kind"] == kind).sum())
+        )
         worst = ", worst first" if len(d) > 1 and not h.panel_.two_valued else ""
         more = f" and {len(d) - 4:,} more" if len(d) > 4 else ""
         bare = ("tasks " if len(d) > 1 else "task ") if number_alone else ""
