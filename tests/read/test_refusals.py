@@ -15,7 +15,7 @@ import pytest
 
 from common import shared_file
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
-from polyjudge.read import as_panel, read_panel
+from polyjudge.read import read_panel
 from read.test_odd_files import GAPS, JUDGES, TASKS, B, W, csv_of, more, with_values
 
 C = B.assign(score=B["score"] // 20)  # 0 to 5
@@ -193,7 +193,7 @@ def test_what_reading_leaves_on_the_panel() -> None:
     frame = panel.texts(["q1"])
     assert set(frame.columns) == {"task", "language", "judge", "score", "prompt", "response"}
     assert len(frame) == 6
-    assert as_panel(panel) is panel
+    assert read_panel(panel) is panel
     assert read_panel(panel, judges=("ann",)).judges == ("ann",)
     with pytest.raises(UsageError):
         read_panel(panel, judge="x")

@@ -135,9 +135,9 @@ def compare(
         polyjudge compare scores.csv
         polyjudge compare scores.csv --methods raw,cbc,judge-only-norm
     """
-    from polyjudge.read import as_panel
+    from polyjudge.read import read_panel
 
-    panel = as_panel(panel)
+    panel = read_panel(panel)
     if replicates < 1 or seed < 0:
         raise UsageError("The number of replicates is at least 1, and a seed is not negative.")
     if not 0.5 <= level < 1:

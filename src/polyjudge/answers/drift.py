@@ -168,7 +168,7 @@ def drift(
 
 def _panel(source: Any, columns: dict[str, Any], is_old: bool = False) -> Panel:
     """Scores; of the earlier run also those that a calibrator keeps."""
-    from polyjudge.read import as_panel, read_panel
+    from polyjudge.read import read_panel
 
     if is_old and isinstance(source, (str, Path)) and str(source).endswith(".json") and _is_calibrator(Path(source)):
         source = load_consensus(source)
@@ -182,7 +182,7 @@ def _panel(source: Any, columns: dict[str, Any], is_old: bool = False) -> Panel:
             return replace(source.fit_, weight=np.full(len(source.fit_.tasks), size))
         return source.fit_
     if isinstance(source, Panel) or not columns:
-        return as_panel(source)
+        return read_panel(source)
     return read_panel(source, **columns)
 
 

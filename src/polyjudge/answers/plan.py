@@ -127,9 +127,9 @@ def plan(
             raise UsageError(f"{what} takes a number of points above 0, not {size:g}.")
     if panel is None:
         return _without(judge_count, language_count, sigma, radius, level, seed)
-    from polyjudge.read import as_panel
+    from polyjudge.read import read_panel
 
-    panel = as_panel(panel)
+    panel = read_panel(panel)
     if panel.units < FEWEST:
         raise PanelError(f"{panel.units} tasks are too few for a pilot: {FEWEST} are the least, 30 are better.")
     _, s, k, m = panel.shape

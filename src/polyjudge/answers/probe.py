@@ -104,9 +104,9 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
     Examples:
         polyjudge probe run/probes.csv --system version
     """
-    from polyjudge.read import as_panel
+    from polyjudge.read import read_panel
 
-    panel = as_panel(panel)
+    panel = read_panel(panel)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     least = panel.matters if matters is None else matters

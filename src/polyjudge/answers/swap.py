@@ -109,9 +109,9 @@ def swap(
         polyjudge swap scores.csv --judges gpt-4o=gpt-5-mini
         polyjudge swap scores.csv --judges gpt-4o=gpt-5-mini --threshold 70 --alone
     """
-    from polyjudge.read import as_panel
+    from polyjudge.read import read_panel
 
-    panel = as_panel(panel)
+    panel = read_panel(panel)
     a, b = _two(panel, judges)
     old, new = panel.judges[a], panel.judges[b]
     if not 0.5 <= level < 1:

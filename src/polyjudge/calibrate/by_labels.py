@@ -18,7 +18,7 @@ from polyjudge.base.text import count, name, names, plural
 from polyjudge.calibrate.labelled import Array, Labelled, answers, labelled, panel_mean
 from polyjudge.calibrate.saved import Calibrator, numbers, one_of, texts
 from polyjudge.panel import Panel
-from polyjudge.read import as_panel
+from polyjudge.read import read_panel
 from polyjudge.report.model import Finding
 from polyjudge.stats.interval import moderate
 from polyjudge.stats.labels import Limits, isotonic, severity
@@ -64,7 +64,7 @@ class LabelCalibrator(Calibrator):
 
     def fit(self, panel: Any, labels: Any = None) -> Self:
         """Learn the map and the shifts from the labels of a panel (None: its own column; else a table, or a file)."""
-        panel = as_panel(panel)
+        panel = read_panel(panel)
         found = labels if isinstance(labels, Labelled) else labelled(panel, labels)
         f = panel_mean(panel)
         at = np.isfinite(f) & np.isfinite(found.y)

@@ -127,9 +127,9 @@ def report(
         polyjudge paper report scores.csv -o tables
         polyjudge paper report scores.csv --replicate framework --metadata languages.csv
     """
-    from polyjudge.read import as_panel
+    from polyjudge.read import read_panel
 
-    panel = as_panel(panel)
+    panel = read_panel(panel)
     _, _, k, m = panel.shape
     if k < 2 or m < 2:
         raise PanelError(f"The paper compares judges over {panel.nouns}: it needs two of each at least.")

@@ -1,8 +1,4 @@
-"""Which column holds what: by a short list of usual names, and by what the user says (DESIGN, Reading).
-
-A role that is not there has a safe meaning: no language is one language, no judge is one judge, no task is the row,
-no system is none. What could be two things is refused, with the flag that decides it.
-"""
+"""Which column holds what: by a short list of usual names, and by what the user says (DESIGN, Reading)."""
 
 from __future__ import annotations
 
@@ -13,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import name, names, shell
@@ -82,36 +80,23 @@ HUMANS = re.compile(
 
 @lru_cache(maxsize=65536)
 def norm(text: str) -> str:
-    """A name as names are compared.
-
-    >>> norm(" Judge Model "), norm("Rating (0-100)"), norm("taskId")
-    ('judge_model', 'rating_0_100', 'task_id')
-    """
+    """A name as names are compared."""
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(text).strip())
     return re.sub(r"\W+", "_", text.lower()).strip("_")
 
 
-@dataclass(frozen=True)
-class Asked:
+LISTS = ("languages", "judges", "systems", "criteria", "drop")
+OPTIONS = (
+    "task", "system", "language", "judge", "score", "human", "criterion", "cluster", "replicate", "by", "languages",
+    "judges", "systems", "criteria", "range", "drop", "engine",
+)  # fmt: skip
+
+
+class Asked(SimpleNamespace):
     """What the user said about the columns and what to read of them."""
 
-    task: str | None = None
-    system: str | None = None
-    language: str | None = None
-    judge: str | None = None
-    score: str | None = None
-    human: str | None = None
-    criterion: str | None = None
-    cluster: str | None = None
-    replicate: str | None = None
-    by: str | None = None
-    languages: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
-    range: tuple[float, float] | None = None
-    drop: tuple[str, ...] = ()
-    engine: str | None = None
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**dict.fromkeys(OPTIONS) | dict.fromkeys(LISTS, ()) | said)
 
     def words(self) -> tuple[str, ...]:
         """The options that were given, as words of the command line."""
@@ -132,7 +117,6 @@ class Roles:
     texts: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     humans: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
 
     def used(self) -> set[str]:
@@ -157,11 +141,8 @@ def usual(role: str, columns: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(hits))
 
 
-def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = False) -> Roles:
-    """Roles by name alone; what needs a look at the values comes later (`panels.settle`).
-
-    tool : the columns are those that the readers of tools make
-    """
+def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str], tool: bool = False) -> Roles:
+    """Roles by name alone (in a tool's table, first those that its reader made); `panels.settle` looks at values."""
     roles = _said(columns, asked, where, tool)
     free = [c for c in columns if c not in roles.of.values() and not re.match(r"unnamed|column_1$", norm(c))]
     roles.errors = [c for c in free if ERRORS.fullmatch(norm(c.split(".")[-1]))]
@@ -182,7 +163,7 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, tool: bool = Fa
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator", "model", "task"):
         hits = usual(role, free)
         if hits and role == "model":
-            role = _role_of_model(roles, hits[0])
+            role = _role_of_model(roles, hits[0], notes)
         if hits and role not in roles.of:
             roles.of[role] = hits[0]
             free.remove(hits[0])
@@ -218,13 +199,13 @@ def _said(columns: Sequence[str], asked: Asked, where: str, tool: bool) -> Roles
     return roles
 
 
-def _role_of_model(roles: Roles, column: str) -> str:
+def _role_of_model(roles: Roles, column: str, notes: list[str]) -> str:
     """`model` beside a judge, or beside scores that are called a judge's, is the system; else it judges."""
     about_judge = norm(roles.of.get("score", "")).startswith(("judge", "llm", "grader"))
     if "judge" in roles.of or (about_judge and "system" not in roles.of):
         return "system"
     if "system" not in roles.of:
-        roles.notes.append(f"{name(column)} is read as the judge. If it is what is judged: --system {shell(column)}.")
+        notes.append(f"{name(column)} is read as the judge. If it is what is judged: --system {shell(column)}.")
     return "judge"
 
 
@@ -252,11 +233,7 @@ def _languages() -> dict[str, str]:
 
 
 def is_language(text: str) -> bool:
-    """Whether a text is the code, locale or English name of a language.
-
-    >>> [is_language(t) for t in ("en", "pt-BR", "zho_Hans", "German", "Chinese (Simplified)", "gpt-4")]
-    [True, True, True, True, True, False]
-    """
+    """Whether a text is the code, locale or English name of a language."""
     plain = re.sub(r"\s*\(.*\)$", "", text.strip()).lower()
     code = re.fullmatch(r"([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|[0-9]{3}))?", plain)
     return plain in _languages() or (code is not None and code[1] in _languages())
@@ -291,11 +268,7 @@ def spread(columns: Sequence[str], axis: str, with_language: bool) -> dict[str, 
 
 
 def strip_words(columns: Sequence[str]) -> dict[str, str]:
-    """Names without the words for scores that all of them begin or end with.
-
-    >>> strip_words(["score_gpt-4o", "score_claude"]), strip_words(["judge_label"])
-    ({'score_gpt-4o': 'gpt-4o', 'score_claude': 'claude'}, {'judge_label': 'judge'})
-    """
+    """Names without the words for scores that all of them begin or end with."""
     out = {c: c for c in columns}
     for pattern in (rf"(?i)([_\-./:| ]+{SCORE_WORDS})+$", rf"(?i)^({SCORE_WORDS}[_\-./:| ]+)+"):
         short = {c: re.sub(pattern, "", x) for c, x in out.items()}
@@ -322,10 +295,6 @@ def spellings(axis: str, labels: Sequence[str], times: Sequence[int]) -> dict[st
 
 
 def natural(label: str) -> tuple[object, ...]:
-    """The order of labels: q2 before q10.
-
-    >>> sorted(["q10", "q2", "Q1", "q"], key=natural)
-    ['q', 'Q1', 'q2', 'q10']
-    """
+    """The order of labels: q2 before q10."""
     parts = re.split(r"(\d{1,18})", label.casefold())
     return tuple((i % 2, int(p) if i % 2 else p) for i, p in enumerate(parts)), label

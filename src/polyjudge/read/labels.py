@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 def read_table(source: Any) -> pd.DataFrame:
     """A small table as a frame: labels, items."""
-    import pandas as pd
-
     table = open_table(source)
-    rows = table.rows(f"SELECT {', '.join(s for s, _ in table.columns.values())} FROM {table.relation}")
-    return pd.DataFrame(rows, columns=list(table.columns))
+    return table.frame({c: sql for c, (sql, _) in table.columns.items()}, table.relation)
 
 
 def labels_of(source: Any) -> pd.DataFrame:

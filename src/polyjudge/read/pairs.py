@@ -1,8 +1,4 @@
-"""Pairwise verdicts as scores: the share of its comparisons that a system wins, per task (METHODS 25).
-
-One row a verdict: task, two systems in the order in which they were shown, and the winner by name or by place. A tie is
-half a win. Who was shown first stays in `panel.order`.
-"""
+"""Pairwise verdicts as scores: the share of its comparisons that a system wins, a tie half a win (METHODS 25)."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ import numpy as np
 
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
+from polyjudge.read.rows import DEFAULT
 from polyjudge.read.scale import ABSENT
 from polyjudge.read.table import ident
 
@@ -29,13 +26,10 @@ PLACES = {
 
 def pair_rows(work: Any, axes: list[str]) -> pd.DataFrame:
     """Verdicts as a frame of `axes`, first, second, won."""
-    import pandas as pd
-
     table, where = work.table, work.table.where
     listed = [*axes, "first", "second", "winner"]
-    rows = table.rows(f"SELECT {', '.join(map(ident, listed))} FROM {work.typed} WHERE score IS NOT NULL ORDER BY ALL")
-    frame = pd.DataFrame(rows, columns=listed)
-    work.rows = len(frame)
+    frame = table.frame({c: ident(c) for c in listed}, f"{work.typed} WHERE score IS NOT NULL ORDER BY ALL")
+    rows = len(frame)
     for axis in [*axes, "first", "second"]:
         frame[axis] = frame[axis].fillna("").str.strip()
         if (frame[axis] == "").any():
@@ -64,10 +58,11 @@ def pair_rows(work: Any, axes: list[str]) -> pd.DataFrame:
             "of the two systems, nor model_a, model_b or tie."
         )
     there = int(table.rows(f"SELECT count(*) FROM {work.raw}")[0][0])
-    gone = int(np.isnan(won).sum()) + there - work.failed - work.rows
+    gone = int(np.isnan(won).sum()) + there - work.failed - rows
     if gone:
         work.notes.append(f"{count(gone, 'verdict')} with no winner {'is' if gone == 1 else 'are'} missing.")
-    frame = frame.drop(columns="winner").assign(won=won)[np.isfinite(won)].reset_index(drop=True)
+    absent = {a: DEFAULT.get(a, "") for a in ("language", "judge") if a not in axes}
+    frame = frame.drop(columns="winner").assign(won=won, **absent)[np.isfinite(won)].reset_index(drop=True)
     if frame.empty:
         raise PanelError(f"{where} holds no verdict on two systems.")
     return frame

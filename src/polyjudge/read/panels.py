@@ -1,11 +1,9 @@
-"""A source becomes a panel: columns are chosen, names factorised in the engine, checks made on whole columns.
-
-Beyond 100,000 tasks the engine makes 10,000 hashed units (METHODS 17): `rows.py`.
-"""
+"""A source becomes a panel: columns are chosen, names factorised in the engine, checks made on whole columns."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,9 +21,7 @@ from polyjudge.read import columns as col
 from polyjudge.read import rows, scale
 from polyjudge.read.columns import Asked, Roles
 from polyjudge.read.labels import labels_of, read_table
-from polyjudge.read.rows import DEFAULT as DEFAULT
-from polyjudge.read.rows import clean as clean
-from polyjudge.read.table import Table, ident, label_sql, open_table, quote
+from polyjudge.read.table import Table, ident, label_sql, open_frame, open_table, quote, stacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,16 +36,13 @@ DOCUMENTS = (
 
 @dataclass
 class Reading:
-    """How a source was read: what `check` shows."""
+    """How a source was read: role -> column in words, distinct scores, number of rows that say that they failed."""
 
     panel: Panel
     roles: dict[str, str]
-    """Role -> column, in words."""
     unused: tuple[str, ...]
     levels: Array
-    """Distinct scores."""
     failed: int
-    """Rows that say that they failed."""
     tool: str = ""
 
 
@@ -67,20 +60,14 @@ class Work:
     table: Table
     roles: Roles
     asked: Asked
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
     failed: int = 0
-    rows: int = 0
     order: Any = None
     raw: str = ""
     typed: str = ""
     tasks: str = ""
     keys: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
-
-
-def as_panel(source: Any) -> Panel:
-    """A panel as it is; anything else is read by `read_panel`."""
-    return source if isinstance(source, Panel) else read_panel(source)
 
 
 def read_panel(
@@ -137,36 +124,27 @@ def read_panel(
         polyjudge check scores.csv --judge backbone --range 0:100
     """
     given = {k: v for k, v in locals().items() if k not in ("source", "labels", "items") and v is not None}
-    if isinstance(source, Panel):
-        return _part(source, given)
-    return explain(source, labels=labels, items=items, **given).panel
-
-
-def _part(panel: Panel, given: Mapping[str, Any]) -> Panel:
-    chosen = {axis: _several(given[axis]) for axis in ("systems", "languages", "judges") if axis in given}
-    if set(given) - set(chosen):
-        raise UsageError(f"{names(sorted(set(given) - set(chosen)))}: a panel is read already, and is not read again.")
-    return panel.select(**chosen) if chosen else panel  # type: ignore[arg-type]
+    if not isinstance(source, Panel):
+        return explain(source, labels=labels, items=items, **given).panel
+    if odd := sorted(given.keys() - {"systems", "languages", "judges"}):
+        raise UsageError(f"{names(odd)}: a panel is read already, and is not read again.")
+    return source.select(**{axis: _several(x) for axis, x in given.items()}) if given else source  # type: ignore[arg-type]
 
 
 def _several(given: Any) -> tuple[str, ...]:
-    if given is None:
-        return ()
     parts = given.split(",") if isinstance(given, str) else [given] if isinstance(given, (int, float)) else list(given)
     return tuple(x for x in ((f"{p:g}" if isinstance(p, float) else str(p)).strip() for p in parts) if x)
 
 
 def begin(source: Any, options: Mapping[str, Any]) -> Work:
     """Open a source, and decide what its columns are."""
-    lists = ("languages", "judges", "systems", "criteria", "drop")
-    try:
-        said: dict[str, Any] = {k: _several(v) if k in lists else v for k, v in options.items()}
-        asked = Asked(**said | {"range": scale.parse_range(options.get("range"))})
-    except TypeError as error:
-        raise UsageError(f"read_panel has no such option: {name(error, 80)}.") from None
+    if odd := sorted(options.keys() - {*col.OPTIONS}):
+        raise UsageError(f"read_panel has no such option: {names(odd)}.")
+    said = {k: _several(v) if k in col.LISTS else v for k, v in options.items()}
+    asked = Asked(**said | {"range": scale.parse_range(options.get("range"))})
     table = open_table(source, asked.engine)
-    work = Work(table, col.find_roles(list(table.columns), asked, table.where, bool(table.tool)), asked)
-    work.notes += [*table.notes, *work.roles.notes]
+    roles = col.find_roles(list(table.columns), asked, table.where, table.notes, bool(table.tool))
+    work = Work(table, roles, asked, table.notes)
     settle(work)
     return work
 
@@ -180,7 +158,10 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     shown = str(source) if isinstance(source, (str, Path)) else ""
     panel = replace(panel, source=shown, read=work.asked.words(), texts=_texts(work), order=_order(work, panel))
     if labels is not None:
-        panel = replace(panel, human=_joined(panel.human, labels_of(labels).astype({"label": float})))
+        import pandas as pd
+
+        more = labels_of(labels).astype({"label": float})
+        panel = replace(panel, human=pd.concat([panel.human, more], ignore_index=True))
     if items is None and isinstance(source, (str, Path)) and (Path(source) / "polyjudge-run.json").is_file():
         beside = Path(source) / "texts.csv"  # a folder of `polyjudge collect`
         items = beside if beside.is_file() else None
@@ -324,16 +305,12 @@ def _alike(seen: Mapping[str, set[float]]) -> list[str]:
     that use some of the same levels."""
     odd = {*scale.HIGH, *scale.LOW[2:]}
     sizes = sorted((max(map(abs, levels - odd), default=0.0), c) for c, levels in seen.items())
-    best: list[str] = []
-    top, end = 0.0, 0
-    for at, (size, _) in enumerate(sizes):
-        end = max(end, at + 1)
-        while end < len(sizes) and sizes[end][0] < 4 * size:
-            end += 1
-        if end - at > len(best):
-            best, top = [c for _, c in sizes[at:end]], sizes[end - 1][0]
-    used = set().union(*(seen[c] for c in best))
-    chosen = {*best, *(c for size, c in sizes if seen[c] <= used and (size == 0 or 10 * size >= top))}
+    windows = (sizes[i : max(bisect_left(sizes, (4 * size,)), i + 1)] for i, (size, _) in enumerate(sizes))
+    best = max(windows, key=len, default=[(0.0, "")])
+    used = set().union(*(seen.get(c, ()) for _, c in best))
+    chosen = {
+        c for size, c in sizes if (size, c) in best or (seen[c] <= used and (size == 0 or 10 * size >= best[-1][0]))
+    }
     return [c for c in seen if c in chosen]
 
 
@@ -368,30 +345,23 @@ def _spool(work: Work) -> None:
     if table.spool or "task" not in roles.of:
         work.raw = table.keep("raw", f"SELECT * FROM {work.raw}")
     work.types = {c: table.columns[c][1] for c in parts}
-    work.keys = {
-        r: _text(work, r) if r in CELLS[:4] or r == "replicate" else ident(roles.of[r]) for r in ROLES if r in roles.of
-    }
+    of = {r: (ident(roles.of[r]), work.types[roles.of[r]]) for r in ROLES if r in roles.of}
+    work.keys = {r: label_sql(*column) if r in (*CELLS, "replicate") else column[0] for r, column in of.items()}
     work.keys.setdefault("task", "'row ' || (rowid + 1)")
     if response:
         work.keys["length"] = "polyjudge_length"
+    if roles.wide:
+        work.typed = _melted(work)
+        return
     made = dict(work.keys)
     if "winner" in roles.of:
         failed = _failed(work)
         made |= {r: label_sql(ident(c), work.types[c]) for r, c in roles.of.items() if c in work.types}
         made["score"] = f"CASE WHEN {made['winner']} IS NULL{' OR ' + failed if failed else ''} THEN NULL ELSE 1.0 END"
-    elif not roles.wide:
-        made["score"] = next(iter(score_columns(work).values()))
-    if roles.wide:
-        work.typed = _melted(work)
     else:
-        listed = [f"{sql} AS {ident(n)}" for n, sql in made.items()]
-        work.typed = f"(SELECT {', '.join(listed)} FROM {work.raw}) AS typed"
-
-
-def _text(work: Work, role: str) -> str:
-    """SQL of a column as text."""
-    column = work.roles.of[role]
-    return ident(column) if work.types[column] == "VARCHAR" else f"CAST({ident(column)} AS VARCHAR)"
+        made["score"] = next(iter(score_columns(work).values()))
+    listed = [f"{sql} AS {ident(n)}" for n, sql in made.items()]
+    work.typed = f"(SELECT {', '.join(listed)} FROM {work.raw}) AS typed"
 
 
 def _melted(work: Work) -> str:
@@ -401,13 +371,7 @@ def _melted(work: Work) -> str:
     kind = "DOUBLE" if all(scale.is_number(work.types[c]) for c in roles.wide) else "VARCHAR"
     values = [f"CAST({ident(c)} AS {kind})" for c in roles.wide]
     parts = ", ".join(f"{sql} AS {ident(n)}" for n, sql in work.keys.items()) + f", ({failed or 'false'}) AS failed"
-    if table.ibis is None:
-        each = f"unnest([{', '.join(values)}]) AS v, unnest(range({len(values)})) AS place"
-        long = f"SELECT {parts}, {each} FROM {work.raw}"
-    else:
-        long = " UNION ALL ".join(
-            f"SELECT {parts}, {v} AS v, {i} AS place FROM {work.raw}" for i, v in enumerate(values)
-        )
+    long = stacked(table, values, work.raw, f"{parts}, ")
     made = scale.score_sql(table, f"({long}) AS melted", {"v": kind}, work.asked.drop, work.notes, list(roles.wide))
     return f"(SELECT *, CASE WHEN failed THEN NULL ELSE {made['v']} END AS score FROM ({long}) AS melted) AS typed"
 
@@ -417,22 +381,20 @@ def _fetch(work: Work) -> None:
     table, roles = work.table, work.roles
     if table.ibis is None:
         return
-    from polyjudge.read.warehouse import fetched
-
     if "task" not in roles.of:
         raise PanelError(f"Rows of {table.where} have no order, so they cannot be the tasks: --task COLUMN.")
     task = table.columns[roles.of["task"]][0]
     few = f"SELECT DISTINCT {task} AS task FROM {table.relation} LIMIT {rows.MOST_TASKS + 1}"
     if int(table.rows(f"SELECT count(*) FROM ({few}) AS few")[0][0]) <= rows.MOST_TASKS:
-        work.table = fetched(table, [c for c in roles.used() if c in table.columns and c not in roles.texts.values()])
+        wanted = [c for c in roles.used() - {*roles.texts.values()} if c in table.columns]
+        listed = ", ".join(f"{table.columns[c][0]} AS {ident(c)}" for c in wanted)
+        work.table = open_frame(table.con.execute(f"SELECT {listed} FROM {table.relation}").found, table.where)
         roles.texts.pop("response", None)
 
 
 def score_columns(work: Work) -> dict[str, str]:
     """SQL of each score column as a number; NULL where there is none, or the row says that it failed."""
     wanted = [work.roles.of["score"]] if "score" in work.roles.of else list(work.roles.wide)
-    if not wanted:
-        return {}
     failed = _failed(work)
     made = scale.score_sql(work.table, work.raw, {c: work.types[c] for c in wanted}, work.asked.drop, work.notes)
     return {c: f"CASE WHEN {failed} THEN NULL ELSE {sql} END" if failed else sql for c, sql in made.items()}
@@ -527,19 +489,15 @@ def _verdicts(work: Work) -> Long:
 
     if rows.tasks_of(work) > rows.MOST_TASKS:
         raise PanelError(f"{work.table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
-    axes = [a for a in ROLES[:-1] if a in work.keys and a != "system"]
-    work.order = pair_rows(work, axes)
-    long = Long.from_frame(shares(work.order, axes))
-    long.labels |= {a: [x] for a, x in DEFAULT.items() if a not in axes}
-    return long
+    work.order = pair_rows(work, [a for a in ROLES[:-1] if a in work.keys and a != "system"])
+    return Long.from_frame(shares(work.order, [c for c in work.order if c not in ("first", "second", "won")]))
 
 
 def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
     """Who was shown first in each verdict, of the tasks, languages and judges of the panel."""
     if work.order is None:
         return None
-    absent = {a: DEFAULT.get(a, "") for a in ("language", "judge") if a not in work.order}
-    frame: pd.DataFrame = work.order.assign(**absent)[["task", "language", "judge", "first", "second", "won"]]
+    frame: pd.DataFrame = work.order[["task", "language", "judge", "first", "second", "won"]]
     for axis in ("task", "language", "judge"):
         frame = frame[frame[axis].isin(getattr(panel, plural(axis)))]
     return frame.reset_index(drop=True)
@@ -558,8 +516,8 @@ def _people(work: Work) -> pd.DataFrame:
         kind = {column: work.types[column]}
         shown["label"] = scale.score_sql(work.table, work.raw, kind, work.asked.drop, [])[column]
         listed = ", ".join(f"{sql} AS {ident(k)}" for k, sql in shown.items())
-        sql = f"SELECT * FROM (SELECT DISTINCT {listed} FROM {work.raw}) AS said WHERE label IS NOT NULL ORDER BY ALL"
-        part = pd.DataFrame(work.table.rows(sql), columns=list(shown))
+        said = f"(SELECT DISTINCT {listed} FROM {work.raw}) AS said WHERE label IS NOT NULL ORDER BY ALL"
+        part = work.table.frame({k: ident(k) for k in shown}, said)
         part[list(shown)[:-1]] = part[list(shown)[:-1]].fillna("")
         if "annotator" not in shown:
             part["annotator"] = column if len(work.roles.humans) > 1 else ""
@@ -617,7 +575,7 @@ def _people_among_judges(work: Work, long: Long, people: Any) -> Any:
     texts = {a: np.array(long.labels[a], dtype=object)[long.of(a)[theirs]] for a in ("task", *AXES)}
     frame = pd.DataFrame(texts | {"label": long.total[theirs]}).rename(columns={"judge": "annotator"})
     long.keep(~theirs)
-    return _joined(people, frame)
+    return pd.concat([people, frame], ignore_index=True)
 
 
 def _only(work: Work, long: Long) -> None:
@@ -649,11 +607,10 @@ def _check_levels(work: Work, long: Long) -> list[Array]:
         for axis in ("judge", "language") if work.asked.range is None else ():
             labels, code = long.labels[axis], long.codes[axis][cell]
             known = distinct(code * len(levels) + at, len(labels) * len(levels))
-            cuts = np.searchsorted(known, np.arange(len(labels) + 1) * len(levels))
+            found = np.split(levels[known % len(levels)], np.searchsorted(known // len(levels), range(1, len(labels))))
             many = np.bincount(code, times, minlength=len(labels)) > 2
-            own = {x: levels[known[cuts[j] : cuts[j + 1]] % len(levels)] for j, x in enumerate(labels) if many[j]}
+            own = {x: own[np.isin(own, usual)] for x, own, some in zip(labels, found, many, strict=True) if some}
             noun = (work.asked.by or axis) if axis == "language" else axis
-            own = {x: found[np.isin(found, usual)] for x, found in own.items()}
             scale.check_scales(own, noun, f"{levels[0]:g}:{levels[-1]:g}", work.notes)
     return every
 
@@ -738,12 +695,12 @@ def _texts(work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
     listed = ", ".join(f"{sql} AS {ident(t)}" for t, sql in parts.items())
 
     def fetch(tasks: Sequence[str]) -> pd.DataFrame:
-        import pandas as pd
-
         wanted = ", ".join(map(quote, tasks)) or "NULL"
-        rows = table.rows(f"SELECT * FROM (SELECT {listed} FROM {table.relation}) WHERE task IN ({wanted})")
-        frame = pd.DataFrame(rows, columns=list(parts))
+        found = f"(SELECT {listed} FROM {table.relation}) WHERE task IN ({wanted})"
+        frame = table.frame({t: ident(t) for t in parts}, found)
         if "score" in frame:
+            import pandas as pd
+
             frame["score"] = pd.to_numeric(frame["score"], errors="coerce")
         return frame
 
@@ -753,7 +710,7 @@ def _texts(work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
 def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
     """Texts of tasks from a table of their own, beside those of the scores."""
     frame = read_table(items)
-    roles = col.find_roles(list(frame.columns), Asked(), "The file of items")
+    roles = col.find_roles(list(frame.columns), Asked(), "The file of items", [])
     if "task" not in roles.of:
         raise PanelError(f"The file of items has no column of tasks ({names(frame.columns, 12)}). Call it task.")
     keys = [a for a in ("task", "system", "language") if a in roles.of]
@@ -772,9 +729,3 @@ def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
         return found.merge(mine[own], on=[k for k in keys if k in found.columns], how="left")
 
     return fetch
-
-
-def _joined(people: pd.DataFrame | None, more: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.concat([x for x in (people, more) if x is not None], ignore_index=True)

@@ -1,9 +1,4 @@
-"""Scores leave the engine with numbers in place of labels, in one row each, or, beyond 100,000 tasks, as sums.
-
-A cell is a system, language, judge and criterion. Beyond 100,000 tasks these are put into 10,000 hashed units, and the
-tasks of a unit that were seen in the same cells are one row, with their number as weight (METHODS 17). Sums are of
-whole numbers, so that they do not depend on threads, chunks or the engine.
-"""
+"""Scores leave the engine with numbers for labels: one row each or, beyond 100,000 tasks, as sums (METHODS 17)."""
 
 from __future__ import annotations
 
@@ -17,7 +12,7 @@ from polyjudge.base import limits
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
 from polyjudge.panel import CELLS, Long, scale_of
-from polyjudge.read.table import engine_errors, label_sql, quote
+from polyjudge.read.table import label_sql, quote
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -33,19 +28,14 @@ Sums = tuple[Codes, Codes, Array, Codes]
 """Rows of task, cell, sum of a value and number of scores."""
 
 
-def clean(text: str, kind: str = "VARCHAR") -> str:
-    """A label without spaces around it; a whole number without its decimal point. `label_sql` is the same in SQL."""
-    text = text.strip()
-    if kind.startswith(("DOUBLE", "FLOAT", "DECIMAL")):
-        whole, point, zeros = text.rpartition(".")
-        return "" if text.lower() == "nan" else whole if point and not zeros.strip("0") else text
-    return text
-
-
 def each_score(work: Any) -> Long:
     """One row a score, of no more tasks than a panel has rows."""
     number, labels, codes = _cells(work)
-    tasks, cluster = _names(work)
+    named = work.table.arrays(
+        f"SELECT nr, min(task) AS task, coalesce(min(low), min(task)) AS own FROM {work.tasks} WHERE nr IS NOT NULL "
+        "GROUP BY nr ORDER BY nr"
+    )
+    cluster = np.unique(named["own"].astype(str), return_inverse=True)[1] if "cluster" in work.keys else None
     parts = [f"coalesce({_task(work)}, -1) AS task", f"{number} AS cell", "score"]
     repeats = _texts(work, "replicate")
     parts += [f"{_code(work, 'replicate', repeats)} AS replicate"] if repeats else []
@@ -58,7 +48,7 @@ def each_score(work: Any) -> Long:
     more = {k: plain(found[k], t)[rows] for k, t in (("replicate", np.int64), ("length", float)) if k in found}
     task = plain(found["task"], np.int64)[rows]
     all_have(work, "task", int((task < 0).sum()))
-    labels = {"task": tasks} | labels
+    labels = {"task": list(map(str, named["task"]))} | labels
     cell = plain(found["cell"], np.int64)[rows]
     return Long(labels, codes, task, cell, score[rows], np.ones(len(rows), dtype=np.int64), unit=cluster, **more)
 
@@ -162,16 +152,6 @@ def tasks_of(work: Any) -> int:
     return int(table.rows(f"SELECT count(*) FROM ({some}) AS some_tasks")[0][0])
 
 
-def _names(work: Any) -> tuple[list[str], Codes | None]:
-    """The names of tasks by their numbers, and the numbers of their clusters."""
-    found = work.table.arrays(
-        f"SELECT nr, min(task) AS task, coalesce(min(low), min(task)) AS own FROM {work.tasks} WHERE nr IS NOT NULL "
-        "GROUP BY nr ORDER BY nr"
-    )
-    own = np.unique(found["own"].astype(str), return_inverse=True)[1] if "cluster" in work.keys else None
-    return list(map(str, found["task"])), own
-
-
 def _joined(work: Any) -> str:
     """Scores beside their tasks: where our own engine has numbered them, else as they are."""
     return f"{work.typed} LEFT JOIN {work.tasks} ON typed.task = tasks.own" if work.table.ibis is None else work.typed
@@ -200,8 +180,7 @@ def _cells(work: Any) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
         place = at.get(axis, np.zeros(int(np.prod(sizes)), dtype=np.int64))
         written = [DEFAULT.get(axis, "")]
         if axis in texts:
-            kind = work.types[work.roles.of[axis]]
-            written = [*(clean(x, kind) for x in texts[axis]), ""]  # the last: none
+            written = [*(x.strip() for x in texts[axis]), ""]  # the last: none
         elif wide and axis in wide[0]:
             written, place = [cell[axis] for cell in wide], at["place"]
         number_of = {x: i for i, x in enumerate(dict.fromkeys(written))}
@@ -223,9 +202,8 @@ def _code(work: Any, axis: str, texts: list[str]) -> str:
     cases = " ".join(f"WHEN {quote(x)} THEN {i}" for i, x in enumerate(texts))
     coded = f"CASE {axis} {cases} END" if texts else "NULL"
     if len(texts) > 100 and work.table.ibis is None:  # a long list is searched by its hash
-        work.table.run(f"DROP TYPE IF EXISTS {axis}_codes")
-        with engine_errors(work.table.where):
-            work.table.con.execute(f"CREATE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))", [texts])
+        made = f"CREATE OR REPLACE TEMP TYPE {axis}_codes AS ENUM (SELECT unnest(?::VARCHAR[]))"
+        work.table.run(made, [texts])
         coded = f"enum_code(CAST({axis} AS {axis}_codes))"
     return f"coalesce(CAST({coded} AS INTEGER), {len(texts)})"
 

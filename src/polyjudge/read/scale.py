@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.read.columns import norm
-from polyjudge.read.table import Table, ident, quote
+from polyjudge.read.table import Table, ident, quote, stacked
 
 Array = NDArray[np.float64]
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
@@ -39,10 +40,7 @@ PATTERN = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def number_sql(text: str, portable: bool = False) -> str:
-    """SQL of a text as a number, NULL where it is none. The engine alone would read 1_10 as 110.
-
-    portable : for other engines than ours
-    """
+    """SQL of a text as a number, NULL where it is none (our engine alone would read 1_10 as 110)."""
     if portable:
         return f"CASE WHEN regexp_matches({text}, '{PATTERN}') THEN CAST({text} AS DOUBLE) END"
     number = f"TRY_CAST({text} AS DOUBLE)"
@@ -62,14 +60,11 @@ def score_sql(
     notes: list[str],
     called: Sequence[str] = (),
 ) -> dict[str, str]:
-    """SQL of each score column as a number, NULL where there is none; what had to be done is noted.
-
-    columns : name -> type; `raw` is the table that holds them
-    called : what the columns are called where they are written
-    """
+    """SQL of each score column (name -> type) of `raw` as a number, NULL where there is none; in the source they may
+    be `called` otherwise. What had to be done is noted."""
     foreign = table.ibis is not None
-    dropped = ", ".join(repr(x) for x in map(_number, drop) if x is not None)
-    words = {d.strip().lower() for d in drop if _number(d) is None}
+    words = {d.strip().lower() for d in drop if not re.fullmatch(PATTERN, d)}
+    dropped = ", ".join(repr(float(d)) for d in drop if re.fullmatch(PATTERN, d))
     texts = [c for c, kind in columns.items() if not is_number(kind) and kind != "BOOLEAN"]
     made = _text_sql(table, raw, texts, words, list(called or texts), notes) if texts else ""
     out = {}
@@ -84,14 +79,6 @@ def score_sql(
     return out
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
-
-
 def _text_sql(
     table: Table, raw: str, texts: Sequence[str], dropped: set[str], called: list[str], notes: list[str]
 ) -> str:
@@ -99,11 +86,9 @@ def _text_sql(
     portable = table.ibis is not None
     finite, number = (number_sql(text, portable) for text in ("\0", "v"))
     listed = [f"trim(CAST({ident(c)} AS VARCHAR))" for c in texts]
-    at = "place" if len(called) > len(texts) else ""  # the rows of a wide table, one below the other
-    values = " UNION ALL ".join(f"SELECT {text} AS v, {at or i} AS place FROM {raw}" for i, text in enumerate(listed))
-    if not portable:
-        each = f"unnest([{', '.join(listed)}]) AS v, {at or f'unnest(range({len(listed)}))'} AS place"
-        values = f"SELECT {each} FROM {raw}"
+    values = stacked(table, listed, raw)
+    if len(called) > len(texts):  # the rows of a wide table, one below the other
+        values = f"SELECT {listed[0]} AS v, place FROM {raw}"
     forms = " ".join(f"WHEN regexp_matches(lower(v), {quote(p)}) THEN {f}" for p, f in FORMS.items())
     known = ", ".join(map(quote, sorted({*PASS, *ABSENT, *dropped})))
     form = f"CASE WHEN lower(v) IN ({known}) THEN lower(v) {forms} ELSE 'odd' END"
@@ -154,10 +139,7 @@ NOTHING = f"'', 'none', 'null', 'nan', 'ok', '-', 'n/a', 'na', 'success', '{{}}'
 
 
 def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
-    """SQL of whether a row says by this column that it failed; None where the column says something else.
-
-    values : some that it holds, in lower case
-    """
+    """SQL of whether a row says by this column that it failed; None where its values (lower case) say another thing."""
     called, text = norm(column.split(".")[-1]), f"lower(trim(CAST({ident(column)} AS VARCHAR)))"
     if called.endswith("status"):
         if {"pass", "passed"} & set(values):
@@ -177,11 +159,7 @@ def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
 
 
 def step(levels: Array) -> float:
-    """The distance of evenly spaced levels; 0 where they are not evenly spaced.
-
-    >>> step(np.array([1.0, 2.0, 4.0])), step(np.array([0.0, 14.3, 20.0]))
-    (1.0, 0.0)
-    """
+    """The distance of evenly spaced levels; 0 where they are not evenly spaced."""
     if len(levels) < 2:
         return 0.0
     least = float(np.diff(levels).min())
@@ -192,10 +170,8 @@ def step(levels: Array) -> float:
 def check_range(
     levels: Array, times: NDArray[Any], given: tuple[float, float] | None, where: str, notes: list[str]
 ) -> Array:
-    """Refuse numbers that stand for no score; note levels that are odd. `levels` are sorted, `times` their counts.
-
-    Returns the levels, less a noted one that is far from all others: judges are compared without it.
-    """
+    """Refuse numbers that stand for no score; note odd ones of the sorted levels, which have these counts. Returns the
+    levels, less a noted one that is far from all others: judges are compared without it."""
     usual = levels
     low, high = given or (-np.inf, np.inf)
     tiny = 1e-9 * (high - low) if given else 0.0
@@ -264,11 +240,7 @@ def _own_scale(small: Array, large: Array) -> bool:
 
 
 def parse_range(given: Any) -> tuple[float, float] | None:
-    """The lowest and the highest score, as `0:100`, or two numbers.
-
-    >>> parse_range("0:100"), parse_range((1, 5)), parse_range(None)
-    ((0.0, 100.0), (1.0, 5.0), None)
-    """
+    """The lowest and the highest score, as `0:100`, or two numbers."""
     if given is None:
         return None
     try:

@@ -1,8 +1,4 @@
-"""Where scores stand: a file, a frame, a database, a warehouse, as one table that is asked in SQL.
-
-Files and frames are read by a DuckDB connection of their own that reaches no other file, no network and no extension.
-Tables of Ibis (PostgreSQL, Spark, warehouses) are asked the same SQL, translated.
-"""
+"""Where scores stand, as one table that is asked in SQL: by a DuckDB connection that reaches no other file."""
 
 from __future__ import annotations
 
@@ -21,15 +17,19 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, TooLarge, UsageError
+from polyjudge.base.later import framed
 from polyjudge.base.signals import Terminated
 from polyjudge.base.text import name, names, redact
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SMALL = 64 << 20
 """Bytes of a file that one thread reads: to divide little work is more work."""
@@ -47,6 +47,11 @@ SECONDS = 60.0
 def quote(text: object) -> str:
     """Text as an SQL string."""
     return "'" + str(text).replace("'", "''") + "'"
+
+
+def pattern(path: Path) -> str:
+    """A path as an SQL string that names this file alone."""
+    return quote(glob.escape(str(path)))
 
 
 def ident(column: str) -> str:
@@ -79,16 +84,20 @@ class Table:
         with engine_errors(self.where):
             return list(self.con.execute(sql).fetchall())
 
+    def frame(self, columns: Mapping[str, str], rest: str) -> pd.DataFrame:
+        """Columns, by name, of what stands after FROM."""
+        return framed(self.rows(f"SELECT {', '.join(columns.values())} FROM {rest}"), list(columns))
+
     def arrays(self, sql: str) -> dict[str, Any]:
         """The columns of a query as arrays."""
         with engine_errors(self.where):
             found: dict[str, Any] = self.con.execute(sql).fetchnumpy()
         return found
 
-    def run(self, sql: str) -> None:
+    def run(self, sql: str, *values: Any) -> None:
         """A statement without a result."""
         with engine_errors(self.where):
-            self.con.execute(sql)
+            self.con.execute(sql, *values)
 
     def keep(self, into: str, sql: str) -> str:
         """What stands after FROM for the rows of a query: a temporary table here, the query elsewhere."""
@@ -138,20 +147,18 @@ def label_sql(value: str, kind: str) -> str:
     return f"nullif({text}, '')"
 
 
+def stacked(table: Table, values: Sequence[str], raw: str, more: str = "") -> str:
+    """A query of values one below the other, each with its place."""
+    if table.ibis is None:
+        return f"SELECT {more}unnest([{', '.join(values)}]) AS v, unnest(range({len(values)})) AS place FROM {raw}"
+    return " UNION ALL ".join(f"SELECT {more}{v} AS v, {i} AS place FROM {raw}" for i, v in enumerate(values))
+
+
 # --- opening ---
 
 
-_outputs: list[Path] = []
-
-
-@contextmanager
-def writing(part: Path) -> Iterator[None]:
-    """Connections that are opened inside may also write this file."""
-    _outputs.append(part.absolute())
-    try:
-        yield
-    finally:
-        _outputs.pop()
+outputs: list[Path] = []
+"""What connections may also write."""
 
 
 def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
@@ -173,10 +180,9 @@ def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
         ("memory_limit", quote(f"{memory >> 20}MiB")),
         ("temp_directory", quote(spill)),
         ("enable_progress_bar", "false"),
-        ("allowed_paths", "[" + ", ".join(quote(p) for p in (*files, *_outputs)) + "]"),
+        ("allowed_paths", f"[{', '.join(f(p) for p in (*files, *outputs) for f in (quote, pattern))}]"),
     ):
-        with suppress(duckdb.CatalogException):  # an older engine has not all of them
-            con.execute(f"SET {setting} = {value}")
+        con.execute(f"SET {setting} = {value}")
     if size < SMALL:
         con.execute("SET threads = 1")
     return con
@@ -277,24 +283,6 @@ def _open_path(text: str) -> Table:
 
 
 def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
-    try:
-        return _open_kind([_literal(p) for p in paths], inner, where)
-    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise PanelError(f"{where} cannot be read: {name(error, 120)}. The file may be damaged.") from None
-
-
-def _literal(path: Path) -> Path:
-    """A file by a name that the engine does not take for a pattern."""
-    if not glob.has_magic(str(path)):
-        return path
-    folder = tempfile.TemporaryDirectory(prefix="polyjudge-")
-    atexit.register(folder.cleanup)
-    link = Path(folder.name).resolve() / re.sub(r"[*?\[\]]", "_", path.name)
-    link.symlink_to(path.absolute())
-    return link
-
-
-def _open_kind(paths: list[Path], inner: str | None, where: str) -> Table:
     """Files as a table, by their kind."""
     from polyjudge.read import tools
 
@@ -307,11 +295,12 @@ def _open_kind(paths: list[Path], inner: str | None, where: str) -> Table:
     kind = kinds.pop()
     found = tools.read(paths, where) if kind in ("json", "eval", "csv") else None
     if found is not None:
-        table = open_frame(found[1], where)
-        table.tool, _, table.notes = found
-        return table
-    if kind in ("csv", "json", "parquet"):
-        return {"csv": _open_csv, "json": _open_json, "parquet": _open_parquet}[kind](paths, where)
+        return found
+    if kind in ("csv", "json"):
+        return (_open_csv if kind == "csv" else _open_json)(paths, where)
+    if kind == "parquet":
+        more = f"union_by_name = {str(len(paths) > 1).lower()}, hive_partitioning = false"
+        return _described(lock(connect(paths)), f"read_parquet([{', '.join(map(pattern, paths))}], {more})", where)
     if len(paths) > 1:
         raise PanelError(f"{where} holds several files of the kind {paths[0].suffix}. Name one.")
     if kind == "database":
@@ -324,18 +313,8 @@ def _open_kind(paths: list[Path], inner: str | None, where: str) -> Table:
 # --- CSV ---
 
 
-@dataclass(frozen=True)
-class Head:
-    """What the first lines of a CSV file say: its columns, and how it is written."""
-
-    columns: list[str]
-    delimiter: str
-    skip: int
-    encoding: str
-
-
-def csv_head(path: Path) -> Head:
-    """The header of a CSV file: lines of titles and comments above it are skipped."""
+def csv_head(path: Path) -> tuple[list[str], str, int, str]:
+    """Columns, delimiter, lines above the header (titles and comments) and encoding of a CSV file."""
     data = start(path)
     shown = name(path, 200)
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -359,7 +338,7 @@ def csv_head(path: Path) -> Head:
     twice = sorted({c for c in columns if columns.count(c) > 1}) if len(set(columns)) < len(columns) else []
     if twice:
         raise PanelError(f"{shown} has two columns called {name(twice[0])}. Rename one of them.")
-    return Head(columns, delimiter, skip, encoding)
+    return columns, delimiter, skip, encoding
 
 
 def _delimiter(line: str) -> str:
@@ -383,27 +362,24 @@ def _lines_above(lines: Sequence[str]) -> int:
 
 def _open_csv(paths: list[Path], where: str) -> Table:
     heads = [csv_head(p) for p in paths]
-    columns = heads[0].columns
-    for path, head in zip(paths, heads, strict=True):
-        if set(head.columns) != set(columns):
-            odd = sorted(set(head.columns) ^ set(columns))[0]
+    columns, parts = heads[0][0], []
+    notes: list[str] = []
+    for path, (own, delimiter, skip, encoding) in zip(paths, heads, strict=True):
+        if odd := sorted({*own} ^ {*columns}):
             raise PanelError(
-                f"{name(path, 200)} and {name(paths[0], 200)} have different columns (such as {name(odd)}). Give the "
-                "files the same columns."
+                f"{name(path, 200)} and {name(paths[0], 200)} have different columns (such as {name(odd[0])}). Give "
+                "the files the same columns."
             )
-    latin = [p for p, head in zip(paths, heads, strict=True) if head.encoding == "latin-1"]
-    notes = [f"{name(latin[0], 200)} is not in UTF-8; it was read as Latin-1."] if latin else []
-    parts = []
-    for path, head in zip(paths, heads, strict=True):  # every column as text, as it is written: nothing is guessed
-        types = ", ".join(f"{quote(c)}: 'VARCHAR'" for c in head.columns)
+        if encoding == "latin-1" and not notes:
+            notes.append(f"{name(path, 200)} is not in UTF-8; it was read as Latin-1.")
+        types = ", ".join(f"{quote(c)}: 'VARCHAR'" for c in own)  # as it is written: nothing is guessed
         parts.append(
-            f"SELECT {', '.join(map(ident, columns)) if len(paths) > 1 else '*'} FROM read_csv({quote(path)}, "
-            f"auto_detect = false, header = true, columns = {{{types}}}, delim = {quote(head.delimiter)}, "
-            f"quote = '\"', escape = '\"', skip = {head.skip}, hive_partitioning = false, max_line_size = 16777216"
-            + (f", encoding = {quote(head.encoding)})" if head.encoding != "utf-8" else ")")
+            f"SELECT * FROM read_csv({pattern(path)}, auto_detect = false, header = true, columns = {{{types}}}, "
+            f"delim = {quote(delimiter)}, quote = '\"', escape = '\"', skip = {skip}, hive_partitioning = false, "
+            "max_line_size = 16777216" + (f", encoding = {quote(encoding)})" if encoding != "utf-8" else ")")
         )
     columns_sql = {c: (ident(c), "VARCHAR") for c in columns}
-    return Table(lock(connect(paths)), f"({' UNION ALL '.join(parts)})", columns_sql, where, True, notes)
+    return Table(lock(connect(paths)), f"({' UNION ALL BY NAME '.join(parts)})", columns_sql, where, True, notes)
 
 
 # --- JSON and Parquet ---
@@ -420,7 +396,7 @@ def _open_json(paths: list[Path], where: str) -> Table:
         "field_appearance_threshold = 0, map_inference_threshold = -1, dateformat = 'no date %Y', "
         f"timestampformat = 'no time %Y', maximum_object_size = {min(most, 1 << 30)}"
     )
-    relation = f"read_json([{', '.join(map(quote, paths))}], {options})"
+    relation = f"read_json([{', '.join(map(pattern, paths))}], {options})"
     return _described(lock(connect(paths)), relation, where, spool=True)
 
 
@@ -428,8 +404,7 @@ def records(path: Path) -> list[dict[str, Any]]:
     """The records of a JSON file: of a list, of lines, or one."""
     shown = name(path, 200)
     limits.require(path.stat().st_size * (60 if path.suffix == ".gz" else 8), shown)
-    with opened(path) as file:
-        data = file.read()
+    data = start(path, -1)
     try:
         text = data.decode("utf-8-sig")
         try:
@@ -448,11 +423,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 5) -> dict[str, Any]:
-    """Nested records as dotted columns; lists are left out.
-
-    >>> flat({"a": {"b": 1}, "c": [1], "d": "x"})
-    {'a.b': 1, 'd': 'x'}
-    """
+    """Nested records as dotted columns; lists are left out."""
     out: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, Mapping) and depth > 1:
@@ -460,12 +431,6 @@ def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 5) -> dict[str
         elif inner is None or isinstance(inner, (str, int, float, bool)):
             out[f"{prefix}{key}"] = inner
     return out
-
-
-def _open_parquet(paths: list[Path], where: str) -> Table:
-    listed, several = "[" + ", ".join(map(quote, paths)) + "]", str(len(paths) > 1).lower()
-    relation = f"read_parquet({listed}, union_by_name = {several}, hive_partitioning = false)"
-    return _described(lock(connect(paths)), relation, where)
 
 
 def _described(con: Any, relation: str, where: str, spool: bool = False) -> Table:
@@ -547,22 +512,18 @@ def _open_sqlite(path: Path, inner: str | None, where: str) -> Table:
                 con.execute(f"CREATE TEMP TABLE sqlite_rows ({typed})")
                 while rows := cursor.fetchmany(50_000):
                     texts = [[None if v is None or isinstance(v, bytes) else str(v) for v in row] for row in rows]
-                    con.register("chunk", pd.DataFrame(texts, columns=columns, dtype=object))
-                    con.execute("INSERT INTO sqlite_rows SELECT * FROM chunk")
-                    con.unregister("chunk")
+                    con.append("sqlite_rows", pd.DataFrame(texts, columns=columns, dtype=object))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise PanelError(f"{where} cannot be read: {name(error, 120)}. The file may be damaged.") from None
     return Table(lock(con), "sqlite_rows", {c: (ident(c), "VARCHAR") for c in columns}, where)
 
 
 def _pick(tables: list[str], wanted: str | None, where: str) -> str:
-    if wanted in tables:
-        return str(wanted)
-    if wanted is None and len(tables) == 1:
-        return tables[0]
-    if wanted is None:
+    if wanted is None and len(tables) != 1:
         raise PanelError(f"{where} has {len(tables)} tables ({names(tables, 12)}). Say which one: {where}::TABLE.")
-    raise PanelError(f"{where} has no table {name(wanted)}. Its tables are {names(tables, 12)}.")
+    if wanted is not None and wanted not in tables:
+        raise PanelError(f"{where} has no table {name(wanted)}. Its tables are {names(tables, 12)}.")
+    return wanted or tables[0]
 
 
 @contextmanager
@@ -590,24 +551,20 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     """pandas, Polars, Arrow, a Hugging Face dataset, a list of records: as DuckDB scans them."""
     import pandas as pd
 
-    frame = source
+    frame: Any = source
     if type(source).__name__ in ("DatasetDict", "IterableDatasetDict"):
         raise UsageError(
             f"This is a dictionary of datasets ({names(source)}). Give one of them: data[{next(iter(source))!r}]."
         )
     if type(source).__module__.startswith("datasets"):
         frame = source.with_format("arrow")[:]
-    elif type(source).__name__ == "LazyFrame":
-        frame = source.collect()
-    if hasattr(frame, "to_arrow") and not isinstance(frame, pd.DataFrame):
-        frame = frame.to_arrow()
+    for made in ("collect", "to_arrow", "read_all"):  # Polars, and a reader of Arrow
+        frame = getattr(frame, made)() if hasattr(frame, made) and not isinstance(frame, pd.DataFrame) else frame
     if isinstance(frame, Mapping) or (isinstance(frame, list) and all(isinstance(r, Mapping) for r in frame)):
         try:
             frame = pd.DataFrame(frame)
         except ValueError as error:
             raise UsageError(f"These records are not a table: {name(error, 120)}.") from None
-    if hasattr(frame, "read_all"):
-        frame = frame.read_all()
     is_arrow = hasattr(frame, "schema") and hasattr(frame, "column_names")
     if isinstance(frame, pd.DataFrame) and frame.columns.nlevels > 1:
         frame = frame.set_axis(["_".join(filter(None, map(str, c))) for c in frame.columns], axis=1)
@@ -616,6 +573,8 @@ def open_frame(source: Any, where: str = "the table") -> Table:
             "Scores are read from a file, a data frame, an Arrow table or an Ibis table, not from "
             f"{type(source).__name__}."
         )
+    if not is_arrow and [n for n in frame.index.names if n is not None]:
+        frame = frame.reset_index(allow_duplicates=True)
     columns = [str(c) for c in (frame.column_names if is_arrow else frame.columns)]
     twice = [c for c in columns if columns.count(c) > 1]
     if twice:
@@ -623,9 +582,6 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     if not len(frame):
         raise PanelError(f"{where} has no rows.")
     if not is_arrow:
-        index = [n for n in frame.index.names if n is not None]
-        frame = frame.reset_index() if index else frame
-        columns = [str(c) for c in frame.columns]
         frame = pd.DataFrame({c: plain_column(frame.iloc[:, i].reset_index(drop=True)) for i, c in enumerate(columns)})
     con = connect((), len(frame) * max(len(columns), 1))
     with engine_errors(where):
@@ -641,15 +597,13 @@ def plain_column(series: Any) -> Any:
     if kind in "fM" or (kind in "iub" and not (own and gone.any())):
         plain = {"f": "float64", "i": "int64", "u": "uint64", "b": "bool"}.get(kind) if own else None
         return series.astype(plain) if plain else series
-    series = series.astype(object)
-    if pd.api.types.infer_dtype(series, skipna=True) == "string":
-        return series.where(~gone, None)
-    texts = [None if no else v if isinstance(v, str) else _text(v) for v, no in zip(series, gone, strict=True)]
-    return pd.Series(texts, dtype=object)
+    return series.astype(object).map(_text, na_action="ignore").where(~gone, None)
 
 
 def _text(value: Any) -> str:
     """A value as text: a whole number without its decimal point."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)

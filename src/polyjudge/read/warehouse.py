@@ -1,8 +1,4 @@
-"""Tables that another engine holds: Spark, PostgreSQL, and whatever Ibis connects to. They are asked the same SQL.
-
-Questions are written in DuckDB's SQL and translated by sqlglot, which Ibis brings along. Up to 100,000 tasks the chosen
-columns are fetched; beyond that only sums leave the engine.
-"""
+"""Tables of Spark, PostgreSQL and what Ibis connects to: asked the same SQL, translated by sqlglot."""
 
 from __future__ import annotations
 
@@ -118,12 +114,6 @@ def open_foreign(source: Any, engine: str | None = None) -> Table:
     return found
 
 
-def fetched(table: Table, columns: list[str]) -> Table:
-    """The chosen columns in our own engine."""
-    listed = ", ".join(f"{table.columns[c][0]} AS {ident(c)}" for c in dict.fromkeys(columns))
-    return open_frame(table.con.execute(f"SELECT {listed} FROM {table.relation}").found, table.where)
-
-
 def _served(ibis: Any, text: str) -> Any:
     """A table of a PostgreSQL server, in a session that only reads."""
     address, _, table = text.rpartition("::") if "::" in text else (text, "", "")
@@ -156,7 +146,7 @@ def spark_files(address: str) -> Any:
     reader = session.read.options(recursiveFileLookup=True, mode="FAILFAST")  # else a folder score=7 becomes a column
     plain = address.lower().removesuffix(".gz")
     if plain.endswith(KINDS["csv"]):
-        separator = csv_head(Path(address)).delimiter if os.path.isfile(address) else ","
+        separator = csv_head(Path(address))[1] if os.path.isfile(address) else ","
         return reader.options(header=True, quote='"', escape='"', multiLine=True, sep=separator).csv(address)
     if plain.endswith(KINDS["json"]):
         return reader.option("primitivesAsString", True).json(address)

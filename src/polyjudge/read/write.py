@@ -1,7 +1,4 @@
-"""Scores written back: the same rows with one more column, from one row to billions (DESIGN, Reading).
-
-What is subtracted is a small table of language, judge and number; the engine adds the column while it copies the rows.
-"""
+"""Scores written back: the engine copies the same rows with one more column, from one row to billions."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from polyjudge.base.files import atomic_path, check_apart, check_new
 from polyjudge.base.text import name, names
 from polyjudge.read import columns as col
 from polyjudge.read import panels, table
+from polyjudge.read.rows import DEFAULT
 from polyjudge.read.table import ident, quote
 
 if TYPE_CHECKING:
@@ -49,6 +47,8 @@ def write_scores(
     of_criterion : where a column names criteria, only rows of this one change
     unseen : "keep" leaves scores of languages and judges that `subtract` does not know, "error" refuses them
     """
+    import duckdb
+
     path, _, inner = str(output).partition("::")
     kind = ".parquet" if inner else next((k for k in FORMATS if path.lower().endswith(k)), "")
     check_apart({"--output": path}, [str(source).split("::")[0]] if isinstance(source, (str, Path)) else [])
@@ -58,7 +58,8 @@ def write_scores(
             part = stack.enter_context(atomic_path(path))
         else:
             part = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="polyjudge-"))) / "rows"
-        stack.enter_context(table.writing(part))
+        table.outputs.append(part.absolute())
+        stack.callback(table.outputs.pop)
         found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
         if found.ibis is not None and not kind:
             found.con.create(path, sql, overwrite)
@@ -72,7 +73,13 @@ def write_scores(
             sql = f"SELECT * FROM {found.relation}"
         found.run(f"COPY ({sql}) TO {quote(part)} ({FORMATS[kind]}, USE_TMP_FILE false)")
         if inner:
-            _into_table(part, Path(path), inner, overwrite)
+            with table.engine_errors(name(path, 200)), duckdb.connect(path) as con:
+                exists = con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [inner]).fetchall()
+                if exists[0][0] and not overwrite:
+                    raise UsageError(
+                        f"{name(path, 200)} has a table {name(inner)} already. Name a new one, or --overwrite."
+                    )
+                con.execute(f"CREATE OR REPLACE TABLE {ident(inner)} AS SELECT * FROM read_parquet({quote(part)})")
     return counts
 
 
@@ -100,7 +107,7 @@ def _plan(
             f"The calibrator is of the criterion {name(criterion)}, which no column of the scores is."
         )
     axes = [a for a in ("language", "judge") if a in roles.of and not any(a in c for c in roles.wide.values())]
-    keys = [f"CAST({ident(roles.of[a])} AS VARCHAR)" for a in axes]
+    keys = [table.label_sql(ident(roles.of[a]), work.types[roles.of[a]]) for a in axes]
     counted = ", ".join([*keys, "count(*)", *(f"count({sql})" for sql in scores.values())])
     rows = found.rows(f"SELECT {counted} FROM {work.raw}" + (f" GROUP BY {', '.join(keys)}" if keys else ""))
     cells = zip(subtract["language"], subtract["judge"], subtract["subtract"], strict=True)
@@ -112,9 +119,8 @@ def _plan(
     for i, (score, sql) in enumerate(scores.items()):
         amounts: dict[tuple[Any, ...], float] = {}
         for row in rows:
-            spot = {"language": "", **panels.DEFAULT, **dict(zip(axes, row, strict=False)), **roles.wide.get(score, {})}
-            kinds = {a: work.types.get(roles.of.get(a, ""), "VARCHAR") for a in ("language", "judge")}
-            language, judge = (panels.clean(str(spot[a] or ""), kind) for a, kind in kinds.items())
+            spot = {"language": "", **DEFAULT, **dict(zip(axes, row, strict=False)), **roles.wide.get(score, {})}
+            language, judge = (str(spot[a] or "").strip() for a in ("language", "judge"))
             near = alike.get((col.key("language", language), col.key("judge", judge)), [])
             if (language, judge) in known or len(near) == 1:
                 amounts[tuple(row[: len(axes)])] = known[language, judge] if (language, judge) in known else near[0]
@@ -152,14 +158,3 @@ def _case(keys: Sequence[str], amounts: Mapping[tuple[Any, ...], float]) -> str:
         groups.setdefault(texts[-1], {})[texts[:-1]] = amount
     cases = " ".join(f"WHEN {quote(k)} THEN {_case(keys[:-1], inner)}" for k, inner in groups.items() if k is not None)
     return f"(CASE {keys[-1]} {cases} END)"
-
-
-def _into_table(rows: Path, path: Path, inner: str, overwrite: bool) -> None:
-    """A new table of a DuckDB file."""
-    import duckdb
-
-    with table.engine_errors(name(path, 200)), duckdb.connect(str(path)) as con:
-        exists = con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [inner]).fetchall()[0][0]
-        if exists and not overwrite:
-            raise UsageError(f"{name(path, 200)} has a table {name(inner)} already. Name a new one, or --overwrite.")
-        con.execute(f"CREATE OR REPLACE TABLE {ident(inner)} AS SELECT * FROM read_parquet({quote(rows)})")

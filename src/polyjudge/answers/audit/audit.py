@@ -187,9 +187,9 @@ def audit(
 
 def _checked(panel: Any, matters: float | None, level: float) -> Panel:
     if not isinstance(panel, Panel):
-        from polyjudge.read import as_panel
+        from polyjudge.read import read_panel
 
-        panel = as_panel(panel)
+        panel = read_panel(panel)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     if matters is not None and not (np.isfinite(matters) and matters >= 0):

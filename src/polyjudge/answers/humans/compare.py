@@ -23,7 +23,7 @@ from polyjudge.base.text import name
 from polyjudge.calibrate.by_labels import LabelCalibrator
 from polyjudge.calibrate.labelled import Array, Codes, Labelled, labelled, panel_mean
 from polyjudge.panel import Panel
-from polyjudge.read import as_panel
+from polyjudge.read import read_panel
 from polyjudge.report.model import Finding, Report, Result
 from polyjudge.stats import labels as st
 from polyjudge.stats.cells import mean_seen
@@ -146,7 +146,7 @@ def humans(
         polyjudge humans scores.csv labels.csv --threshold '>=4' --require 'kappa>=0.6'
         polyjudge humans scores.csv labels/ --allow 0.05
     """
-    panel = as_panel(panel)
+    panel = read_panel(panel)
     if not 0.5 <= level < 1:
         raise UsageError(f"level is from 0.5 to below 1, such as 0.95, not {level:g}.")
     if allow is not None and not 0 < allow < 0.5:

@@ -24,7 +24,7 @@ from polyjudge.base.files import new_folder, read_text, write_text
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.labelled import labelled
 from polyjudge.panel import Panel
-from polyjudge.read import as_panel, read_table
+from polyjudge.read import read_panel, read_table
 from polyjudge.read.columns import usual
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 
@@ -93,7 +93,7 @@ def draw_labels(
         polyjudge label make scores.csv --items items.jsonl -o labels
         polyjudge label make scores.csv --items items.jsonl -n 50 --ask pass --rubric rubric.txt -o labels
     """
-    panel = as_panel(panel)
+    panel = read_panel(panel)
     _check(n, annotators, overlap, ask)
     if (Path(output) / MANIFEST).exists() and not overwrite:
         raise UsageError(

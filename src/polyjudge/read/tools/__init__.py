@@ -11,6 +11,7 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -18,7 +19,11 @@ from typing import Any
 
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.text import count, name
-from polyjudge.read.table import records, start
+from polyjudge.read.table import Table, open_frame, records, start
+from polyjudge.read.table import flat as flat
+
+Record = Mapping[str, Any]
+Rows = Iterator[dict[str, Any]]
 
 ROLES = {
     "task": ("task", "task_id", "question_id", "item_id", "item", "prompt_id", "example_id", "case_id", "id"),
@@ -28,8 +33,8 @@ ROLES = {
 }  # fmt: skip
 
 
-def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
-    """What tool wrote the files, their long table, and what has to be said about it; None when no tool did."""
+def read(paths: list[Path], where: str) -> Table | None:
+    """The long table of the tool that wrote the files; None when no tool did."""
     first, tool = _first(paths[0]), None
     keys = set(first)
     for key, value in first.items():
@@ -57,7 +62,7 @@ def read(paths: list[Path], where: str) -> tuple[str, Any, list[str]] | None:
         ) from None
     if not found:
         raise PanelError(f"{where} looks like {tool.TITLE} and holds no score.")
-    return _tidy(tool.TITLE, found)
+    return _tidy(tool.TITLE, found, where)
 
 
 def _first(path: Path) -> dict[str, Any]:
@@ -98,13 +103,12 @@ def _unpaged(paths: list[Path], where: str) -> Iterator[dict[str, Any]]:
         raise PanelError(f"{where} holds pages of an export, and not all of them. Fetch the others too.")
 
 
-def _tidy(title: str, found: list[dict[str, Any]]) -> tuple[str, Any, list[str]]:
+def _tidy(title: str, found: list[dict[str, Any]], where: str) -> Table:
     """Rows as a frame: roles that say nothing are left out, tests that share a variable are one task."""
     import pandas as pd
 
+    failed = pd.Series([bool(row.pop("failed", False)) for row in found])
     frame, notes = pd.DataFrame(found), []
-    failed = pd.Series([bool(row.get("failed")) for row in found])
-    frame = frame.drop(columns="failed", errors="ignore")
     if failed.any():
         frame["score"] = frame["score"].where(~failed, None)
         notes.append(f"{count(int(failed.sum()), 'score')} failed in the run: missing.")
@@ -125,7 +129,7 @@ def _tidy(title: str, found: list[dict[str, Any]]) -> tuple[str, Any, list[str]]
                 frame["task"] = frame[column]
                 notes.append(f"Tests that share {name(column)} are read as one task in several languages.")
                 break
-    return title, frame, notes
+    return replace(open_frame(frame, where), tool=title, notes=notes)
 
 
 def pick(role: str, *places: Any) -> Any:

@@ -1,16 +1,10 @@
-"""Braintrust: the events of an experiment (`/v1/experiment/ID/fetch`, or the export of the page) as JSON.
-
-A name of `scores` is a judge; the example of the dataset is the task, unless metadata name one.
-"""
+"""Braintrust: the events of an experiment as JSON; a name of `scores` is a judge."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
 
-from polyjudge.read.table import flat
-from polyjudge.read.tools import number, pick
+from polyjudge.read.tools import Record, Rows, flat, number, pick
 
 TITLE = "a Braintrust experiment"
 FITS = tuple(
@@ -18,7 +12,7 @@ FITS = tuple(
 )
 
 
-def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(record: Record) -> Rows:
     """One row for each score of each event; the spans inside of an event repeat its scores."""
     events = record["events"] if isinstance(record.get("events"), list) else [record]
     for event in [e for e in events if not e.get("span_parents")]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from polyjudge.read.table import flat
-from polyjudge.read.tools import number, pick
+from polyjudge.read.tools import Record, Rows, flat, number, pick
 
 TITLE = "a DeepEval test run"
 FITS = tuple({f"{a}.{b}"} for a in ("testCases", "test_cases") for b in ("metricsData", "metrics_data"))
 
 
-def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(record: Record) -> Rows:
     """One row for each metric of each case."""
     for place, case in enumerate(record.get("testCases") or record.get("test_cases") or []):
         about = case.get("metadata") or case.get("additionalMetadata") or case.get("additional_metadata") or {}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from polyjudge.base.errors import PanelError
-from polyjudge.read.table import flat
-from polyjudge.read.tools import number, pick
+from polyjudge.read.tools import Record, Rows, flat, number, pick
 
 TITLE = "Langfuse scores"
 FITS = ({"traceId", "dataType"},)
 
 
-def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(record: Record) -> Rows:
     """One row a score; annotations are human labels."""
     if not FITS[0] <= record.keys():
         raise PanelError("This export of Langfuse holds other records than scores. Export the scores alone.")

@@ -1,22 +1,14 @@
-"""LangSmith: runs with their feedback, as the client's `list_runs` and `list_feedback` give them, as JSON lines.
-
-A key of feedback is a judge; what people gave in the app are labels. The example of the dataset is the task, unless
-metadata name one.
-"""
+"""LangSmith: runs with feedback, as its client gives them; a key of feedback is a judge, people gave labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from polyjudge.read.table import flat
-from polyjudge.read.tools import number, parsed, pick
+from polyjudge.read.tools import Record, Rows, flat, number, parsed, pick
 
 TITLE = "LangSmith runs"
 FITS = ({"run_type", "feedback_stats"}, {"run_type", "feedback"})
 
 
-def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(record: Record) -> Rows:
     """One row for each feedback of a run; of statistics their mean."""
     inputs, outputs, extra = (parsed(record.get(k) or {}) for k in ("inputs", "outputs", "extra"))
     about = extra.get("metadata") or {}

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from polyjudge.read.table import flat
-from polyjudge.read.tools import number, parsed, pick
+from polyjudge.read.tools import Record, Rows, flat, number, parsed, pick
 
 TITLE = "MLflow traces"
 FITS = ({"assessments", "trace_id"}, {"info.assessments", "info.trace_id"})
 
 
-def _info(trace: Mapping[str, Any]) -> Mapping[str, Any]:
-    inner = trace.get("info")
-    return inner if isinstance(inner, dict) else trace
-
-
-def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(record: Record) -> Rows:
     """One row for each feedback of a trace."""
-    info = _info(record)
+    info = record["info"] if isinstance(record.get("info"), dict) else record
     tags = parsed(info.get("tags") or {})
     about = parsed(info.get("trace_metadata") or info.get("request_metadata") or {})
     for one in parsed(info.get("assessments") or []):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from polyjudge.read.table import flat
-from polyjudge.read.tools import number, pick
+from polyjudge.read.tools import Record, Rows, flat, number, pick
 
 TITLE = "OpenTelemetry records"
 FITS = ({"resourceLogs"}, {"resourceSpans"})
@@ -16,7 +14,7 @@ JUDGE = ("gen_ai.evaluation.model", "gen_ai.evaluator.model", "gen_ai.evaluator.
 """Where the judge may stand; the conventions name none."""
 
 
-def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(record: Record) -> Rows:
     """One row for each event of an evaluation."""
     for resource in [*record.get("resourceLogs", []), *record.get("resourceSpans", [])]:
         about = _attributes(resource.get("resource") or {})
@@ -28,7 +26,7 @@ def rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                         yield _row(own, entry.get("traceId"))
 
 
-def _row(own: Mapping[str, Any], trace: Any) -> dict[str, Any]:
+def _row(own: Record, trace: Any) -> dict[str, Any]:
     short = {key.rsplit(".", 1)[-1]: value for key, value in own.items() if not key.startswith("gen_ai.")}
     judge = pick("judge", short) or next((own[key] for key in JUDGE if own.get(key)), None)
     return {
@@ -43,7 +41,7 @@ def _row(own: Mapping[str, Any], trace: Any) -> dict[str, Any]:
     }
 
 
-def _attributes(holder: Mapping[str, Any]) -> dict[str, Any]:
+def _attributes(holder: Record) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for one in holder.get("attributes") or []:
         for kind, value in (one.get("value") or {}).items():  # {"doubleValue": 3.5}; whole numbers are text
