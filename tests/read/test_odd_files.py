@@ -90,6 +90,10 @@ CASES: dict[str, Any] = {
     "byte order mark": text("\ufeff" + csv_of(B)),
     "UTF-16 with its mark": text(csv_of(B), coding="utf-16"),
     "Latin-1": (text(csv_of(worded(B, "judge", lambda j: j + "é")), coding="latin-1"), "Latin-1", lambda f: worded(f, "judge", lambda j: j + "é")),
+    "Windows-1252": (text(csv_of(worded(B, "judge", lambda j: j + "’")), coding="cp1252"), "Windows-1252", lambda f: worded(f, "judge", lambda j: j + "’")),
+    "UTF-16 with an emoji": text(csv_of(B.assign(response="\U0001f600")), coding="utf-16"),
+    "line ends of two kinds": text(csv_of(B).replace("\n", "\r\n", 5)),
+    "columns that differ in case": text(csv_of(B.assign(Notes=1, notes="x"))),
     "Windows line ends": text(csv_of(B, lineterminator="\r\n")),
     "no line end at the end": text(csv_of(B).rstrip("\n")),
     "empty lines at the end": text(csv_of(B) + "\n\n"),
@@ -114,6 +118,9 @@ CASES: dict[str, Any] = {
     "JSON with null scores": (text(lines([{**r, "score": None} if i in GAPS else r for i, r in enumerate(RECORDS)]), ".jsonl"), "", lambda f: f.drop(index=GAPS)),
     "JSON without some scores": (text(lines([{k: v for k, v in r.items() if k != "score" or i not in GAPS} for i, r in enumerate(RECORDS)]), ".jsonl"), "", lambda f: f.drop(index=GAPS)),
     "JSON with scores as text": text(lines([{**r, "score": str(r["score"])} for r in RECORDS]), ".jsonl"),
+    "JSON lines called .txt": text(lines(RECORDS), ".txt"),
+    "JSON with a record for each judge": text(lines([{"id": r["task"], "lang": r["language"], **{j: {"score": r[j], "why": "so"} for j in JUDGES}} for r in W.to_dict("records")]), ".jsonl"),
+    "JSON document with a score and an id of its own": text(json.dumps({"task": "run 3", "score": 3.1, "summary": {"score": 3.1}, "results": RECORDS}), ".json"),
     "JSON that ends without a line end": text(lines(RECORDS).rstrip("\n"), ".jsonl"),
     # names of columns
     "question_id, lang, grader, rating": named(task="question_id", language="lang", judge="grader", score="rating"),
@@ -148,6 +155,9 @@ CASES: dict[str, Any] = {
         f"{yes}/{no}": (text(csv_of(worded(B, "score", lambda s, yes=yes, no=no: yes if s > 50 else no))), "", lambda f: f.assign(score=(f["score"] > 50).astype(float)))
         for yes, no in (("pass", "fail"), ("PASS", "FAIL"), ("Yes", "No"), ("true", "false"), ("True", "False"), ("correct", "incorrect"), ("passed", "failed"), ("1", "0"), ("accept", "reject"))
     },
+    "success/failure": (text(csv_of(worded(B, "score", lambda s: "success" if s > 50 else "failure"))), "", lambda f: f.assign(score=(f["score"] > 50).astype(float))),
+    "numbers and text in JSON": (text(lines([{**r, "score": "N/A" if i in GAPS else str(r["score"]) if i % 2 else r["score"]} for i, r in enumerate(RECORDS)]), ".jsonl"), "", lambda f: f.drop(index=GAPS)),
+    "ids of JSON as numbers and as text": (text(lines([{**r, "task": int(r["task"][1:]) if r["judge"] == "ann" else r["task"][1:]} for r in RECORDS]), ".jsonl"), "", lambda f: worded(f, "task", lambda t: t[1:])),
     "booleans of JSON": (text(lines([{**r, "score": r["score"] > 50} for r in RECORDS]), ".jsonl"), "", lambda f: f.assign(score=(f["score"] > 50).astype(float))),
     "is_correct": (text(csv_of(B.assign(is_correct=B["score"] > 50).drop(columns="score"))), "", lambda f: f.assign(score=(f["score"] > 50).astype(float))),
     # rows that failed
@@ -157,10 +167,13 @@ CASES: dict[str, Any] = {
             ("status", "error", "ok"), ("status", "FAILED", "success"), ("error", "timeout", ""), ("error", "HTTP 500", "None"), ("parse_ok", False, True),
             ("parse_ok", "no", "yes"), ("is_error", True, False), ("judge_status", "rate_limited_error", "done"), ("error_message", "no JSON", ""),
             ("exception", "ValueError()", ""), ("valid", 0, 1), ("timed_out", "true", "false"), ("parse_error", "bad JSON", ""),
+            ("http_status", 500, 200), ("state", "failed", "done"), ("status", "incomplete", "done"), ("valid", "Invalid", "Valid"), ("errored", True, False),
             ("is_valid_json", "False", "True"), ("error_code", 429, 0), ("status", 503, 200), ("skipped", "yes", "no"),
         )
     },
     "status = passed is no state of the row": text(csv_of(B.assign(status=np.where(B["score"] > 50, "passed", "failed")))),
+    "errors that are counted": text(csv_of(B.assign(errors=B["score"] % 3))),
+    "numbers that are answers": (text(csv_of(B.assign(gold=range(900, 972), expected="42"))), "gold is not read", None),
     "error that is 0 throughout": text(csv_of(B.assign(error=0))),
     # spellings
     "ids 3 and 3.0": (text(csv_of(ROUGH.assign(task=[f"{t}.0" if x == "en" else str(t) for t, x in zip(ROUGH["task"], ROUGH["language"], strict=True)]))), "as one", lambda f: worded(f, "task", lambda t: t[1:])),
@@ -171,7 +184,11 @@ CASES: dict[str, Any] = {
     "ids in capitals of one judge": (text(csv_of(B.assign(task=[t.upper() if j == "bob" else t for t, j in zip(B["task"], B["judge"], strict=True)]))), "as one", None),
     "ids with zeros before them of one judge": (text(csv_of(B.assign(task=[f"{int(t[1:]):03d}" if j == "bob" else t[1:] for t, j in zip(B["task"], B["judge"], strict=True)]))), "as one", lambda f: worded(f, "task", lambda t: t[1:])),
     "two providers of one model that both answer": (text(csv_of(worded(B, "judge", lambda j: {"ann": "a/m", "bob": "b/m"}.get(j, j)))), "", lambda f: worded(f, "judge", lambda j: {"ann": "a/m", "bob": "b/m"}.get(j, j))),
+    "languages of labels in two spellings": (text(csv_of(B.assign(language=["English" if (x, j) == ("en", "bob") else x for x, j in zip(B["language"], B["judge"], strict=True)], human=50))), "as one", None),
     # summaries
+    "rows of means and spreads": (text(csv_of(more(W, [(w, "de", 50, 50, 50) for w in ("mean", "std", "max", "N")]))), "left out", None),
+    **{f"wide, with {word}": text(csv_of(W.assign(**{word: 50}))) for word in ("avg_rating", "median_score", "majority_vote", "weighted avg", "final", "Human rating (0-100)", "mean_human_rating", "expert_1_rating")},
+    **{f"wide, {word}": (text(csv_of(W.assign(**{word: 50}))), "a summary", None) for word in ("final_score", "overall")},
     **{f"a row of {word}s": (text(csv_of(more(B, [(word, x, j, 50) for x in TONGUES for j in JUDGES]))), "left out", None) for word in ("mean", "Average", "total", "ALL")},
     "a judge called average": (text(csv_of(more(B, [(t, x, "average", 50) for t in TASKS for x in TONGUES]))), "left out", None),
     "a language called all": (text(csv_of(more(B, [(t, "all", j, 50) for t in TASKS for j in JUDGES]))), "left out", None),
@@ -226,3 +243,11 @@ def test_a_frame_with_columns_on_two_levels() -> None:
     panel = read_panel(B.pivot(index="task", columns=["language", "judge"], values="score"))
     got = panel.to_frame().set_index(KEYS)["score"].sort_index()
     np.testing.assert_allclose(got, B.set_index(KEYS)["score"].sort_index())
+
+
+def test_a_judge_that_begins_late() -> None:
+    late = [None] * 500 + [1, 2, 3, 4, 5] * 20
+    assert read_panel(pd.DataFrame({"id": range(600), "gpt": [1, 2, 3, 4, 5] * 120, "claude": late})).judges == (
+        "claude",
+        "gpt",
+    )

@@ -34,6 +34,12 @@ WORDS = W.assign(bob=[x if i > 3 else "unsure" for i, x in enumerate(W["bob"])])
 CASES: dict[str, Any] = {
     # what -> (frame or text, words of the sentence, options that mend it or None)
     "score and rating": (B.assign(rating=1), ["score", "rating", "--score"], {"score": "score"}),
+    "a score beside columns like it": (W.drop(columns="language").drop_duplicates("task").rename(columns={"ann": "result"}), ["result is called a score", "bob and cy", "--judges bob,cy"], {"judges": "bob,cy"}),
+    "score in two units": (B.assign(**{"Score (%)": B["score"]}), ["score and Score (%)", "--score"], {"score": "score"}),
+    "answers as systems": (B[B["judge"] == "ann"].iloc[::2].drop(columns=["judge", "language"]).assign(candidate=[f"Because {i}." for i in range(12)]), ["no two tasks have the same candidate", "response"], {"system": "candidate"}),
+    "a run that holds names": (B.rename(columns={"judge": "run"}), ["run tells them apart", "--judge run", "--system run"], {"judge": "run"}),
+    "labels of which one is -1": (W.assign(human=[-1, *[0, 1, 2] * 8][:24]), ["column human", "--drop -1"], {"drop": "-1"}),
+    "JSON of one record": (json.dumps({"q1": {"a": 4, "b": 3}, "q2": {"a": 5, "b": 2}}).encode(), ["list of records"], None),
     "two weak names": (B.rename(columns={"score": "value"}).assign(result=B["score"]), ["value", "result", "--score"], {"score": "value"}),
     "-1 on 0 to 1": (with_values(B.assign(score=(B["score"] > 50) * 1), GAPS, -1), ["-1", "--drop -1"], {"drop": "-1"}),
     "-1 on 1 to 5": (with_values(TEN, GAPS, -1), ["3 scores", "-1", "--drop -1"], {"drop": ("-1",)}),
@@ -76,6 +82,7 @@ CASES: dict[str, Any] = {
     "dates as scores": (B.assign(score=pd.Timestamp("2026-01-01")), ["2026-01-01", "not a number"], None),
     "infinite numbers": (B.assign(score=B["score"].astype(float).where(B.index != 3, np.inf)), ["infinite"], None),
     "a winner that is a name and a place": (PAIRS.replace({"x": "B", "y": "A"}).assign(winner="A"), ["winner A", "place"], None),
+    "winners 0 and 1": (PAIRS.assign(winner=[0, 1] * 36), ["the winner 0", "model_a, model_b or tie"], None),
     "a winner that is nobody": (PAIRS.assign(winner="zed"), ["winner zed", "neither"], None),
     "a pair without one": (PAIRS.assign(model_b=None), ["nothing in model_b"], None),
     "no rows": (B.head(0), ["no rows"], None),

@@ -27,7 +27,7 @@ NAMES = {
              "evaluation_model backbone",
     "model": "model model_name model_id llm",
     "language": "language lang language_code lang_code language_id lang_id language_name lang_name language_pair "
-                "lang_pair locale lp target_language target_lang tgt_lang",
+                "lang_pair locale lp target_language target_lang tgt_lang prompt_language response_language",
     "score": "score rating grade points mark judge_score llm_score overall_score final_score judge_rating final_rating",
     "weak score": "judge_label judge_verdict judgment judgement value correct is_correct passed pass verdict label "
                   "result overall quality success outcome",
@@ -44,22 +44,26 @@ NAMES = {
     "second": "model_b system_b candidate_b generator_b model_2 system_2 candidate_2 generator_2",
 }  # fmt: skip
 """Usual names of the roles; the first that is there is taken. Case, spaces and punctuation do not matter."""
-SUMMARY, CRITERIA = (
-    words.split()
-    for words in (
-        "mean average avg total macro_avg micro_avg median sum overall mean_score average_score avg_score total_score "
-        "overall_score score_mean score_avg score_average score_total all grand_total ensemble panel_mean",
-        "fluency adequacy accuracy coherence consistency relevance relevancy helpfulness correctness completeness tone "
-        "clarity style faithfulness factuality groundedness conciseness creativity depth detail safety harmlessness "
-        "honesty grammar readability informativeness usefulness truthfulness answer_relevancy context_precision",
-    )
+CRITERIA = re.compile(
+    "fluency|adequacy|accuracy|coherence|consistency|relevanc[ey]|helpfulness|correctness|completeness|tone|clarity|style|"
+    "faithfulness|factuality|groundedness|conciseness|creativity|depth|detail|safety|harmlessness|honesty|grammar|"
+    "readability|informativeness|usefulness|truthfulness|answer_relevancy|context_precision"
 )
-"""Names of rows and columns that summarise the others; names of columns that are criteria, and no judges."""
+"""Names of columns that are criteria, and no judges."""
+MEANS = "mean|average|avg|total|median|sum|overall|all|grand|macro|micro|aggregated?"
+SUMMARY = re.compile(
+    f"(?=.*({MEANS}|ensemble|majority|combined|consensus|final))"
+    f"(({MEANS}|ensemble|majority|combined|consensus|final|weighted|vote|panel|scores?|ratings?|grade|judges?|of)(_|$))+"
+)
+"""Names of columns and judges that summarise the others; `MEANS` of tasks, systems and languages."""
+SPREADS = re.compile("(std|sd|se|var|min|max|stdev|std_dev|minimum|maximum|n|count)")
+"""Names of tasks beside a mean."""
 SCORE_WORDS = "(scores?|ratings?|grades?|value|points|label|judge|judgment|by|feedback)"
 TEXTS = ("prompt", "response", "reason")
 PAIR = ("winner", "first", "second")
 ERRORS = re.compile(
-    r"((judge|score|parse|is|has|json)_)?(status|errors?|error_(message|msg|type|code)|failed|failure|exception|ok|"
+    r"((judge|score|parse|is|has|json|http)_)?(status|status_code|state|errors?|errored|error_(message|msg|type|code)|"
+    r"failed|failure|failure_reason|exception|ok|"
     r"valid(_json|_score)?|parsed|timed_out|refused|skipped)|parse_success"
 )
 """Columns by which a row says that its score stands for nothing."""
@@ -67,15 +71,19 @@ NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|no|nr|num|number|len|length|tokens?|chars?|words?|count|n|cost|price|usd|latency|time|times|"
     r"timestamp|tstamp|seconds?|ms|duration|date|day|month|year|hour|seed|split|fold|difficulty|level|weight|temperature|"
     r"version|position|pos|order|rank|page|turns?|round|step|threshold|std|sd|var|ci|se|age|size|offset|start|end|line|"
-    r"row|column|is|has|agreement|consensus|kappa|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
+    r"row|column|is|has|complexity|priority|hops|batch|group|section|tier|attempts?|retries|agreement|consensus|kappa|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
     r"^(n|num|max|min|is|has)_|^(score_)?(max|min)$"
 )
 """Names of columns that are no judge, unless the user says so."""
+REFERENCE = "gold|ground_?truth|truth|expected|reference|y_true"
 HUMANS = re.compile(
-    r"(humans?|gold|experts?|annotators?|annotation|ground_?truth|people)(_?(\d+|[a-z]|mean|avg|average|label|score|"
-    r"rating|grade|judge?ment|verdict|annotation|pass|correct|judge|annotator|expert))?"
+    rf"(?=(.*_)?(human|expert|annotat|people|{REFERENCE}))((humans?|experts?|annotators?|annotations?|people|{REFERENCE}|"
+    r"\d+|[a-z]|mean|avg|average|labels?|scores?|ratings?|grades?|judge?ments?|verdicts?|pass|correct|correctness|quality|"
+    r"overall|preference|judge)(_|$))+|(human|annotator|expert)\d+"
 )
 """Columns and judges with such a name are people: what they say are labels."""
+ANSWERS = re.compile(REFERENCE)
+"""Names of labels that may be answers as well: they are labels where scores have the same levels."""
 
 
 @lru_cache(maxsize=65536)
@@ -125,20 +133,25 @@ class Roles:
 
 
 def usual(role: str, columns: Iterable[str]) -> list[str]:
-    """Columns with a usual name of a role, the most usual first. A dotted name counts by its last parts."""
-    found: dict[str, str] = {}
+    """Columns with a usual name of a role, the most usual first. A dotted name counts by its last parts; for a score
+    where no other has the same: gpt.score and claude.score are scores of two judges."""
+    found: dict[str, list[str]] = {}
     for column in columns:
         parts = column.split(".")
-        for short in ("_".join(parts), parts[-1], "_".join(parts[-2:])):
-            found.setdefault(norm(short), column)
+        for short in {norm("_".join(parts)), norm(parts[-1]), norm("_".join(parts[-2:]))}:
+            found.setdefault(short, []).append(column)
     if role == "human":
         hits = [c for n, c in found.items() if HUMANS.fullmatch(n) and n not in ("annotator", "annotators")]
     else:
         plain = {n.replace("_", ""): c for n, c in reversed(found.items())}  # taskid
         hits = [plain[n] for n in NAMES[role].replace("_", "").split() if n in plain]
-    if role == "score":  # Rating (0-100)
-        hits += [c for n, c in found.items() if re.fullmatch(r"(score|rating|grade)(_\d+)+", n)]
-    return list(dict.fromkeys(hits))
+    if role in ("score", "weak score"):
+        ranged = [c for n, c in found.items() if re.fullmatch(r"(score|rating|grade)(_\d+)+", n)]
+        hits += ranged if len(ranged) == 1 else []  # Rating (0-100)
+        hits = [c for c in hits if len(c) == 1 or not all("." in x for x in c)]
+    elif role != "human":
+        hits = [c[:1] for c in hits]
+    return list(dict.fromkeys(x for c in hits for x in c))
 
 
 def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str], tool: bool = False) -> Roles:
@@ -244,7 +257,7 @@ def _part(texts: Iterable[str]) -> str | None:
     texts = list(texts)
     if all(map(is_language, texts)):
         return "language"
-    if all(norm(text) in CRITERIA for text in texts):
+    if all(CRITERIA.fullmatch(norm(text)) for text in texts):
         return "criterion"
     repeats = all(re.fullmatch(r"(run|repeat|rep|trial|seed|attempt)_?\d+", norm(text)) for text in texts)
     return "replicate" if repeats else None
@@ -269,7 +282,8 @@ def spread(columns: Sequence[str], axis: str, with_language: bool) -> dict[str, 
 
 def strip_words(columns: Sequence[str]) -> dict[str, str]:
     """Names without the words for scores that all of them begin or end with."""
-    out = {c: c for c in columns}
+    out = {c: re.sub(r"\s*\([\d\s.,/–-]+\)$", "", c) for c in columns}  # (1-5)
+    out = out if len(set(out.values())) == len(out) and all(out.values()) else {c: c for c in columns}
     for pattern in (rf"(?i)([_\-./:| ]+{SCORE_WORDS})+$", rf"(?i)^({SCORE_WORDS}[_\-./:| ]+)+"):
         short = {c: re.sub(pattern, "", x) for c, x in out.items()}
         if len(set(short.values())) == len(columns) and all(short[c] != out[c] for c in columns):

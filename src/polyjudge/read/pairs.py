@@ -19,7 +19,7 @@ PLACES = {
     **dict.fromkeys(("a", "1", "first", "left", "a>b", "a>>b", "win", "won"), 1.0),
     **dict.fromkeys(("b", "2", "second", "right", "b>a", "b>>a", "a<b", "a<<b", "loss", "lost"), 0.0),
     **dict.fromkeys(("tie", "tied", "draw", "equal", "same", "both", "neither", "bothbad", "tie(bothbad)"), 0.5),
-    **dict.fromkeys(("c", "0", "0.5", "a=b", "a==b"), 0.5),
+    **dict.fromkeys(("c", "a=b", "a==b"), 0.5),
 }
 """What judges and arenas write for the place of the winner, without spaces and brackets, and without `model_`."""
 

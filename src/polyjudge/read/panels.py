@@ -190,7 +190,8 @@ def _one_maximum(work: Work) -> None:
 
 
 def _number_of_row(work: Work) -> None:
-    """An `id` that numbers the rows of a long table is not the task, where another column may be it."""
+    """An `id` that numbers the rows of a long table is not the task, where another column may be it; a `run` that holds
+    names is no repeat."""
     roles, table = work.roles, work.table
     task = roles.of.get("task", "")
     others = col.usual("task", [*roles.unused, *roles.texts.values()])
@@ -199,11 +200,16 @@ def _number_of_row(work: Work) -> None:
         rows, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
         if rows == there:
             roles.of["task"] = others[0]
+    repeat = roles.of.get("replicate")
+    if repeat and not work.asked.replicate and not table.tool:
+        some = table.rows(f"SELECT DISTINCT CAST({table.columns[repeat][0]} AS VARCHAR) FROM {table.relation} LIMIT 50")
+        if not any(re.search(r"\d", str(x)) for (x,) in some):
+            roles.unused.append(roles.of.pop("replicate"))
 
 
 def may_judge(column: str) -> bool:
     """Whether a column may hold the scores of a judge, by its name."""
-    return not col.NO_SCORE.search(col.norm(column)) and col.norm(column) not in col.SUMMARY
+    return not col.NO_SCORE.search(col.norm(column)) and not col.SUMMARY.fullmatch(col.norm(column))
 
 
 def settle(work: Work) -> None:
@@ -211,20 +217,24 @@ def settle(work: Work) -> None:
     roles, asked, table = work.roles, work.asked, work.table
     _one_maximum(work)
     _number_of_row(work)
-    labels = set().union(*_sample(table, roles.humans, asked.drop))
-    answers = [c for c in roles.humans if c != asked.human and c not in labels]  # gold: Paris
-    roles.humans = [c for c in roles.humans if c not in answers]
-    roles.unused += answers
-    if "score" in roles.of or "winner" in roles.of:
-        return
+    free = [c for c in roles.unused if c not in roles.texts.values()]
+    _only_labels(work, free)
     listed = {"judge": asked.judges, "criterion": asked.criteria, "system": asked.systems, "language": asked.languages}
     for axis, wanted in listed.items():
-        if wanted and all(w in table.columns for w in wanted):
+        if wanted and not asked.score and all(w in table.columns for w in wanted):
             roles.wide = {c: {axis: c} for c in wanted}
-            roles.of = {role: c for role, c in roles.of.items() if c not in wanted}
+            roles.of = {role: c for role, c in roles.of.items() if c not in wanted and role not in ("score", *col.PAIR)}
             roles.humans = [c for c in roles.humans if c not in wanted]
             return
-    free = [c for c in roles.unused if c not in roles.texts.values()]
+    if "score" in roles.of and not asked.score:
+        _one_score(work, free)
+    if "score" not in roles.of and "winner" not in roles.of:
+        _wide(work, free)
+
+
+def _wide(work: Work, free: list[str]) -> None:
+    """Columns of scores, one for each judge; or the only one."""
+    roles, asked, table = work.roles, work.asked, work.table
     sample, torn = _sample(table, [*free, *(roles.of[r] for r in ("judge", "system") if r in roles.of)], asked.drop)
     for role in ("judge", "system"):  # human,judge: the judge's scores
         if role in roles.of and not getattr(asked, role) and sample.get(roles.of[role]):
@@ -257,7 +267,11 @@ def settle(work: Work) -> None:
             f"(--criteria {flags}) or systems (--systems {flags})."
         )
     roles.wide = cells
-    odd = [c for c in wide if c not in named and col.norm(c) not in col.SUMMARY]
+    for axis in [a for a in next(iter(cells.values())) if a != "judge"]:
+        parts = names(list(dict.fromkeys(cell[axis] for cell in cells.values())), 6)
+        nouns = "criteria" if axis == "criterion" else plural(axis)
+        work.notes.append(f"The {nouns} are in the names of columns: {parts}.")
+    odd = [c for c in wide if c not in named and not col.SUMMARY.fullmatch(col.norm(c))]
     for left, why in (
         ([c for c in named if c not in roles.wide], ": their scores are of another kind"),
         ([c for c in odd if c in _alike({x: sample[x] for x in [*alike, c]})], ", by name: say --judges to read it so"),
@@ -267,14 +281,77 @@ def settle(work: Work) -> None:
     roles.unused = [c for c in roles.unused if c not in roles.wide]
 
 
+def _only_labels(work: Work, free: list[str]) -> None:
+    """Columns called as people's labels are, that hold answers: texts, or numbers that are no scores."""
+    roles, table = work.roles, work.table
+    if not roles.humans:
+        return
+    labels, torn = _sample(table, roles.humans, work.asked.drop)
+    scored = [roles.of[r] for r in ("score", "judge") if r in roles.of]
+    known = set().union(*_sample(table, [*scored, *free], work.asked.drop)[0].values())
+    known |= {0.0, 1.0} if known <= {0.0, 1.0} else set()
+    for c in [c for c in roles.humans if c != work.asked.human]:
+        reference = labels.get(c) and col.ANSWERS.fullmatch(col.norm(c)) and not labels[c] <= known
+        if reference:
+            work.notes.append(
+                f"{name(c)} is not read: its values are no scores. If they are labels: --human {shell(c)}."
+            )
+        if reference or not (labels.get(c) or c in torn):
+            roles.humans.remove(c)
+            roles.unused.append(c)
+
+
+def _one_score(work: Work, free: list[str]) -> None:
+    """A column that is called a score, beside others with such values, may be a label or a summary of theirs."""
+    roles, score = work.roles, work.roles.of["score"]
+    label, judge = col.norm(score) == "label", roles.of.get("judge")
+    if judge and not label:
+        return
+    texts = list(roles.texts.values()) if label else []  # label, prediction
+    sample = _sample(work.table, [score, *free, *texts, *([judge] if judge else [])], work.asked.drop)[0]
+    own = sample.get(score)
+    others = [c for c in sample if c != score and sample[c] and may_judge(c) and own]
+    others = [c for c in others if len(_alike({score: own or set(), c: sample[c]})) == 2]
+    summary = col.SUMMARY.fullmatch(col.norm(score))
+    if others and label and not roles.humans:
+        roles.humans = [roles.of.pop("score")]
+        roles.texts = {t: c for t, c in roles.texts.items() if c not in others}
+        free += [c for c in texts if c in others]
+    elif judge or len(others) < 2:
+        return
+    elif summary:
+        roles.unused.append(roles.of.pop("score"))
+        work.notes.append(
+            f"{name(score)} is not read: a summary of the others. If it is the score: --score {shell(score)}."
+        )
+    else:
+        flags = ",".join(shell(c) for c in others)
+        raise PanelError(
+            f"In {work.table.where} {name(score)} is called a score, and {names(others, 12)} may be scores too. Say "
+            f"which one is: --score {shell(score)}; or that the others are of judges (--judges {flags}) or of criteria "
+            f"(--criteria {flags})."
+        )
+
+
 def _sample(table: Table, columns: Sequence[str], drop: Sequence[str]) -> tuple[dict[str, set[float]], ...]:
     """The distinct scores in the first rows of columns, empty where a value is none; and those of columns that hold
     words besides."""
     if not columns:
         return {}, {}
-    listed, most = ", ".join(table.columns[c][0] for c in columns), 500 if len(columns) < 500 else 100
-    rows = table.rows(f"SELECT {listed} FROM {table.relation} LIMIT {most}")
-    found = {c: _scores(values, drop) for c, values in zip(columns, zip(*rows, strict=True), strict=False)}
+    most, empty, found = 500 if len(columns) < 500 else 100, list(columns), {c: _scores((), drop) for c in columns}
+    where = ""
+    while empty:  # a column may begin with many empty rows
+        listed = ", ".join(table.columns[c][0] for c in empty)
+        rows = table.rows(f"SELECT {listed} FROM {table.relation}{where} LIMIT {most}")
+        seen = {
+            c: [v for v in values if v not in (None, "")]
+            for c, values in zip(empty, zip(*rows, strict=True), strict=False)
+        }
+        found |= {c: _scores(values, drop) for c, values in seen.items() if values}
+        empty = [c for c in empty if not seen.get(c)] if any(seen.values()) and len(rows) == most else []
+        where = " WHERE " + " OR ".join(
+            f"nullif(CAST({table.columns[c][0]} AS VARCHAR), '') IS NOT NULL" for c in empty
+        )
     return {c: levels for c, (levels, odd) in found.items() if not odd}, {
         c: x for c, (x, odd) in found.items() if x and odd
     }
@@ -446,7 +523,7 @@ def _panel(work: Work) -> tuple[Panel, Array]:
         raise PanelError(f"{work.table.where} holds no score. Name the column of scores: --score COLUMN.")
     for axis in [a for a in CELLS if a in work.roles.of]:
         rows.all_have(work, axis, int(long.times[long.having(axis, [""])].sum()))
-    _one_spelling(work, long)
+    _one_spelling(work, long, people)
     _without_summaries(work, long)
     people = _people_among_judges(work, long, people)
     _only(work, long)
@@ -518,6 +595,9 @@ def _people(work: Work) -> pd.DataFrame:
         listed = ", ".join(f"{sql} AS {ident(k)}" for k, sql in shown.items())
         said = f"(SELECT DISTINCT {listed} FROM {work.raw}) AS said WHERE label IS NOT NULL ORDER BY ALL"
         part = work.table.frame({k: ident(k) for k in shown}, said)
+        levels, times = np.unique(part["label"].to_numpy(dtype=float), return_counts=True)
+        if len(levels) and not work.asked.human:
+            scale.check_range(levels, times, None, f"the column {name(column)}", work.notes)
         part[list(shown)[:-1]] = part[list(shown)[:-1]].fillna("")
         if "annotator" not in shown:
             part["annotator"] = column if len(work.roles.humans) > 1 else ""
@@ -528,8 +608,8 @@ def _people(work: Work) -> pd.DataFrame:
 # --- what is decided on all scores ---
 
 
-def _one_spelling(work: Work, long: Long) -> None:
-    """Two spellings of one label are one where no answer has both."""
+def _one_spelling(work: Work, long: Long, people: Any) -> None:
+    """Two spellings of one label are one where no answer has both, of people's labels too."""
     for axis in ("judge", "system", "language", "task"):
         labels = long.labels[axis]
         text = "\n".join(labels).casefold()
@@ -537,6 +617,8 @@ def _one_spelling(work: Work, long: Long) -> None:
             continue
         found = col.spellings(axis, labels, long.counts(axis)[1])
         merged = long.merge(axis, found) if found else {}
+        if merged and people is not None and axis in people:
+            people[axis] = people[axis].replace(merged)
         if merged:
             o, k = next(iter(merged.items()))
             more = f", and {len(merged) - 1:,} more alike" if len(merged) > 1 else ""
@@ -547,7 +629,10 @@ def _without_summaries(work: Work, long: Long) -> None:
     for axis in ("task", *AXES):
         wanted = getattr(work.asked, f"{axis}s", ())
         short = [x for x in long.labels[axis] if not x[-1:].isdigit() and x not in wanted]
-        found = [x for x in short if col.norm(x) in col.SUMMARY]
+        means = col.SUMMARY if axis == "judge" else re.compile(f"(({col.MEANS}|scores?)(_|$))+")
+        found = [x for x in short if means.fullmatch(col.norm(x)) and col.norm(x) != "score"]
+        if found and axis == "task":
+            found += [x for x in short if col.SPREADS.fullmatch(col.norm(x))]
         rows_of = long.having(axis, found)
         if not rows_of.any() or rows_of.all():
             continue
@@ -637,10 +722,9 @@ def _refuse_repeats(work: Work, long: Long, row: int, times: int) -> None:
         total, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
         again = f"SELECT 1 FROM {table.relation} GROUP BY {', '.join([*keys, sql])} HAVING count(*) > 1 LIMIT 1"
         if 1 < there <= max(200, total**0.5) and not table.rows(again):
-            mend = (
-                f"The column {name(column)} tells them apart: is it what is compared (--system {flag}), a criterion "
-                f"(--criterion {flag}), or a repeat (--replicate {flag})?"
-            )
+            free = [r for r in ("judge", "system", "by", "criterion") if r.replace("by", "language") not in roles.of]
+            flags = ", ".join(f"--{r} {flag}" for r in free)
+            mend = f"The column {name(column)} tells them apart. Say what it is: {flags} or --replicate {flag}."
             break
     raise PanelError(f"{table.where} has {times} scores for one {', '.join(words) or 'task'}. {mend}")
 
@@ -661,9 +745,16 @@ def _check_tasks(work: Work, long: Long) -> None:
             f"In {work.table.where} no task has scores of two judges: {said} is not the task that they share. Name the "
             "column of tasks: --task COLUMN."
         )
-    if k > 1 and n > k and not work.asked.task and long.joined("language") == 1:
-        noun = work.asked.by or "language"
-        work.notes.append(f"No task is in two {plural(noun)}. If a column joins them, name it: --task COLUMN.")
+    alone = s > 1 and long.joined("system") == 1
+    if alone and s == n and not work.asked.system:
+        raise PanelError(
+            f"In {work.table.where} no two tasks have the same {name(system)}. If these are answers, call the column "
+            f"response; if they are what is judged: --system {shell(system)}."
+        )
+    noun = plural(work.asked.by or "language")
+    for said, apart in ((f"is in two {noun}", k > 1 and long.joined("language") == 1), ("has two systems", alone)):
+        if apart and n > k and not work.asked.task:
+            work.notes.append(f"No task {said}. If a column joins them, name it: --task COLUMN.")
     if not column or "cluster" in work.roles.of or n <= 19:
         return
     for other in [c for c in work.roles.unused if col.norm(c) in DOCUMENTS]:
@@ -671,7 +762,8 @@ def _check_tasks(work: Work, long: Long) -> None:
         pairs = f"SELECT DISTINCT {task} AS task, {document} AS document FROM {work.table.relation}"
         times, there = work.table.rows(f"SELECT count(*), count(DISTINCT document) FROM ({pairs}) AS pairs")[0]
         if times == n and 1 < there <= times / 2:
-            work.notes.append(f"Tasks belong to {name(other)}: to count these as the sample, --cluster {shell(other)}.")
+            said = f"Several tasks share one value of {name(other)}. If those were sampled: --cluster {shell(other)}."
+            work.notes.append(said)
             return
     if long.alike_by_name():
         work.notes.append(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names, shell
-from polyjudge.read.columns import norm
+from polyjudge.read.columns import HUMANS, norm
 from polyjudge.read.table import Table, ident, quote, stacked
 
 Array = NDArray[np.float64]
@@ -24,8 +24,39 @@ ABSENT = {
     "abstain", "tbd", "#value!", "#div/0!",
 }  # fmt: skip
 """Words in place of a score."""
-GOOD = ("pass", "passed", "yes", "y", "true", "t", "correct", "right", "accept", "accepted", "good", "success", "✓")
-BAD = ("fail", "failed", "no", "n", "false", "f", "incorrect", "wrong", "reject", "rejected", "bad", "✗")
+GOOD = (
+    "pass",
+    "passed",
+    "yes",
+    "y",
+    "true",
+    "t",
+    "p",
+    "correct",
+    "right",
+    "accept",
+    "accepted",
+    "good",
+    "success",
+    "✓",
+    "✅",
+)
+BAD = (
+    "fail",
+    "failed",
+    "failure",
+    "no",
+    "n",
+    "false",
+    "f",
+    "incorrect",
+    "wrong",
+    "reject",
+    "rejected",
+    "bad",
+    "✗",
+    "❌",
+)
 PASS = {**dict.fromkeys(GOOD, 1.0), **dict.fromkeys(BAD, 0.0)}
 LOW, HIGH = (-1, -9, -99, -999, -9999, -99999), (99, 999, 9999, 99999, 999999)
 """Numbers that often stand for no score."""
@@ -122,7 +153,8 @@ def _text_sql(
     where = [called[int(place)] for (place,) in places]
     holds = f"the column {name(where[0])} holds" if len(where) == 1 else f"the columns {names(where)} hold"
     absent = "" if "," in shown else f"; if it means that there is no score: --drop {shell(shown[:40])}"
-    other = "name another column: --score COLUMN"
+    role = "human" if HUMANS.fullmatch(norm(where[0])) else "score"
+    other = f"name another column: --{role} COLUMN"
     if len(called) > 1:
         rest = ",".join(shell(c) for c in called if c not in where)
         other = f"name the columns of scores: --judges {rest or 'COLUMN,...'}"
@@ -134,23 +166,25 @@ def _text_sql(
 
 # --- rows that failed ---
 
-FALSE = "'false', '0', 'no', 'n', 'f', '0.0'"
+FALSE = "'false', '0', 'no', 'n', 'f', '0.0', 'nok', 'invalid'"
 NOTHING = f"'', 'none', 'null', 'nan', 'ok', '-', 'n/a', 'na', 'success', '{{}}', '[]', 'no error', {FALSE}"
 
 
 def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
     """SQL of whether a row says by this column that it failed; None where its values (lower case) say another thing."""
     called, text = norm(column.split(".")[-1]), f"lower(trim(CAST({ident(column)} AS VARCHAR)))"
-    if called.endswith("status"):
+    if called.endswith(("status", "state", "status_code")):
         if {"pass", "passed"} & set(values):
             return None  # the verdict, not the state of the row
         bad = (
-            "^[45][0-9][0-9]$|error|fail|time.?out|timed|exception|cancel|invalid|refus|abort|crash|rate.?limit|denied"
+            "^[45][0-9][0-9]$|error|fail|time.?out|timed|exception|cancel|incomplete|invalid|refus|abort|crash|"
+            "rate.?limit|denied"
         )
         return f"(regexp_matches({text}, '{bad}') AND NOT regexp_matches({text}, '^(no|0|without)[ _-]*(error|fail)'))"
     if called.endswith(("ok", "parsed", "success", "valid", "valid_json", "valid_score")):
         return f"({text} IN ({FALSE}))"
-    if is_number(kind) and not called.endswith("code") and not set(values) <= {"0", "1", "0.0", "1.0"}:
+    sizes = all(re.fullmatch(r"-?\d*(\.\d+)?", v) for v in values)
+    if sizes and not called.endswith("code") and not set(values) <= {"", "0", "1", "0.0", "1.0"}:
         return None  # the size of an error
     return f"({text} NOT IN ({NOTHING}))"
 

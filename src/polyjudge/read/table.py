@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import sys
@@ -132,7 +133,11 @@ def engine_errors(where: str) -> Iterator[None]:
         said = f" cannot be read: {name(first, 160)}."
         if found:
             said = f" has {found[2]} fields, the header {found[1]}. Mend that line, or quote its text."
-        elif line and "quote" in text.lower():
+        elif "Invalid unicode" in text:
+            said = " is not in UTF-8. Save the file in UTF-8."
+        elif "state machine" in text:
+            said = " has several kinds of line ends, or quotation marks that are not closed. Save it anew as CSV."
+        elif "unterminated quote" in text:
             said = ": a quotation mark is not closed. Mend that line."
         elif line and "Maximum line size" in text:
             said = " is too long, or a quotation mark before it is not closed."
@@ -232,11 +237,10 @@ def _standard_input() -> Path:
 
 def kind_of(path: Path) -> str:
     """What kind of file it is, by its name, else by its first bytes."""
-    plain = path.name.lower().removesuffix(".gz")
+    plain, first = path.name.lower().removesuffix(".gz"), start(path, 64)
     for kind, ends in KINDS.items():
-        if plain.endswith(ends):
+        if plain.endswith(ends) and not (plain.endswith(".txt") and first.lstrip()[:1] in (b"{", b"[")):
             return kind
-    first = start(path, 64)
     if first[:4] == b"PAR1":
         return "parquet"
     if first[:15] == b"SQLite format 3" or first[8:12] == b"DUCK":
@@ -326,7 +330,8 @@ def csv_head(path: Path) -> tuple[list[str], str, int, str]:
             data.decode("utf-8")
             encoding = "utf-8"
         except UnicodeDecodeError as error:
-            encoding = "utf-8" if error.start > len(data) - 4 and len(data) == PEEK else "latin-1"
+            encoding = "utf-8" if error.start > len(data) - 4 and len(data) == PEEK else "cp1252"
+    mixed = b"\r\n" in data and re.search(rb"[^\r]\n", data) is not None
     text = data.decode(encoding, "ignore").lstrip("\ufeff")
     lines = text.splitlines()
     skip = _lines_above(lines)
@@ -334,11 +339,31 @@ def csv_head(path: Path) -> tuple[list[str], str, int, str]:
     csv.field_size_limit(1 << 30)
     columns = next(csv.reader(io.StringIO("\n".join(lines[skip : skip + 50])), delimiter=delimiter), [])
     columns = [c.strip().removeprefix("# ") if i == 0 else c.strip() for i, c in enumerate(columns)]
-    columns = [c or f"column {i + 1}" for i, c in enumerate(columns)]
-    twice = sorted({c for c in columns if columns.count(c) > 1}) if len(set(columns)) < len(columns) else []
-    if twice:
-        raise PanelError(f"{shown} has two columns called {name(twice[0])}. Rename one of them.")
-    return columns, delimiter, skip, encoding
+    columns = apart([c or f"column {i + 1}" for i, c in enumerate(columns)], shown)
+    return columns, delimiter, skip, "utf-8 " if mixed and encoding == "utf-8" else encoding
+
+
+def apart(columns: list[str], where: str) -> list[str]:
+    """Names that differ by more than their case, which the engine does not see."""
+    out: dict[str, str] = {}
+    for i, column in enumerate(columns):
+        if out.get(column.casefold()) == column:
+            raise PanelError(f"{where} has two columns called {name(column)}. Rename one of them.")
+        called = f"{column} ({i + 1})" if column.casefold() in out else column
+        out[called.casefold()] = called
+    return list(out.values())
+
+
+def _copied(path: Path, encoding: str) -> Path:
+    """A copy in UTF-8 with one kind of line ends."""
+    handle, copy = tempfile.mkstemp(suffix=".csv")
+    atexit.register(lambda: Path(copy).unlink(missing_ok=True))
+    with (
+        io.TextIOWrapper(opened(path), encoding.strip(), "replace") as text,
+        open(handle, "w", encoding="utf-8") as out,
+    ):
+        shutil.copyfileobj(text, out)
+    return Path(copy)
 
 
 def _delimiter(line: str) -> str:
@@ -362,24 +387,26 @@ def _lines_above(lines: Sequence[str]) -> int:
 
 def _open_csv(paths: list[Path], where: str) -> Table:
     heads = [csv_head(p) for p in paths]
-    columns, parts = heads[0][0], []
+    columns = heads[0][0]
+    parts: list[str] = []
     notes: list[str] = []
+    read = [p if h[3] == "utf-8" else _copied(p, h[3]) for p, h in zip(paths, heads, strict=True)]
     for path, (own, delimiter, skip, encoding) in zip(paths, heads, strict=True):
         if odd := sorted({*own} ^ {*columns}):
             raise PanelError(
                 f"{name(path, 200)} and {name(paths[0], 200)} have different columns (such as {name(odd[0])}). Give "
                 "the files the same columns."
             )
-        if encoding == "latin-1" and not notes:
-            notes.append(f"{name(path, 200)} is not in UTF-8; it was read as Latin-1.")
+        if encoding == "cp1252" and not notes:
+            notes.append(f"{name(path, 200)} is not in UTF-8; it was read as Latin-1 (Windows-1252).")
         types = ", ".join(f"{quote(c)}: 'VARCHAR'" for c in own)  # as it is written: nothing is guessed
         parts.append(
-            f"SELECT * FROM read_csv({pattern(path)}, auto_detect = false, header = true, columns = {{{types}}}, "
-            f"delim = {quote(delimiter)}, quote = '\"', escape = '\"', skip = {skip}, hive_partitioning = false, "
-            "max_line_size = 16777216" + (f", encoding = {quote(encoding)})" if encoding != "utf-8" else ")")
+            f"SELECT * FROM read_csv({pattern(read[len(parts)])}, auto_detect = false, header = true, "
+            f"columns = {{{types}}}, delim = {quote(delimiter)}, quote = '\"', escape = '\"', skip = {skip}, "
+            "hive_partitioning = false, max_line_size = 16777216)"
         )
     columns_sql = {c: (ident(c), "VARCHAR") for c in columns}
-    return Table(lock(connect(paths)), f"({' UNION ALL BY NAME '.join(parts)})", columns_sql, where, True, notes)
+    return Table(lock(connect(read)), f"({' UNION ALL BY NAME '.join(parts)})", columns_sql, where, True, notes)
 
 
 # --- JSON and Parquet ---
@@ -440,6 +467,9 @@ def _described(con: Any, relation: str, where: str, spool: bool = False) -> Tabl
     with engine_errors(where):
         found = con.sql(f"SELECT * FROM {relation} LIMIT 0")
     lists = _add(table, [(c, ident(c), k) for c, k in zip(found.columns, found.types, strict=True)])
+    single = spool and len(table.rows(f"SELECT 1 FROM {relation} LIMIT 2")) == 1
+    if single and not lists and table.columns and all("." in c for c in table.columns):
+        raise PanelError(f"{where} is one record that holds records. Write a list of records, each with all its keys.")
     for depth in range(4):
         if not spool or len(lists) != 1:
             break
@@ -447,9 +477,11 @@ def _described(con: Any, relation: str, where: str, spool: bool = False) -> Tabl
         one = f"polyjudge_record_{depth}"
         table.relation = f"(SELECT *, unnest({sql}) AS {one} FROM {table.relation})"
         inner = [(c, f"{one}.{ident(c)}", k) for c, k in kind.children[0][1].children]
+        said = {c for c, _, _ in inner} if single else set()  # of the whole document, what its records say as well
+        table.columns = {c: x for c, x in table.columns.items() if c.split(".")[-1] not in said}
         lists = _add(table, [(f"{called}.{c}" if c in table.columns else c, own, k) for c, own, k in inner])
     if not table.columns:
-        raise PanelError(f"{where} has no columns.")
+        raise PanelError(f"{where} holds no records with columns. Write a list of records.")
     return table
 
 
@@ -461,6 +493,8 @@ def _add(table: Table, columns: list[tuple[str, str, Any]], depth: int = 4) -> l
             lists += _add(table, [(f"{column}.{c}", f"{sql}.{ident(c)}", k) for c, k in kind.children], depth - 1)
         elif kind.id == "list" and kind.children[0][1].id == "struct":
             lists.append((column, sql, kind))
+        elif str(kind) == "JSON":  # of several types: without the quotation marks
+            table.columns[column] = (f"({sql} ->> '$')", "VARCHAR")
         elif kind.id not in ("list", "map", "array", "blob", "union", "struct"):
             table.columns[column] = (sql, str(kind))
     return lists
@@ -575,14 +609,13 @@ def open_frame(source: Any, where: str = "the table") -> Table:
         )
     if not is_arrow and [n for n in frame.index.names if n is not None]:
         frame = frame.reset_index(allow_duplicates=True)
-    columns = [str(c) for c in (frame.column_names if is_arrow else frame.columns)]
-    twice = [c for c in columns if columns.count(c) > 1]
-    if twice:
-        raise PanelError(f"{where} has two columns called {name(twice[0])}. Rename one of them.")
+    columns = apart([str(c) for c in (frame.column_names if is_arrow else frame.columns)], where)
     if not len(frame):
         raise PanelError(f"{where} has no rows.")
     if not is_arrow:
         frame = pd.DataFrame({c: plain_column(frame.iloc[:, i].reset_index(drop=True)) for i, c in enumerate(columns)})
+    elif columns != frame.column_names:
+        frame = frame.rename_columns(columns)
     con = connect((), len(frame) * max(len(columns), 1))
     with engine_errors(where):
         con.register("polyjudge_frame", frame)
