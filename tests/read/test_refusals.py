@@ -35,6 +35,7 @@ CASES: dict[str, Any] = {
     # what -> (frame or text, words of the sentence, options that mend it or None)
     "score and rating": (B.assign(rating=1), ["score", "rating", "--score"], {"score": "score"}),
     "a score beside columns like it": (W.drop(columns="language").drop_duplicates("task").rename(columns={"ann": "result"}), ["result is called a score", "bob and cy", "--judges bob,cy"], {"judges": "bob,cy"}),
+    "accepted beside refused": (B.assign(score=["accepted", "refused"] * 36), ["accepted stands beside refused", "--drop refused"], {"drop": "refused"}),
     "score in two units": (B.assign(**{"Score (%)": B["score"]}), ["score and Score (%)", "--score"], {"score": "score"}),
     "answers as systems": (B[B["judge"] == "ann"].iloc[::2].drop(columns=["judge", "language"]).assign(candidate=[f"Because {i}." for i in range(12)]), ["no two tasks have the same candidate", "response"], {"system": "candidate"}),
     "a run that holds names": (B.rename(columns={"judge": "run"}), ["run tells them apart", "--judge run", "--system run"], {"judge": "run"}),

@@ -235,7 +235,10 @@ def settle(work: Work) -> None:
 def _wide(work: Work, free: list[str]) -> None:
     """Columns of scores, one for each judge; or the only one."""
     roles, asked, table = work.roles, work.asked, work.table
-    sample, torn = _sample(table, [*free, *(roles.of[r] for r in ("judge", "system") if r in roles.of)], asked.drop)
+    more = [*(roles.of[r] for r in ("judge", "system") if r in roles.of), *roles.texts.values()]
+    sample, torn = _sample(table, [*free, *more], asked.drop)
+    free += [c for c in roles.texts.values() if sample.get(c) and c not in free]  # the answer: 4
+    roles.texts = {t: c for t, c in roles.texts.items() if not sample.get(c)}
     for role in ("judge", "system"):  # human,judge: the judge's scores
         if role in roles.of and not getattr(asked, role) and sample.get(roles.of[role]):
             free.append(roles.of.pop(role))
@@ -317,8 +320,13 @@ def _one_score(work: Work, free: list[str]) -> None:
         roles.humans = [roles.of.pop("score")]
         roles.texts = {t: c for t, c in roles.texts.items() if c not in others}
         free += [c for c in texts if c in others]
-    elif judge or len(others) < 2:
+    elif judge or not others:
         return
+    elif len(others) == 1:
+        both = ",".join(map(shell, (score, *others)))
+        work.notes.append(
+            f"{name(others[0])} is not read. If it is a score as well: --judges {both} or --criteria {both}."
+        )
     elif summary:
         roles.unused.append(roles.of.pop("score"))
         work.notes.append(
@@ -746,7 +754,8 @@ def _check_tasks(work: Work, long: Long) -> None:
             "column of tasks: --task COLUMN."
         )
     alone = s > 1 and long.joined("system") == 1
-    if alone and s == n and not work.asked.system:
+    pairs = distinct(long.task * s + long.of("system"), n * s)
+    if min(n, s) > 1 and np.bincount(pairs % s).max() == 1 and not work.asked.system and work.order is None:
         raise PanelError(
             f"In {work.table.where} no two tasks have the same {name(system)}. If these are answers, call the column "
             f"response; if they are what is judged: --system {shell(system)}."

@@ -125,8 +125,13 @@ def _text_sql(
     form = f"CASE WHEN lower(v) IN ({known}) THEN lower(v) {forms} ELSE 'odd' END"
     odd = f"SELECT v, {form} AS form FROM ({values}) AS texts WHERE v <> '' AND ({number}) IS NULL"
     found = {str(r[0]) for r in table.rows(f"SELECT DISTINCT form FROM ({odd}) AS odd")} - dropped
-    verdicts = found & set(PASS)
+    verdicts, unclear = found & set(PASS), sorted(found & {"error", "err", "invalid", "refused"})
     verdicts = verdicts if len(verdicts) > 1 else verdicts - ABSENT
+    if unclear and len({PASS[v] for v in verdicts}) == 1:  # accepted, refused
+        raise PanelError(
+            f"In {table.where}, {names(sorted(verdicts))} stands beside {names(unclear)}, which may mean fail, or no "
+            f"score. Write pass and fail; or if it is no score: --drop {shell(unclear[0])}."
+        )
     found = (found - ABSENT) | verdicts
     if not found:
         return finite
