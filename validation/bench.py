@@ -12,6 +12,8 @@ import argparse
 import json
 import math
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -193,7 +195,30 @@ def protocol(folder: Path, quick: bool) -> Iterator[Row]:
     yield Row("compare, 12 methods, 1,000 replicates", seconds, mb, seconds / plain, "times a loop of one method", 1.0)
 
 
-PARTS = {f.__name__: f for f in (start, audit, wide, growth, protocol)}
+SPARK = """
+import sys, time
+from pyspark.sql import SparkSession
+import polyjudge as pj
+session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+begun = time.time()
+str(pj.audit(session.read.parquet(sys.argv[1])))
+sys.exit(f"{time.time() - begun}")
+"""
+
+
+def spark(folder: Path, quick: bool) -> Iterator[Row]:
+    """Tables that one machine has outgrown: seconds that pass, of two local workers."""
+    if shutil.which("java") is None:
+        return
+    path = made(folder / "spark.parquet", 12_000 if quick else 120_000, 1, 6, 6, millions=True)
+    done = subprocess.run([sys.executable, "-c", SPARK, path], capture_output=True, text=True, check=False, env=ENV)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = float(done.stderr.strip().split("\n")[-1])
+    cpu = used.ru_utime + used.ru_stime
+    yield Row("audit, 4 million rows, two local workers of Spark", cpu, used.ru_maxrss / 1024, seconds, "seconds", 40.0)
+
+
+PARTS = {f.__name__: f for f in (start, audit, wide, growth, protocol, spark)}
 
 
 def main() -> None:

@@ -473,7 +473,11 @@ def _fetch(work: Work) -> None:
     if int(table.rows(f"SELECT count(*) FROM ({few}) AS few")[0][0]) <= rows.MOST_TASKS:
         wanted = [c for c in roles.used() - {*roles.texts.values()} if c in table.columns]
         listed = ", ".join(f"{table.columns[c][0]} AS {ident(c)}" for c in wanted)
-        work.table = open_frame(table.con.execute(f"SELECT {listed} FROM {table.relation}").found, table.where)
+        million = table.rows(f"SELECT count(*) FROM {table.relation}")[0][0] // 1_000_000 + 1
+        asked = (
+            f"SELECT {listed} FROM {table.relation} WHERE coalesce({rows.digits_sql(task, table)}, 0) % {million} = "
+        )
+        work.table = open_frame([table.con.execute(asked + str(i)).found for i in range(million)], table.where)
         roles.texts.pop("response", None)
 
 
@@ -754,8 +758,8 @@ def _check_tasks(work: Work, long: Long) -> None:
             "column of tasks: --task COLUMN."
         )
     alone = s > 1 and long.joined("system") == 1
-    pairs = distinct(long.task * s + long.of("system"), n * s)
-    if min(n, s) > 1 and np.bincount(pairs % s).max() == 1 and not work.asked.system and work.order is None:
+    tasks = distinct(long.task * s + long.of("system"), n * s) % s  # of each system
+    if min(n, s) > 1 and np.bincount(tasks).max() == 1 and not work.asked.system and work.order is None:
         raise PanelError(
             f"In {work.table.where} no two tasks have the same {name(system)}. If these are answers, call the column "
             f"response; if they are what is judged: --system {shell(system)}."

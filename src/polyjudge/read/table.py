@@ -586,6 +586,10 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     import pandas as pd
 
     frame: Any = source
+    if isinstance(source, list) and source and all(hasattr(x, "column_names") for x in source):
+        import pyarrow as pa
+
+        frame = pa.concat_tables(source)
     if type(source).__name__ in ("DatasetDict", "IterableDatasetDict"):
         raise UsageError(
             f"This is a dictionary of datasets ({names(source)}). Give one of them: data[{next(iter(source))!r}]."

@@ -61,6 +61,8 @@ class Connection:
                     titles = [c.name for c in cursor.description]
                 columns = list(zip(*rows, strict=True)) if rows else [()] * len(titles)
                 self.found = pa.Table.from_arrays([pa.array(list(c)) for c in columns], names=titles)
+            elif self.name == "pyspark":  # Ibis would pass every row as an object
+                self.found = self.backend._session.sql(self.translated(text)).toArrow()
             else:
                 self.found = self.backend.sql(self.translated(text)).to_pyarrow()
         return self

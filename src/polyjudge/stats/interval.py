@@ -93,7 +93,7 @@ def interval(
     unlike = np.ones(len(s2)) if scale is None else np.maximum(scale[good], 1e-12 * scale[good].max(initial=1e-300))
     variance, freedom = moderate(s2 / unlike, f, None if prior is None else prior[good])
     variance = variance * unlike
-    freedom = np.minimum(freedom, _rank(x[:, good]) * f)
+    freedom = np.minimum(freedom, (_rank(x[:, good]) if units < 10_000 else 1) * f)  # so many are enough
     found.se[good] = np.sqrt(variance / units)
     found.df[good] = freedom
     if units >= FEWEST:
