@@ -155,7 +155,7 @@ def usual(role: str, columns: Iterable[str]) -> list[str]:
 
 
 def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str], tool: bool = False) -> Roles:
-    """Roles by name alone (in a tool's table, first those that its reader made); `panels.settle` looks at values."""
+    """Roles by name alone (in a tool's table, first those that its reader made); `shape.settle` looks at values."""
     roles = _said(columns, asked, where, tool)
     free = [c for c in columns if c not in roles.of.values() and not re.match(r"unnamed|column_1$", norm(c))]
     roles.errors = [c for c in free if ERRORS.fullmatch(norm(c.split(".")[-1]))]
