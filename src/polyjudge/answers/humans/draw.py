@@ -170,7 +170,7 @@ def draw(panel: Panel, n: int, taken: NDArray[np.bool_], seed: int) -> NDArray[n
     free = np.isfinite(panel.scores).any(3) & ~taken
     out = np.zeros_like(taken)
     row = np.tile(order, s)
-    system = first[(np.arange(rows * s) + np.repeat(np.arange(s), rows)) % s]
+    system = first[np.add.outer(np.arange(s), np.arange(rows)).ravel() % s]  # of each task once, then the next
     for i in range(k):
         at = np.flatnonzero(free[row, system, i])[:n]
         out[row[at], system[at], i] = True
