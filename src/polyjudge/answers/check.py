@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,8 @@ class Check(Result):
     source_: str
     columns_: Mapping[str, Columns]
     """The frames as columns: a screen needs no more."""
+    labels_: str = ""
+    """The file of labels, where one was named."""
 
     @property
     def panel(self) -> Panel:
@@ -66,6 +69,7 @@ class Check(Result):
         )
         words = " ".join(p.read)
         command = f"polyjudge audit {shell(self.source_ or 'scores.csv')}{' ' + words if words else ''}"
+        command += f" --labels {shell(self.labels_)}" if self.labels_ else ""
         sections = (
             Section("answers", "What can be answered", tables=(able,)),
             Section("coverage", "Coverage", tables=(cover,), open=False),
@@ -124,6 +128,7 @@ def check(source: Any, **columns: Any) -> Check:
         findings=tuple(said),
         panel_=panel,
         source_=panel.source,
+        labels_=str(columns["labels"]) if isinstance(columns.get("labels"), (str, Path)) else "",
         columns_={"roles": held, "coverage": cover, "answers": answers},
     )
 
