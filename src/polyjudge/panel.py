@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 AXES = ("system", "language", "judge")
 CELLS = (*AXES, "criterion")
+TEXTS = ("prompt", "response", "reason")
 MOST = 1e100
 """Beyond it squares of scores are no numbers."""
 
@@ -84,6 +85,9 @@ class Panel:
             raise PanelError(f"The scores have the shape {self.scores.shape}, and the names {shape}.")
         if not np.isfinite(self.scores).any():
             raise PanelError("There is no score in this panel. Name the column of scores: score='...' (--score).")
+        if self.human is not None and not len(self.human):
+            set_(self, "human", None)
+            set_(self, "notes", (*self.notes, "The column of human labels is empty."))
         if np.nanmax(np.abs(self.scores)) > MOST:
             raise PanelError("Some scores are infinite or far too large. Make them numbers, or leave them empty.")
 
@@ -215,6 +219,9 @@ class Panel:
         left = f"{whole - seen:,} of {whole:,} missing" if whole > seen else "none missing"
         kind = f", {low:g} or {high:g}" if self.two_valued else f" from {low:g} to {high:g}"
         kind = kind if low < high else f" of {low:g}"
+        runs = 1 if self.replicates is None else np.isfinite(self.replicates).sum(-1)[np.isfinite(self.scores)]
+        if np.max(runs) > 1:
+            left = f"each the mean of {'up to ' * (np.min(runs) < np.max(runs))}{np.max(runs)} runs, {left}"
         more = f" {count(self.units, 'cluster')}." if self.clustered else ""
         return f"{(', ' if self.apart else ' x ').join(parts)}: {count(seen, 'score')}{kind}, {left}.{more}"
 
@@ -320,6 +327,18 @@ class Panel:
             if have != ("",):
                 frame[axis] = np.array(have, dtype=object)[i]
         return frame.assign(score=self.scores[at])
+
+    def with_texts(self, rows: pd.DataFrame, by: Sequence[str] = ("task", *AXES)) -> pd.DataFrame:
+        """Rows with prompt, response and reason beside the first 200, where the scores came with them."""
+        if self.texts is None or not len(rows):
+            return rows
+        texts = self.texts(list(dict.fromkeys(rows["task"].head(200))))
+        keys = [c for c in by if c in texts.columns and c in rows.columns]
+        told = [c for c in TEXTS if c in texts.columns]
+        if not told or "task" not in keys:
+            return rows
+        texts = texts[[*keys, *told]].assign(**{c: texts[c].astype(str) for c in keys})
+        return rows.merge(texts.groupby(keys, sort=False).first().reset_index(), on=keys, how="left", sort=False)
 
     # --- values (METHODS 17) ---
 

@@ -17,7 +17,7 @@ from polyjudge.answers.audit.systems import amount, columns_of, size
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names
-from polyjudge.panel import Panel
+from polyjudge.panel import TEXTS, Panel
 from polyjudge.report.model import Chart, Finding, Report, Section, Table, spread
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ Array = NDArray[np.float64]
 MOST_ANSWERS = 10
 MOST_DRAWERS = 60
 MOST_BOARDS = 12
-TEXTS = ("prompt", "response", "reason")
 
 
 class Lazy(Mapping[str, Any]):
@@ -398,7 +397,7 @@ def answers(panel: Panel, language: str, judge: str, most: int = MOST_ANSWERS) -
     made = made.assign(language=language, judge=judge, score=y[rows, systems])
     if len(panel.judges) > 1:
         made["others"] = rest[rows, systems, at]
-    return _with_texts(panel, made)
+    return panel.with_texts(made)
 
 
 def behind(panel: Panel, system: str, most: int = MOST_ANSWERS) -> pd.DataFrame:
@@ -410,20 +409,7 @@ def behind(panel: Panel, system: str, most: int = MOST_ANSWERS) -> pd.DataFrame:
     made = framed({"task": [panel.tasks[i] for i in rows], "system": system})
     if len(panel.languages) > 1:
         made["language"] = [panel.languages[x] for x in at]
-    return _with_texts(panel, made.assign(score=mean[rows, s, at], others=rest[rows, at]))
-
-
-def _with_texts(panel: Panel, made: pd.DataFrame) -> pd.DataFrame:
-    """The rows with prompt, response and reason, where the panel has them."""
-    if panel.texts is None or not len(made):
-        return made
-    texts = panel.texts(list(dict.fromkeys(made["task"])))
-    have = [c for c in TEXTS if c in texts.columns]
-    keys = [c for c in ("task", "system", "language", "judge") if c in texts.columns and c in made.columns]
-    if not have or not len(texts):
-        return made
-    texts = texts[[*keys, *have]].assign(**{c: texts[c].astype(str) for c in keys})
-    return made.merge(texts.drop_duplicates(keys), on=keys, how="left")
+    return panel.with_texts(made.assign(score=mean[rows, s, at], others=rest[rows, at]))
 
 
 def _drawers(a: Audit) -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[], Any]]]:
