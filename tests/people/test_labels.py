@@ -27,7 +27,8 @@ def test_kappa_is_that_of_scikit_learn() -> None:
     chance = sum((y == a).mean() * (f == a).mean() for a in (0, 1))
     assert low == pytest.approx((st.wilson((y == f).sum(), 80)[1] - chance) / (1 - chance))
     assert low < value < high
-    assert np.isnan(st.kappa(np.ones(9), np.ones(9))).all()  # nothing varies: chance agrees with everything
+    assert np.isnan(st.kappa(np.ones(9), y[:9])).all()  # one always says the same: 0 by arithmetic
+    assert st.kappa(np.array([0.0, 0, 0, 0, 0, 1]), np.array([0.0, 0, 0, 0, 1, 0]))[1] >= -1
 
 
 def test_the_powered_mean_is_that_of_ppi_py() -> None:
@@ -193,6 +194,7 @@ def test_labels_that_are_not_random_are_seen() -> None:
     assert abs(st.not_random(f, random, language, unit)) < 3
     assert st.not_random(f, f > 0.8, language, unit) > 5
     assert st.not_random(f, f < -0.8, language, unit) < -5
+    assert st.not_random(f, f == f.max(), language, unit) == 0  # one label is no sample
 
 
 def test_correlation_is_fishers() -> None:

@@ -34,7 +34,7 @@ class Labelled:
     label : the labels themselves
     annotators : their names; one of them "" where the table names none
     two_valued : labels are pass or fail; same : labels and scores share a scale; scale : lowest and highest label
-    lost : labels of answers that the panel does not have
+    lost : labels of answers that the panel does not have; unscored : answers of its table with a label and no score
     """
 
     y: Array
@@ -48,6 +48,7 @@ class Labelled:
     same: bool
     scale: tuple[float, float]
     lost: int = 0
+    unscored: int = 0
 
     @property
     def answers(self) -> int:
@@ -92,17 +93,19 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
             "Labels are compared answer by answer: read at most 100,000 tasks, those with labels among them."
         )
     frame = pd.concat([x.astype({"label": float}) for x in given], ignore_index=True)
+    own = np.arange(len(frame)) < (len(given[0]) if panel.human is not None else 0)  # of the scores' own table
     values = frame["label"].to_numpy()
     worded = any(x["label"].dtype == bool for x in given) and bool(np.isin(values, (0, 1)).all())
-    where = [_codes(frame, a, getattr(panel, a + "s")) for a in ("task", "system", "language")]
-    found = np.asarray(np.minimum.reduce(where) >= 0, dtype=bool)
-    if not found.any():
+    axes = ("task", "system", "language")
+    where = [_codes(frame, a, getattr(panel, a + "s")) for a in axes]
+    known = np.asarray(np.minimum.reduce(where) >= 0, dtype=bool)
+    if not known.any():
         raise PanelError(
             f"None of the {count(len(frame), 'label')} belongs to an answer of these scores. Their tasks are "
             f"{names(frame['task'].astype(str).unique()[:3])}; those of the scores are {names(panel.tasks[:3])}."
         )
     scored: NDArray[np.bool_] = np.asarray(np.isfinite(panel.scores).any(3))
-    found[found] = scored[where[0][found], where[1][found], where[2][found]]
+    found = known & scored[tuple(where)]  # -1 of the unknown is the last one
     if not found.any():
         raise PanelError("No answer with a label has a score.")
     label, two_valued = (values[found], True) if worded else _pass_or_fail(values[found], panel)
@@ -110,9 +113,10 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     annotators, codes = np.unique(who, return_inverse=True)
     scale, same = _scale(panel, label, two_valued)
     row, system, language = where[0][found], where[1][found], where[2][found]
-    lost, every = int((~found).sum()), tuple(map(str, annotators))
+    unscored = len(frame.loc[~found & (own | known), [a for a in axes if a in frame]].drop_duplicates())
+    lost, every = int((~found & ~own & ~known).sum()), tuple(map(str, annotators))
     empty = np.zeros(panel.scores.shape[:3])
-    made = Labelled(empty, row, system, language, codes, label, every, two_valued, same, scale, lost)
+    made = Labelled(empty, row, system, language, codes, label, every, two_valued, same, scale, lost, unscored)
     return replace(made, y=made.by_answer(label))
 
 

@@ -59,13 +59,13 @@ def share(hit: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> 
 
 
 def kappa(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
-    """Cohen's kappa of two raters; limits: Wilson's of the accuracy, chance agreement held."""
-    n = len(y)
-    chance = sum(float((y == x).mean() * (f == x).mean()) for x in np.unique(np.r_[y, f])) if n else 1.0
-    if chance >= 1 - 1e-12:
+    """Cohen's kappa of two raters; limits: Wilson's of the accuracy, chance agreement held. None where a rater always
+    says the same: kappa is 0 then, whatever the other says."""
+    if not len(y) or np.ptp(y) == 0 or np.ptp(f) == 0:
         return NONE
-    a, low, high = share((y == f).astype(float), unit, level)
-    return (a - chance) / (1 - chance), (low - chance) / (1 - chance), (high - chance) / (1 - chance)
+    chance = sum(float((y == x).mean() * (f == x).mean()) for x in np.unique(np.r_[y, f]))
+    value, low, high = ((x - chance) / (1 - chance) for x in share((y == f).astype(float), unit, level))
+    return value, max(low, -1.0), high
 
 
 def correlation(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
@@ -341,8 +341,11 @@ def alpha(table: Array, level: float = 0.95, seed: int = 0) -> Limits:
 
 
 def not_random(f: Array, labelled: Bools, language: NDArray[np.int64], unit: NDArray[np.int64]) -> float:
-    """z of the panel's mean of labelled against other answers, pooled inside languages, units as a sample."""
+    """z of the panel's mean of labelled against other answers, pooled inside languages, units as a sample; 0 where
+    fewer than ten units have labels."""
     x, d = np.zeros(len(f)), 0.0
+    if len(np.unique(unit[labelled])) < FEW:
+        return 0.0
     for i in np.unique(language):
         a, b = (language == i) & labelled, (language == i) & ~labelled
         if a.any() and b.any():

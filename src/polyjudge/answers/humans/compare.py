@@ -217,7 +217,8 @@ def sides_of(panel: Panel, found: Labelled, threshold: str | None = None) -> Sid
     if panel.two_valued:
         mean, mark, how = share, 0.5, ">"  # the majority
     judges = each if one else {**each, lead: _verdict(mean, mark, how, panel.width)}
-    return Sides(y, judges, share, True, True, found, label, np.abs(mean - mark), mark)
+    far = np.round(np.abs(mean - mark) / panel.width, 9) * panel.width  # 1/3 and 2/3 are equally far from 1/2
+    return Sides(y, judges, share, True, True, found, label, far, mark)
 
 
 def _verdict(x: Array, mark: float, how: str, width: float) -> Array:
@@ -271,7 +272,8 @@ def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
             at = where & np.isfinite(f) & np.isfinite(sides.guide)
             if not at.any():
                 continue
-            at &= _labelled_languages(sides, at)
+            some = (np.isfinite(sides.y) & at).any((0, 1))
+            at &= some | ~some.any()  # of a language without labels nothing is said, where others have some
             key = at.tobytes()
             made[key] = people = made.get(key) or would_give(panel, sides, at, level, seed, extra)
             unit, x = _units(panel, at), f[at]
@@ -283,12 +285,6 @@ def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
             rows.append((*row, limits[0], *d, *limits[1:], *people.alone, people.n, len(x)))
     columns = "language system judge panel people difference low high people_low people_high labels labels_low"
     return pd.DataFrame(rows, columns=[*columns.split(), "labels_high", "labelled", "answers"])
-
-
-def _labelled_languages(sides: Sides, at: Bools) -> Bools:
-    """Languages with labels in a part, or all where there are none: of a language without labels nothing is said."""
-    some = (np.isfinite(sides.y) & at).any((0, 1))
-    return np.asarray(some | ~some.any())
 
 
 def would_give(panel: Panel, sides: Sides, at: Bools, level: float, seed: int, extra: Any = None) -> Powered:
@@ -413,21 +409,8 @@ def _disagreements(panel: Panel, sides: Sides) -> pd.DataFrame:
         about = (kind, panel.tasks[r], panel.systems[s], panel.languages[i], sides.lead, float(mean[r, s, i]))
         rows.append((worst, (*about, float(sides.y[r, s, i]), g)))
     rows.sort(key=lambda row: row[0])
-    return _with_texts(panel, pd.DataFrame([row for _, row in rows], columns=columns))
-
-
-def _with_texts(panel: Panel, frame: pd.DataFrame, most: int = 200) -> pd.DataFrame:
-    """Prompt, response and the judge's reason beside the first disagreements, where the scores came with them."""
-    if panel.texts is None or not len(frame):
-        return frame
-    texts = panel.texts(list(dict.fromkeys(frame["task"].head(most))))
-    keys = [c for c in ("task", "system", "language") if c in texts.columns]
-    told = [c for c in ("prompt", "response", "reason") if c in texts.columns]
-    if not told or "task" not in keys:
-        return frame
-    texts = texts.assign(**{c: texts[c].astype(str) for c in keys})
-    texts = texts[[*keys, *told]].groupby(keys, sort=False).first().reset_index()
-    return frame.merge(texts, on=keys, how="left", sort=False)
+    made = pd.DataFrame([row for _, row in rows], columns=columns)
+    return panel.with_texts(made, ("task", "system", "language"))
 
 
 # --- who may decide alone (METHODS 22) ---
@@ -454,7 +437,7 @@ def _alone(panel: Panel, sides: Sides, allow: float | None, level: float) -> pd.
         at = np.isfinite(people) & every
         cut = st.decide_alone(sides.far[at], (f != people)[at], allow, level)
         if cut is not None:
-            cuts, beyond = (sides.mark - cut, sides.mark + cut), sides.far >= cut - 1e-9 * panel.width
+            cuts, beyond = (sides.mark - cut, sides.mark + cut), sides.far >= cut
             part("the judge", "beyond the cuts", beyond, every, cuts)
             part("people", "between the cuts", ~beyond, every, cuts)
     for who, won, near, annotators in _stand_ins(panel, sides):

@@ -63,19 +63,23 @@ def _bracket(low: float, high: float) -> str:
     return "" if missing(low) else f" [{number(low)}, {number(high)}]"
 
 
+def _away(d: float, low: float, high: float, unit: str) -> str:
+    """How much higher or lower the judge is than people."""
+    return f"{ci(d, low, high, unit)} higher" if d >= 0 else f"{ci(-d, -high, -low, unit)} lower"
+
+
 def _annotators(h: Humans) -> list[Finding]:
     (alpha, low, high), found = h.alpha, []
     people = f"The {sum(bool(x) for x in h.sides_.found.annotators)} annotators"
     if not missing(alpha):
         value = f"alpha = {number(alpha)}{_bracket(low, high)}"
+        text, how = f"Too few answers have labels by two annotators to tell whether they agree ({value}).", ("info", "")
         if high < AGREE:
             text = f"{people} hardly agree with each other ({value}): comparing judges with them tells little."
-            found.append(_say("annotators", text, "warning"))
+            how = ("warning", "People")
         elif low > AGREE:
-            found.append(_say("annotators", f"{people} agree with each other ({value})."))
-        else:
-            text = f"Too few answers have labels by two annotators to tell whether they agree ({value})."
-            found.append(_say("annotators", text, topic=""))
+            text, how = f"{people} agree with each other ({value}).", ("info", "People")
+        found.append(_say("annotators", text, *how))
     harsh = h.annotators[h.annotators["low"] > 0].sort_values("harsher", ascending=False, kind="stable")
     if len(harsh):
         row, (f, unit) = harsh.iloc[0], _unit(h)
@@ -92,7 +96,9 @@ def _agreement(h: Humans) -> Finding:
     row, who = _lead(h, h.judges), _who(h).capitalize()
     if h.sides_.verdicts:
         share, _, interval = percent_ci(*_limits(row, "accuracy")).partition(" ")
-        text = f"{who} agrees with people on {share} of cases{_in_labelled(h)} {interval}"
+        split = (np.isfinite(h.sides_.y) & ~np.isfinite(h.sides_.people)).any()
+        cases = f"the {row['labelled']:,} cases on which annotators do not split evenly" if split else "cases"
+        text = f"{who} agrees with people on {share} of {cases}{_in_labelled(h)} {interval}"
         kappa, *ends = _limits(row, "kappa")
         text += "." if missing(kappa) else f" (kappa {number(kappa)}{_bracket(*ends)})."
         parts: list[str] = []
@@ -109,10 +115,8 @@ def _agreement(h: Humans) -> Finding:
         return _say("agreement", text, "notice")
     text = f"{who}'s scores correlate with people's labels at r = {number(r)}"
     text += _bracket(*ends) or f" (no interval: {labelled})"
-    if low > 0:
-        text += f"; on average they are {ci(d, low, high, unit)} higher"
-    elif high < 0:
-        text += f"; on average they are {ci(-d, -high, -low, unit)} lower"
+    if low > 0 or high < 0:
+        text += f"; on average they are {_away(d, low, high, unit)}"
     elif not missing(low):
         text += f"; on average the difference is {ci(d, low, high, unit, sign=True)}"
     return _say("agreement", f"{text}.{_single(h)}")
@@ -146,8 +150,8 @@ def _languages(h: Humans) -> list[Finding]:
     (a, b), level, (f, unit) = (rows.iloc[0], rows.iloc[-1]), h.options_["level"], _unit(h)
     if not apart(_limits(b, m), _limits(a, m), len(rows), level):
         return found
-    up, down = (ci(f * x, f * low, f * high, unit, sign=True) for x, low, high in (_limits(b, m), _limits(a, m)))
-    text = f"Compared with people, {_who(h)} gives {up} in {name(b['language'])} and {down} in {name(a['language'])}."
+    up, down = (_away(f * x, f * low, f * high, unit) for x, low, high in (_limits(b, m), _limits(a, m)))
+    text = f"Compared with people, {_who(h)} scores {up} in {name(b['language'])} and {down} in {name(a['language'])}."
     if h.sides_.verdicts:
         share, _, interval = percent_ci(*_limits(a, m)).partition(" ")
         text = f"In {name(a['language'])} {_who(h)} agrees with people on {share} of cases {interval}, in "
@@ -215,10 +219,9 @@ def _alone(h: Humans) -> list[Finding]:
         inside, outside = (percent_ci(x["agreement"], x["low"], x["high"]) for x in (a, b))
         text = f"When {'both' if judges == 2 else f'all {judges}'} judges agree ({percent(a['share'], 0)} of cases)"
         surely = a["agreement"] - b["agreement"] > math.hypot(a["agreement"] - a["low"], b["high"] - b["agreement"])
-        if judges == 2 and not missing(a["low"]):
-            found.append(_say("unanimous", f"{text} they match people in {inside}."))
-        elif surely:
-            found.append(_say("unanimous", f"{text} they match people in {inside}; elsewhere in {outside}."))
+        if surely or (judges == 2 and not missing(a["low"])):
+            more = "" if judges == 2 else f"; elsewhere in {outside}"
+            found.append(_say("unanimous", f"{text} they match people in {inside}{more}."))
     if h.options_["allow"] is not None:
         found.append(_decides(h, parts.get("beyond the cuts"), h.options_["allow"]))
     stand = t[t["part"].str.startswith("instead of") & (t["decides"] == h.sides_.lead)]
@@ -236,8 +239,8 @@ def _decides(h: Humans, row: Any, allow: float) -> Finding:
         labelled = int(_lead(h, h.judges)["labelled"])
         text = f"Nowhere can {who} be shown to make at most {errors} errors: people decide all cases."
         if labelled < need:
-            text = f"To show that {who} makes at most {errors} errors takes at least {need} labelled cases"
-            text += f"; there are {labelled}."
+            text = f"To show that {who} makes at most {errors} errors takes at least {need} labelled cases; "
+            text += f"there are {labelled}."
         return _say("alone", text, "notice")
     start = f"With at most {errors} errors {who} may decide"
     if row["share"] > 1 - 1e-9:
@@ -246,7 +249,8 @@ def _decides(h: Humans, row: Any, allow: float) -> Finding:
     ends += [f"from {row['passes_above']:.4g} on (pass)"] if row["passes_above"] <= h.panel_.scale[1] else []
     part = " and ".join(ends)
     if h.panel_.two_valued:
-        part = f"where at least {percent(row['passes_above'], 0)} of the judges agree"
+        share = percent(row["passes_above"], 0)
+        part = "where all judges agree" if share == "100%" else f"where at least {share} of the judges agree"
     return _say("alone", f"{start} alone {part}; {percent(1 - row['share'], 0)} of cases go to people.")
 
 
@@ -294,6 +298,10 @@ def _caveats(h: Humans) -> list[Finding]:
         verbs = ("belongs", "is") if found.lost == 1 else ("belong", "are")
         text = f"{count(found.lost, 'label')} {verbs[0]} to no answer of the scores and {verbs[1]} left out."
         out.append(_say("lost", text, "warning"))
+    if found.unscored:
+        what = f"{'verdict' if sides.verdicts else 'score'} of {'the' if len(panel.judges) == 1 else 'any'} judge"
+        text = f"{count(found.unscored, 'case')} {'has' if found.unscored == 1 else 'have'} a label and no {what}."
+        out.append(_say("unscored", text, "warning"))
     tied = (np.abs(sides.guide - 0.5) < 1e-9)[np.isfinite(sides.guide)].mean()
     if panel.two_valued and len(panel.judges) > 1 and tied > 0:
         text = f"On {percent(tied)} of answers the judges split evenly: the panel counts these as failed."
@@ -302,13 +310,9 @@ def _caveats(h: Humans) -> list[Finding]:
     if len(panel.languages) > 1 and len(found.annotators) > 1 and np.bincount(pairs[0]).max() == 1:
         text = f"Each {panel.noun} has one annotator: a strict one cannot be told from a weak {panel.noun}."
         out.append(_say("one-annotator", text, "notice"))
-    split = int((np.isfinite(sides.y) & ~np.isfinite(sides.people)).sum())
-    if split:
-        text = f"On {count(split, 'answer')} annotators split evenly: agreement is counted without them."
-        out.append(_say("split", text, topic=""))
     if not sides.verdicts and found.two_valued:
         text = "Labels are pass or fail and scores are not: with --threshold both are compared as verdicts."
-        out.append(_say("threshold", text, "notice", topic=""))
+        out.append(_say("threshold", text, "notice"))
     return out
 
 
@@ -346,12 +350,7 @@ def _consensus(h: Humans) -> list[Finding]:
 
 def report(h: Humans) -> Report:
     """Facts, findings, tables."""
-    panel, found, o = h.panel_, h.sides_.found, h.options_
-    people = sum(bool(x) for x in found.annotators)
-    by = f" by {count(people, 'annotator')}" if people else ""
-    whole = int(np.isfinite(panel.scores).any(3).sum())
-    on = f"{'all' if found.answers == whole > 1 else f'{found.answers:,} of'} {count(whole, 'answer')}"
-    facts = (panel.facts, f"{count(len(found.label), 'label')}{by} on {on}.")
+    panel, o = h.panel_, h.options_
     sections = (
         Section("agreement", "Do the judges agree with people?", tables=(_judges(h),), charts=_charts(h)),
         Section("rates", "What would people say of all answers?", tables=_rates(h)),
@@ -363,25 +362,44 @@ def report(h: Humans) -> Report:
     about["polyjudge"] = __version__
     shown = tuple(s for s in sections if s.tables)
     read = next((t for t in _disagreements(h) if "text" in t.columns.values()), None)  # with texts, on the first screen
+    facts = (panel.facts, counted(h))
     return Report("humans", "Judges and people", facts, h.findings, read, _next(h), shown, about=about)
 
 
-def _next(h: Humans) -> tuple[Step, ...]:
-    panel, steps, found, given = h.panel_, [], h.sides_.found, h.options_["given"]
-    given = str(getattr(given, "folder", given)) if isinstance(given, (str, Path)) or hasattr(given, "folder") else ""
-    scores = shell(panel.source or "scores.csv")
-    k = len(panel.languages)
+def counted(h: Humans) -> str:
+    """How many labels there are."""
+    found = h.sides_.found
+    people = sum(bool(x) for x in found.annotators)
+    by = f" by {count(people, 'annotator')}" if people else ""
+    whole = int(np.isfinite(h.panel_.scores).any(3).sum())
+    on = f"{'all' if found.answers == whole > 1 else f'{found.answers:,} of'} {count(whole, 'answer')}"
+    return f"{count(len(found.label), 'label')}{by} on {on}."
+
+
+def _files(h: Humans) -> tuple[str, str]:
+    """The scores as they are read, and the labels where they are a file of their own, as words of a command."""
+    given = getattr(h.options_["given"], "folder", h.options_["given"])
+    scores = " ".join(map(shell, (h.panel_.source or "scores.csv", *h.panel_.read)))
+    return scores, f" {shell(str(given))}" if isinstance(given, (str, Path)) else ""
+
+
+def more_labels(h: Humans) -> list[Step]:
+    """The command for labels that are lacking."""
+    panel, found, k = h.panel_, h.sides_.found, len(h.panel_.languages)
     ask = 20 * (found.answers < 20 * k) if h.calibrator_ is None else h.calibrator_.ask_
     left = int((np.isfinite(panel.scores).any(3) & ~np.isfinite(found.y)).sum((0, 1)).max())
-    if ask and left:
-        n = min(ask, left)
-        what = f"label {count(n, 'more answer' if ask > 20 else 'answer')}" + (f" per {panel.noun}" if k > 1 else "")
-        texts = "" if panel.texts is not None else " --items ITEMS"
-        old = f" --labels {shell(given)}" if given else ""
-        steps.append(Step(f"polyjudge label make {scores}{texts}{old} -n {n}", what))
-    if _weighted(h):
-        labels = f" {shell(given)}" if given else ""
-        steps.append(Step(f"polyjudge humans {scores}{labels} -o people", "writes weights.csv"))
+    if not ask or not left:
+        return []
+    n, (scores, given) = min(ask, left), _files(h)
+    what = f"label {count(n, 'more answer' if ask > 20 else 'answer')}" + (f" per {panel.noun}" if k > 1 else "")
+    more = " --items ITEMS" * (panel.texts is None) + (given and f" --labels{given}")
+    return [Step(f"polyjudge label make {scores}{more} -n {n}", what)]
+
+
+def _next(h: Humans) -> tuple[Step, ...]:
+    steps, (scores, given) = more_labels(h), _files(h)
+    if _weighted(h) and h.panel_.has_systems:
+        steps.append(Step(f"polyjudge humans {scores}{given} -o people", "writes weights.csv"))
         steps.append(Step(f"polyjudge audit {scores} --weights people/weights.csv", "weight the judges by them"))
     return tuple(steps)
 
@@ -394,17 +412,15 @@ def _axes(h: Humans, *axes: str) -> dict[str, str]:
 
 def _judges(h: Humans) -> Table:
     columns = {**_axes(h, "language", "judge"), "labelled": "count"}
-    (f, unit), note, frame = _unit(h), "", h.judges
+    m, note = "kappa" if h.sides_.verdicts else "r", ""
     if h.sides_.verdicts:
         columns |= {m: f"percent {m}_low {m}_high" for m in ("accuracy", "sensitivity", "specificity")}
         note = "sensitivity: passed by the judge, of what people pass; specificity: failed, of what people fail"
-    m = "kappa" if h.sides_.verdicts else "r"
     columns[m] = f"points {m}_low {m}_high"
-    if h.sides_.same:
+    if h.sides_.same and not h.sides_.verdicts:
         columns["difference"] = "+points difference_low difference_high"
-        frame = _times(frame, f, "difference", "difference_low", "difference_high")
-        note = "; ".join(x for x in (f"difference: judge less people, in {unit}", note) if x)
-    return Table("judges", "Each judge and people", frame, columns, {}, note)
+        note = f"difference: judge less people, in {h.panel_.unit_name}"
+    return Table("judges", "Each judge and people", h.judges, columns, {}, note)
 
 
 def _times(frame: pd.DataFrame, f: float, *columns: str) -> pd.DataFrame:
@@ -437,10 +453,12 @@ def _rates(h: Humans) -> tuple[Table, ...]:
     frame = _times(h.frame[h.frame["judge"] == h.sides_.lead], f, "difference", "low", "high")
     columns = {**_axes(h, "language", "system"), "panel": "percent" if h.sides_.verdicts else "points"}
     columns |= {"people": f"{kind} people_low people_high", "labels": f"{kind} labels_low labels_high"}
-    columns |= {"difference": "+points low high"} if h.sides_.same else {}
+    # where all answers have labels, the difference of scores is in the table of the judges
+    differ = h.sides_.same and (h.sides_.verdicts or bool((frame["labelled"] < frame["answers"]).any()))
+    columns |= {"difference": "+points low high"} if differ else {}
     titles = {"panel": _who(h), "people": "people would give", "labels": "labels alone"}
     note = f"all: the answers{_in_labelled(h)}" if _in_labelled(h) else ""
-    note += f"{'; ' * bool(note)}difference: {_who(h)} less people, in {unit}" if h.sides_.same else ""
+    note += f"{'; ' * bool(note)}difference: {_who(h)} less people, in {unit}" if differ else ""
     table = Table("frame", "What people would give", frame, {**columns, "labelled": "count"}, titles, note)
     if not len(h.pairs):
         return (table,)
@@ -464,8 +482,7 @@ def _disagreements(h: Humans) -> tuple[Table, ...]:
 def _people(h: Humans) -> tuple[Table, ...]:
     f, unit = _unit(h)
     columns = {**_axes(h, "language", "annotator"), "labels": "count", "harsher": "+points low high"}
-    note = f"harsher: how much lower than the others' labels at the same score, in {unit}; no interval where they "
-    note += "differ on too few answers"
+    note = f"harsher: how much lower than the others label at the same score, in {unit}; no interval: few differ"
     shown = _times(h.annotators, f, "harsher", "low", "high")
     return (Table("annotators", "Annotators", shown, columns, note=note),) if len(h.sides_.found.annotators) > 1 else ()
 
