@@ -63,18 +63,26 @@ def ci_digits(low: Any, high: Any) -> int:
 
 
 def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False, digits: int | None = None) -> str:
-    """A number with its interval, and its unit if it is given; `digits` where a column has the same for all.
+    """A number with its interval, and its unit if it is given; `digits` where a column has the same for all. An end
+    that would be shown as 0 though 0 is excluded has as many more as it takes.
 
     >>> ci(10.77, 10.52, 11.02, "points"), ci(-28.3, -32.8, -23.8), ci(1.0, None, None)
     ('10.8 points [10.5, 11.0]', '-28.3 [-32.8, -23.8]', '1.00 (no interval)')
     >>> ci(3, 0.2, 6), ci(3, -0.2, 6)
     ('3.0 [0.2, 6.0]', '3.0 [-0.2, 6.0]')
+    >>> ci(1.61, 0.002, 3.22)
+    '1.6 [0.002, 3.2]'
     """
     unit = f" {unit}" if unit else ""
     if missing(low) or missing(high):
         return f"{points(value, sign=sign)}{unit} (no interval)"
     d = ci_digits(low, high) if digits is None else digits
-    return f"{number(value, d, sign)}{unit} [{number(low, d, sign)}, {number(high, d, sign)}]"
+    hidden = [low * high > 0 and abs(x) > 1e-6 and round(x, d) == 0 for x in (low, high)]
+    ends = [
+        number(x, math.ceil(-math.log10(abs(x))) if small else d, sign)
+        for x, small in zip((low, high), hidden, strict=True)
+    ]
+    return f"{number(value, d, sign)}{unit} [{ends[0]}, {ends[1]}]"
 
 
 def percent(share: Any, digits: int | None = None) -> str:
