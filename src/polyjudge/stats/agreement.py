@@ -164,8 +164,9 @@ def _correlations(a: Array, b: Array, group: NDArray[np.int64], weight: Array, w
     a, b = np.where(both, a, 0.0), np.where(both, b, 0.0)
     if over == "systems":
         number = np.maximum(both.sum(1, keepdims=True), 1)
-        a = np.where(both, a - a.sum(1, keepdims=True) / number, 0.0)
-        b = np.where(both, b - b.sum(1, keepdims=True) / number, 0.0)
+        tiny = 1e-12 * max(np.abs(a).max(), np.abs(b).max())  # rounding is no difference
+        a, b = (np.where(both, x - x.sum(1, keepdims=True) / number, 0.0) for x in (a, b))
+        a, b = (np.where(np.abs(x) > tiny, x, 0.0) for x in (a, b))
         part = [x * y for x, y in ((a, b), (a, a), (b, b))]
         more = weight.mean() - 1
         if more:  # a row that is the mean of several tasks has less noise, and the whole difference between systems
@@ -200,6 +201,7 @@ def _every_two(scores: Array, group: NDArray[np.int64], weight: Array, w: Array,
     order = np.argsort(group, kind="stable")
     scores, group, weight = scores[order], group[order], weight[order]
     x = scores - scores.mean(1, keepdims=True) if over == "systems" else scores
+    x = np.where(np.abs(x) > 1e-12 * np.abs(scores).max(), x, 0.0)  # rounding is no difference
     layers = [(1.0, x.reshape(len(x), -1, x.shape[3]))]
     if over == "systems" and (more := weight.mean() - 1):  # as for two judges
         layers.append((more, (x - np.average(x, axis=0, weights=weight)).reshape(layers[0][1].shape)))
