@@ -71,6 +71,17 @@ def test_odd_and_constant() -> None:
     assert any("They agree" in x for x in said)
     y[..., :4] = 70
     assert "Agreement needs two judges whose scores vary." in words(y)
+    y = drawn()
+    y[:, 1:] = y[:, :1]  # the judges vary, and tell no systems apart
+    assert words(y)[0].startswith("No two judges both tell the systems apart on answers that both score")
+
+
+def test_a_judge_that_runs_against_the_others() -> None:
+    y = drawn()
+    y[..., 3] = 100 - y[..., 3]
+    assert words(y)[1].startswith("J4 runs against the others (r = -0.")
+    assert "nobody" not in words(y)[0]
+    assert words(y[..., 2:])[0].startswith("They run against each other on which system is better (r = -0.")
 
 
 def test_noise_judges_are_not_said_to_agree() -> None:

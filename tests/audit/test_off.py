@@ -303,6 +303,9 @@ def test_too_few_tasks_are_said_with_what_they_cannot_rule_out() -> None:
     o = off(panel(n=8, sd=20))
     assert said(o).startswith("Nothing clear, but with so few tasks a judge may still be off by up to ")
     assert o.sentences[0].severity == "notice"
+    p = panel(n=60)
+    p.scores[4:, :, 2] = np.nan  # one thin language among others
+    assert "with so few tasks in Thai (4) a judge may still be off" in said(off(p))
     few = off(panel(n=5))
     assert few.kind == "too few"
     assert said(few) == "5 tasks cannot tell whether a judge is off: at least 6 are needed."
@@ -323,7 +326,7 @@ def test_an_empty_cell_is_named_in_one_line_and_the_others_stay() -> None:
     p.scores[:, :, 0, 0] = np.nan
     o = off(p)
     assert marked(o) == {("Thai", "B")}
-    assert "Cannot be compared, for lack of tasks that other judges scored too: A in English." in said(o)
+    assert "No scores, so not compared: A in English." in said(o)
     assert o.frame["off"].isna().sum() == 1
 
 

@@ -150,6 +150,16 @@ def test_calm_blind_and_labelled_panels_get_no_needless_advice() -> None:
     assert len(blind.next) == 1
     assert said(people, "People")
     assert not any("label make" in step.command for step in people.next)
+    panel = planted("winner")
+    rows = [(t, s, x, 70 - 9.0 * i + j % 5) for i, s in enumerate(panel.systems[::-1]) for x in panel.languages
+            for j, t in enumerate(panel.tasks[:12])]  # fmt: skip
+    some = pd.DataFrame(rows, columns=["task", "system", "language", "label"])
+    held = audit(panel, labels=some)  # the judges' winner is theirs; what only people can tell, they do
+    assert said(held, "Winner").startswith("By the judges' scores ")
+    assert "only people" not in said(held, "Judges")
+    assert held.report().facts[1].startswith(f"{len(some):,} labels on ")
+    few = audit(panel, labels=some[some["task"].isin(panel.tasks[:1])])
+    assert any(" -n 20" in step.command and "label make" in step.command for step in few.next)
 
 
 @pytest.mark.parametrize("kind", KINDS)

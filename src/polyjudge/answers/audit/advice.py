@@ -19,22 +19,18 @@ def command(panel: Panel, verb: str, *words: Any) -> str:
     return " ".join(["polyjudge", verb, *(shell(w) for w in (source, *panel.read, *words))])
 
 
-def cell_command(panel: Panel, language: str, judge: str) -> str:
-    """The command that shows the answers of a cell."""
-    return command(panel, "audit", "--cell", f"{language},{judge}")
-
-
 def steps(
-    panel: Panel, findings: Iterable[Finding], kind: str, cells: Iterable[tuple[str, str]], people: bool
+    panel: Panel, findings: Iterable[Finding], kind: str, cells: Iterable[tuple[str, str]], lacking: list[Step] | None
 ) -> list[Step]:
     """Most useful first, at most four; each follows from a finding.
 
     cells : language and judge whose answers should be read
+    lacking : how to get the labels that are lacking, where there are some; None where there are none
     """
     keys = {f.key for f in findings}
     out = [
         Step(
-            cell_command(panel, language, judge),
+            command(panel, "audit", "--cell", f"{language},{judge}"),
             f"read {name(judge, 30)}'s {name(language, 30)} answers".replace(" (empty)", ""),
         )
         for language, judge in list(cells)[:2]
@@ -44,14 +40,12 @@ def steps(
     by = f"task{', system' * panel.has_systems}{', language' * (where == ' per language')}"
     texts = f". ITEMS: file of {by}, prompt, response" if items else ""
     make = command(panel, "label make", *items, "-n", str(PER_LANGUAGE))
-    label = Step(make, f"label {PER_LANGUAGE} answers{where}{texts}")
+    label = [Step(make, f"label {PER_LANGUAGE} answers{where}{texts}")] if lacking is None else lacking
     calibrate = command(panel, "calibrate", "-o", "calibrated.csv")
     remove = [Step(calibrate, f"remove the effect of {panel.noun} on the judges")] if kind == "many" else []
     if keys & {"judges.blind", "judges.hardly", "judges.split", "judges.constant"}:
-        return [*([] if people else [label]), *remove, *out]
-    out = remove + out
-    if not people:
-        out.append(label)
+        return [*label, *remove, *out]
+    out = [*remove, *out, *label]
     if kind in ("judge gaps", "language gaps", "two by two", "split", "scale"):
         out.append(Step(calibrate, "if you use one judge at a time"))
     if "winner.close" in keys:

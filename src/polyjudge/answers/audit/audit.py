@@ -21,6 +21,7 @@ from polyjudge.answers.audit.advice import steps
 from polyjudge.answers.audit.off import Off, off
 from polyjudge.answers.audit.pages import build
 from polyjudge.answers.audit.systems import Systems, amount, columns_of, systems, tiny_of
+from polyjudge.answers.humans.words import more_labels
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
 from polyjudge.base.text import families as makers_of
@@ -31,6 +32,8 @@ from polyjudge.stats.agreement import Agreement, agreement
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from polyjudge.answers.humans.compare import Humans
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -135,7 +138,8 @@ def audit(
     given = _makers(families)
     chosen = _cell(panel, cell) if cell else None
     panel = _left_out(panel, _places(panel, without))
-    asked = _Asked(matters, level, seed, given, _weights(panel, weights))
+    compared, people = _people(panel, labels, threshold, level, seed)
+    asked = _Asked(matters, level, seed, given, _weights(panel, weights), compared is not None)
     parts = _criteria(panel, asked)
     part = _part(panel, asked, _systems(panel, asked, level), _off(panel, asked, level))
     board = part.systems
@@ -149,14 +153,14 @@ def audit(
         said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
         found = [Finding("serious", "constant", said, "Judges", head="All scores are equal")]
     rooms: dict[str, Any] = {"position": placed, "length": longer, "values": values, "makers": given}
-    rooms["humans"], people = _people(panel, labels, threshold, level, seed)
-    rooms["probe"], damage = _probes(probes, level)
+    rooms["humans"], (rooms["probe"], damage) = compared, _probes(probes, level)
     table: pd.DataFrame | Callable[[], pd.DataFrame] = framed
     if parts:
         table, found = _by_criterion(panel, parts, found)
-    found = [*(f for f in found if not (people and f.key == "judges.one")), *people, *damage]
+    found = [*(f for f in found if not (people and f.key in ("judges.one", "off.none"))), *people, *damage]
     read = part.off.named if part.off.kind == "named" else part.off.failing[:1] if part.off.kind == "many" else ()
-    advised = steps(panel, found, part.off.kind, read, bool(people))
+    lacking = (more_labels(compared) if compared else []) if people else None
+    advised = steps(panel, found, part.off.kind, read, lacking)
     return Audit(
         off=lambda: part.off.frame,
         systems=lambda: framed(columns_of(board.boards if board else {})),
@@ -262,6 +266,8 @@ class _Asked:
     seed: int
     families: Mapping[str, str]
     weights: Array | None
+    people: bool
+    """Whether labels of people are at hand."""
 
     def least(self, panel: Panel) -> float:
         """The smallest difference that matters."""
@@ -272,6 +278,7 @@ def _systems(panel: Panel, asked: _Asked, level: float) -> Systems | None:
     if not panel.has_systems:
         return None
     more: dict[str, Any] = {"seed": asked.seed, "families_": asked.families, "weights": asked.weights}
+    more["people"] = asked.people
     return systems(panel, matters=asked.least(panel), level=level, **more)
 
 
@@ -287,7 +294,7 @@ def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off) -> Par
         more: dict[str, Any] = {"level": asked.level, "seed": asked.seed}
         agreed = agreement(panel.scores, panel.unit, panel.weight, makers=makers, **more)
     said = list(board.findings) if board else []
-    judged = judge_room.findings(panel, agreed, board.board if board else None, asked.families)
+    judged = judge_room.findings(panel, agreed, board.board if board else None, asked.families, asked.people)
     if any(f.key == "judges.blind" for f in judged):  # a ranking would be noise: what more is said of it would be too
         said = [f for f in said if f.key.startswith("winner")]
     return Part(panel, board, agreed, found, (*said, *judged, *found.sentences))
@@ -355,7 +362,7 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
 
 def _people(
     panel: Panel, labels: Path | None, threshold: str | None, level: float, seed: int
-) -> tuple[Result | None, list[Finding]]:
+) -> tuple[Humans | None, list[Finding]]:
     """A comparison with human labels, where there are any, and what of it is on the first screen."""
     if panel.human is None and labels is None:
         return None, []

@@ -28,8 +28,10 @@ REVERSALS = ["judge_i", "judge_j", "language_a", "gap_a", "language_b", "gap_b",
 # --- agreement ---
 
 
-def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapping[str, str] | None) -> list[Finding]:
-    """Whether the judges agree; what no panel can tell is said in the same breath."""
+def findings(
+    panel: Panel, a: Agreement | None, board: Board | None, given: Mapping[str, str] | None, people: bool = False
+) -> list[Finding]:
+    """Whether the judges agree; what no panel can tell is said in the same breath, unless people have labelled it."""
     m = len(panel.judges)
     if m < 2 or a is None:
         text = "There is one judge. Whether it is right only people can tell."
@@ -44,20 +46,20 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
     if a.verdict == "none":
         if len(varied) < 2:
             return [*out, Finding("notice", "judges.none", "Agreement needs two judges whose scores vary.", "Judges")]
-        text = "No answer has scores from two judges that vary, so their agreement cannot be told."
+        does = "tell the systems apart" if panel.has_systems else "vary"
+        text = f"No two judges both {does} on answers that both score, so their agreement cannot be told."
         return [*out, Finding("warning", "judges.none", text, "Judges")]
     r = f"r = {_r(a.r, a.r_low, a.r_high)}"
     panel_r = _r(a.reliability, a.reliability_low, a.reliability_high)
+    turned = [b for b in (*a.odd, *a.alone) if a.own_high[b] < 0]
     if a.groups:
-        return [*out, _split(panel, a)]
-    if a.verdict == "agree":
+        out.append(_split(panel, a, [b for b in a.alone if b not in turned], people))
+    elif a.verdict == "agree":
         both = len(varied) == 2
-        text = (
-            f"They agree on {what} ({r} between {'the two' if both else 'two judges'}, {panel_r} for "
-            f"{'their mean' if both else 'the panel'}). Whether they are right only people can tell"
-        )
-        maker = one_maker(panel.judges, given)
-        if maker:
+        text = f"They agree on {what} ({r} between {'the two' if both else 'two judges'}, {panel_r} for "
+        text += f"{'their mean' if both else 'the panel'})"
+        text += "" if people else ". Whether they are right only people can tell"
+        if not people and (maker := one_maker(panel.judges, given)):
             who = "both" if m == 2 else f"all {spelled(m)}"
             text += f"; {who} are {name(maker)} models, and an error they share cannot show here"
         out.append(Finding("info", "judges.agree", text + ".", "Judges", head=f"They agree (r = {a.r:.2f})"))
@@ -66,6 +68,10 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
         least = f", {panel_r} for the panel, whose lower limit should be above {AGREE:g}" if "[" in panel_r else ""
         text = f"Too few {tasks} to tell whether they agree on {what} ({r} between two judges{least})."
         out.append(Finding("notice", "judges.unclear", text, "Judges", head="Too few tasks to tell"))
+    elif a.r_high < 0:
+        key = "judges.hardly" if board is None or board.ahead.any() else "judges.blind"
+        text = f"They run against each other on {what} ({r}): is the scale of one reversed?"
+        out.append(Finding("serious", key, text, "Judges", head="They run against each other"))
     elif board is not None and board.ahead.any():
         out.append(_hardly(panel, board, r))
     elif panel.has_systems:
@@ -74,11 +80,15 @@ def findings(panel: Panel, a: Agreement | None, board: Board | None, given: Mapp
     else:
         text = f"They hardly agree on {what} ({r})."
         out.append(Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree"))
-    if a.odd:
-        odd = [panel.judges[b] for b in a.odd]
-        rs = " and ".join(_r(a.own[b], a.own_low[b], a.own_high[b]) for b in a.odd)
-        text = f"{names(odd)} {'agrees' if len(odd) == 1 else 'agree'} less with the others (r = {rs})."
-        out.append(Finding("notice", "judges.odd", text, "Judges", {"judge": odd[0]}))
+    for key, which, does, do in (
+        ("odd", [b for b in a.odd if b not in turned], "agrees less with", "agree less with"),
+        ("turned", turned, "runs against", "run against"),
+    ):
+        if which:
+            rs = " and ".join(_r(a.own[b], a.own_low[b], a.own_high[b]) for b in which)
+            text = f"{names([panel.judges[b] for b in which])} {does if len(which) == 1 else do} the others (r = {rs})"
+            text += ": is a scale reversed?" if key == "turned" else "."
+            out.append(Finding("notice", f"judges.{key}", text, "Judges", {"judge": panel.judges[which[0]]}))
     return out
 
 
@@ -101,18 +111,16 @@ def _hardly(panel: Panel, b: Board, r: str) -> Finding:
     return Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree")
 
 
-def _split(panel: Panel, a: Agreement) -> Finding:
+def _split(panel: Panel, a: Agreement, alone: Sequence[int], people: bool) -> Finding:
     """Groups that agree among themselves, and those who agree with nobody."""
     said = []
     for group in a.groups:
-        inside = [a.pairs[i, j] for i in group for j in group if i < j]
-        r = float(np.nanmean(inside))
+        r = float(np.nanmean([a.pairs[i, j] for i in group for j in group if i < j]))
         said.append(f"{names([panel.judges[b] for b in group], 6)} agree with each other (r = {r:.2f}).")
-    if a.alone:
-        who = [panel.judges[b] for b in a.alone]
-        said.append(f"{names(who, 6)} {'agrees' if len(who) == 1 else 'agree'} with nobody.")
-    text = " ".join([*said, "Scores alone cannot tell who is right."])
-    return Finding("serious", "judges.split", text, "Judges", head="The judges split")
+    if alone:
+        said.append(f"{names([panel.judges[b] for b in alone], 6)} agree{'s' * (len(alone) == 1)} with nobody.")
+    said += [] if people else ["Scores alone cannot tell who is right."]
+    return Finding("serious", "judges.split", " ".join(said), "Judges", head="The judges split")
 
 
 def one_maker(judges: Sequence[str], given: Mapping[str, str] | None) -> str:

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from polyjudge import cbc
+from polyjudge.answers.audit.systems import amount
 from polyjudge.base.errors import UsageError
 from polyjudge.base.later import Later, framed
-from polyjudge.base.numbers import ci, number, percent, points
+from polyjudge.base.numbers import number, percent, points
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
@@ -90,7 +91,7 @@ def off(panel: Panel, *, matters: float | None = None, level: float = 0.95) -> O
     more = () if note is None else (note,)
     if k < 2 or m < 2:
         text = f"From one judge's scores an effect of {panel.noun} on it cannot be seen: add a second judge, or labels."
-        alone = (Finding("info", "off.none", text, "Off"),) if k > 1 and panel.human is None else ()
+        alone = (Finding("info", "off.none", text, "Off"),) if k > 1 else ()
         return Off("none", _empty, (*alone, *more), matters=least)
     values = panel.values()
     work = _Work(panel, values, least, level)
@@ -286,9 +287,7 @@ class _Work:
 
     def points(self, value: float, low: float, high: float, unit: bool = True) -> str:
         """The size of a difference with its interval."""
-        f = self.panel.factor
-        a, b, c = (f * value, f * low, f * high) if value >= 0 else (-f * value, -f * high, -f * low)
-        return ci(a, b, c, self.panel.unit_name if unit else "")
+        return amount(self.panel, *((value, low, high) if value >= 0 else (-value, -high, -low)), unit)
 
     def up(self, value: float) -> str:
         """A limit in points, rounded up to two digits."""
@@ -301,15 +300,9 @@ class _Work:
 
     def marks(self, named: Sequence[Cell]) -> Mask:
         """Cells that are named; with two languages a judge is, with two judges a language."""
-        found = np.zeros(self.shape, dtype=bool)
+        found, (k, m) = np.zeros(self.shape, dtype=bool), self.shape
         for row, column in named:
-            found[
-                (slice(None), column)
-                if self.shape[0] == 2
-                else (row, slice(None))
-                if self.shape[1] == 2
-                else (row, column)
-            ] = True
+            found[slice(None) if k == 2 else row, slice(None) if m == 2 else column] = True
         return found
 
     def limit(self, tested: Interval, named: Sequence[Cell]) -> float:
@@ -393,9 +386,14 @@ def _calm(work: _Work, first: Interval) -> str:
     panel, limit = work.panel, work.limit(first, ())
     unit = panel.unit_name
     if not math.isfinite(limit):
-        return f"No judge can be compared between {panel.nouns}: no tasks connect them."
+        why = ": no tasks connect them" if work.present.all() else ""
+        return f"No judge can be compared between {panel.nouns}{why}."
     if limit > 0.1 * panel.width:
         what = "clusters" if panel.clustered else "tasks"
+        seen: Mask = np.asarray(np.isfinite(panel.scores).any((1, 3)))
+        n = [len(np.unique(panel.unit[of])) for of in seen.T]
+        if thin := [f"{_place(panel, x)} ({n[x]})" for x in range(len(n)) if 2 * n[x] < max(n)]:
+            what += f" in {names(thin)}"
         return f"Nothing clear, but with so few {what} a judge may still be off by up to {work.up(limit)} {unit}."
     return f"No judge is off by more than {work.up(limit)} {unit} in any {panel.noun}."
 
@@ -447,36 +445,38 @@ def _many_words(work: _Work, first: Interval, clear: Mask) -> str:
     size = np.where(clear, np.round(np.abs(first.estimate) / panel.width, 9), -1.0)
     row, column = (int(x) for x in np.unravel_index(int(np.argmax(size)), size.shape))
     e, low, high = (float(x[row, column]) for x in (first.estimate, first.low, first.high))
-    f, least = panel.factor, number(panel.factor * work.matters, 6).rstrip("0").rstrip(".")
+    least = number(panel.factor * work.matters, 6).rstrip("0").rstrip(".")
     unit, judge = panel.unit_name, name(panel.judges[column])
     begin, number_of = f"{panel.noun.capitalize()} changes the judges", f"{int(clear.sum())} of {int(told.sum())}"
-    amount = work.points(e, low, high, unit=False)
+    by = work.points(e, low, high, unit=False)
     if k == 2:
         return (
             f"{begin}: the gaps of {number_of} judges to the others differ by more than {least} {unit} between "
-            f"{_place(panel, 0)} and {_place(panel, 1)}, {judge}'s most ({amount}). Calibrating removes it."
+            f"{_place(panel, 0)} and {_place(panel, 1)}, {judge}'s most ({by}). Calibrating removes it."
         )
     if m == 2:
         return (
             f"{begin}: in {number_of} {panel.nouns} the gap between {judge} and {name(panel.judges[1])} is off by more "
-            f"than {least} {unit}, in {_place(panel, row)} most ({amount}). Calibrating removes it."
+            f"than {least} {unit}, in {_place(panel, row)} most ({by}). Calibrating removes it."
         )
     are = "is" if clear.sum() == 1 else "are"
     return (
         f"{begin}: {number_of} {panel.noun}-judge pairs {are} off by more than {least} {unit}, {judge} in "
-        f"{_place(panel, row)} most ({ci(f * e, f * low, f * high)}). Calibrating removes it."
+        f"{_place(panel, row)} most ({amount(panel, e, low, high, unit=False)}). Calibrating removes it."
     )
 
 
 def _untold(work: _Work, first: Interval) -> list[Finding]:
     """What cannot be compared, in one line that names it."""
-    panel = work.panel
-    gone = [(int(x), int(b)) for x, b in zip(*np.nonzero(~np.isfinite(first.estimate)), strict=True)]
-    if not gone or len(gone) == first.estimate.size:
-        return []
-    said = names([f"{panel.judges[b]} in {_place(panel, x)}" for x, b in gone])
-    text = f"Cannot be compared, for lack of tasks that other judges scored too: {said}."
-    return [Finding("notice", "off.untold", text, "Off")]
+    panel, (k, m), gone = work.panel, work.shape, ~np.isfinite(first.estimate)
+    empty = ~work.present
+    rest = gone & ~empty & ~((k == 2) & empty.any(0)) & ~((m == 2) & empty.any(1, keepdims=True))
+    found = []
+    for cells, text in ((empty, "No scores"), (rest, "No tasks that other judges scored too")):
+        said = [f"{panel.judges[b]} in {_place(panel, x)}" for x, b in np.argwhere(cells)]
+        if said and not rest.all():
+            found.append(Finding("notice", "off.untold", f"{text}, so not compared: {names(said)}.", "Off"))
+    return found
 
 
 def _ceiling(work: _Work, clear: Mask) -> list[Finding]:

@@ -14,6 +14,7 @@ from polyjudge._version import __version__
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.judges import unknown
 from polyjudge.answers.audit.systems import amount, columns_of, size
+from polyjudge.answers.humans.words import counted
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names
@@ -52,7 +53,8 @@ def build(a: Audit) -> Report:
     if a.cell_ is not None:
         return _cell_report(a, *a.cell_)
     panel = a.panel
-    facts = [panel.facts, *panel.notes]
+    labels = [counted(a.rooms_["humans"])] if a.rooms_["humans"] else []
+    facts = [panel.facts, *labels, *panel.notes]
     if a.parts_:
         of = f"the mean of the {len(a.parts_)} criteria ({names(list(a.parts_), 4)})"
         facts.append(f"What follows is of {of}; lines about one of them begin with its name.")
@@ -212,9 +214,8 @@ def _off(a: Audit) -> list[Section]:
             {"language": "name", "shift": "+points low high"},
             "Calibrating leaves it; only labels can tell.",
         )
-        tables.append(
-            _table(a, "shift", f"How much higher all judges score in a {panel.noun}", shift, columns, note=note)
-        )
+        how = f"How much higher all judges score in a {panel.noun}"
+        tables.append(_table(a, "shift", how, shift, columns, note=note))
     return [Section("off", title, tuple(text), tuple(tables), (chart,))]
 
 

@@ -19,7 +19,7 @@ from scipy.special import chdtri, ndtri, stdtr
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
 from polyjudge.base.later import framed
-from polyjudge.base.numbers import ci, points
+from polyjudge.base.numbers import ci, ci_digits, points
 from polyjudge.base.text import count, families, name, names, plural
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding, Severity
@@ -402,9 +402,10 @@ class Systems:
 
 def systems(
     panel: Panel, *, matters: float, level: float, seed: int = 0, families_: Mapping[str, str] | None = None,
-    weights: Array | None = None,
+    weights: Array | None = None, people: bool = False,
 ) -> Systems:  # fmt: skip
-    """Everything an audit says about systems, of a panel with at least two. weights: of the judges, if not equal."""
+    """Everything an audit says about systems, of a panel with at least two. weights: of the judges, if not equal;
+    people: whether their labels are at hand."""
     tiny = tiny_of(panel)
     k, m = len(panel.languages), len(panel.judges)
     more: dict[str, Any] = {"level": level, "tiny": tiny, "two_valued": panel.two_valued}
@@ -427,7 +428,7 @@ def systems(
     without = _without(panel, added, top, families_)
     own = own_maker(panel, families_, level=level, seed=seed)
     made = Systems(boards, swapped, by_judge, by_language, everywhere, without, own, ())
-    return replace(made, findings=tuple(findings(panel, made, matters)))
+    return replace(made, findings=tuple(findings(panel, made, matters, people)))
 
 
 def _without(panel: Panel, added: Sums, top: int, given: Mapping[str, str] | None) -> tuple[tuple[str, int], ...]:
@@ -469,9 +470,9 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> tuple[Swap, 
 # --- sentences ---
 
 
-def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
+def findings(panel: Panel, s: Systems, matters: float, people: bool = False) -> list[Finding]:
     """Winner, swaps between languages, self-preference."""
-    out = [winner(panel, s, matters)]
+    out = [winner(panel, s, matters, people)]
     if s.swapped:
         best = [b for b, may in zip(s.board.systems, s.board.may_be_best, strict=True) if may]
         top = [x for x in s.swapped if x.first in best or x.second in best]
@@ -497,9 +498,10 @@ def findings(panel: Panel, s: Systems, matters: float) -> list[Finding]:
     return out
 
 
-def winner(panel: Panel, s: Systems, matters: float) -> Finding:
-    """The sentence about who is first."""
-    b = s.board
+def winner(panel: Panel, s: Systems, matters: float, people: bool = False) -> Finding:
+    """The sentence about who is first; where people's labels are at hand it says that it is by the judges' scores."""
+    b, by = s.board, "By the judge's scores " if len(panel.judges) == 1 else "By the judges' scores "
+    by = by if people else ""
     top, tasks = b.leader, "clusters" if panel.clustered else "tasks"
     w, where = name(b.systems[top]), {"system": b.systems[top]}
     apart = [b.systems[x] for x in b.order if not b.joined[x]]
@@ -514,17 +516,18 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
     gap, low, high = b.gap[top, x], b.low[top, x], b.high[top, x]
     level = gap <= b.tiny
     if not np.isfinite(low):
-        by = points(panel.factor * gap, panel.factor * panel.matters)
-        lead = f"is ahead of {second} by {by} {panel.unit_name} on average"
+        lead = points(panel.factor * gap, panel.factor * panel.matters)
+        lead = f"is ahead of {second} by {lead} {panel.unit_name} on average"
         said = f"{w} and {second} are level" if level else f"{w} {lead}"
-        text = f"{said}. Too few {tasks} compare them for an interval: at least {LEAST} are needed.{tail}"
+        text = f"{by}{said}. Too few {tasks} compare them for an interval: at least {LEAST} are needed.{tail}"
         return Finding("notice", "winner.few", text, "Winner", where, head="Too few tasks to tell")
     size_ = amount(panel, gap, low, high)
     if low > b.tiny:
-        text = f"{w} is ahead of {second} by {size_}{_held(panel, s)}{tail}"
+        text = f"{by}{w} is ahead of {second} by {size_}{_held(panel, s)}{tail}"
         return Finding("info", "winner", text, "Winner", where, head=f"{w} is first")
     best = int((b.may_be_best & b.joined).sum())
     among = f" between {spelled(best)} systems" if best > 2 else ""
+    level |= round(panel.factor * gap, ci_digits(panel.factor * low, panel.factor * high)) == 0  # as it is shown
     said = f"{w} and {second} are level ({size_})" if level else f"{w} is ahead of {second} by {size_}"
     if max(-low, high) < matters:
         after = f"A difference of {size(panel, matters)} between the two is ruled out."
@@ -534,7 +537,8 @@ def winner(panel: Panel, s: Systems, matters: float) -> Finding:
         half = matters / 2
         number = settle(b.need[top, x], b.q[top, x], b.units, half) * float(panel.weight.sum()) / panel.units
         after = f"About {round_up(number):,} tasks would settle a difference of {size(panel, half)}."
-    text = f"Too close to call{among}: {said}. {after}{tail}".rstrip()
+    start = f"{by}it is too" if by else "Too"
+    text = f"{start} close to call{among}: {said}. {after}{tail}".rstrip()
     return Finding("notice", "winner.close", text, "Winner", where, head="Too close to call")
 
 
@@ -553,7 +557,7 @@ def _held(panel: Panel, s: Systems) -> str:
         said = f". {agree} of {j} judges {'puts' if agree == 1 else 'put'} it first"
     else:
         said = f". {every(j, 'judge')} put it first" if j else ""
-    it = ". It" if not said else "; it" if other else ", and it"
+    it = ". It" if not said else f"; {called[top]}" if other else ", and it"
     if k and j and holds == k and s.everywhere:
         said += f", in {every(k, panel.noun, lower=True)}"
     elif k and holds == k:
