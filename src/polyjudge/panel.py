@@ -219,9 +219,10 @@ class Panel:
         left = f"{whole - seen:,} of {whole:,} missing" if whole > seen else "none missing"
         kind = f", {low:g} or {high:g}" if self.two_valued else f" from {low:g} to {high:g}"
         kind = kind if low < high else f" of {low:g}"
-        runs = 1 if self.replicates is None else np.isfinite(self.replicates).sum(-1)[np.isfinite(self.scores)]
-        if np.max(runs) > 1:
-            left = f"each the mean of {'up to ' * (np.min(runs) < np.max(runs))}{np.max(runs)} runs, {left}"
+        runs = [1] if self.replicates is None else np.isfinite(self.replicates).sum(-1)[np.isfinite(self.scores)]
+        few, many = int(np.min(runs)), int(np.max(runs))
+        if many > 1:
+            left = f"each the mean of {'up to ' if few < many else ''}{many} runs, {left}"
         more = f" {count(self.units, 'cluster')}." if self.clustered else ""
         return f"{(', ' if self.apart else ' x ').join(parts)}: {count(seen, 'score')}{kind}, {left}.{more}"
 

@@ -198,9 +198,9 @@ def _systems(h: Humans) -> list[Finding]:
             found.append(_say("systems", f"{text}{more}."))
     if len(p) == 1 and not found and not missing(p["low"].iloc[0]):
         a, b, _, d, low, high = max(both, key=lambda x: x[3])
-        size = ci(f * d, f * low, f * high, unit)
-        text = f"By people's labels it is too close to call: {name(a)} is ahead of {name(b)} by {size}."
-        found.append(_say("systems", text))
+        size, zero = ci(f * d, f * low, f * high, unit), round(f * d, digits_of(f * (high - low) / 2)) == 0
+        how = f"{name(a)} and {name(b)} are level ({size})" if zero else f"{name(a)} is ahead of {name(b)} by {size}"
+        found.append(_say("systems", f"By people's labels it is too close to call: {how}."))
     wrong = [x for x in both if x[4] > 0 > x[2]]
     if wrong:
         a, b = wrong[0][:2]
