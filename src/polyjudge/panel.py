@@ -329,18 +329,6 @@ class Panel:
                 frame[axis] = np.array(have, dtype=object)[i]
         return frame.assign(score=self.scores[at])
 
-    def with_texts(self, rows: pd.DataFrame, by: Sequence[str] = ("task", *AXES)) -> pd.DataFrame:
-        """Rows with prompt, response and reason beside the first 200, where the scores came with them."""
-        if self.texts is None or not len(rows):
-            return rows
-        texts = self.texts(list(dict.fromkeys(rows["task"].head(200))))
-        keys = [c for c in by if c in texts.columns and c in rows.columns]
-        told = [c for c in TEXTS if c in texts.columns]
-        if not told or "task" not in keys:
-            return rows
-        texts = texts[[*keys, *told]].assign(**{c: texts[c].astype(str) for c in keys})
-        return rows.merge(texts.groupby(keys, sort=False).first().reset_index(), on=keys, how="left", sort=False)
-
     # --- values (METHODS 17) ---
 
     def values(self) -> Values:
@@ -355,6 +343,19 @@ class Panel:
         if part.complete:
             return complete(part.scores.mean((2, 3)), part.unit, part.weight)
         return least_squares_systems(part.scores, part.unit, part.weight)
+
+
+def with_texts(panel: Panel, rows: pd.DataFrame, by: Sequence[str] = ("task", *AXES)) -> pd.DataFrame:
+    """Rows with prompt, response and reason beside the first 200, where the scores came with them."""
+    if panel.texts is None or not len(rows):
+        return rows
+    texts = panel.texts(list(dict.fromkeys(rows["task"].head(200))))
+    keys = [c for c in by if c in texts.columns and c in rows.columns]
+    told = [c for c in TEXTS if c in texts.columns]
+    if not told or "task" not in keys:
+        return rows
+    texts = texts[[*keys, *told]].assign(**{c: texts[c].astype(str) for c in keys})
+    return rows.merge(texts.groupby(keys, sort=False).first().reset_index(), on=keys, how="left", sort=False)
 
 
 # --- from rows of scores to an array ---

@@ -18,7 +18,7 @@ from polyjudge.answers.humans.words import counted
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names
-from polyjudge.panel import TEXTS, Panel
+from polyjudge.panel import TEXTS, Panel, with_texts
 from polyjudge.report.model import Chart, Finding, Report, Section, Table, spread
 
 if TYPE_CHECKING:
@@ -398,7 +398,7 @@ def answers(panel: Panel, language: str, judge: str, most: int = MOST_ANSWERS) -
     made = made.assign(language=language, judge=judge, score=y[rows, systems])
     if len(panel.judges) > 1:
         made["others"] = rest[rows, systems, at]
-    return panel.with_texts(made)
+    return with_texts(panel, made)
 
 
 def behind(panel: Panel, system: str, most: int = MOST_ANSWERS) -> pd.DataFrame:
@@ -410,7 +410,7 @@ def behind(panel: Panel, system: str, most: int = MOST_ANSWERS) -> pd.DataFrame:
     made = framed({"task": [panel.tasks[i] for i in rows], "system": system})
     if len(panel.languages) > 1:
         made["language"] = [panel.languages[x] for x in at]
-    return panel.with_texts(made.assign(score=mean[rows, s, at], others=rest[rows, at]))
+    return with_texts(panel, made.assign(score=mean[rows, s, at], others=rest[rows, at]))
 
 
 def _drawers(a: Audit) -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[], Any]]]:

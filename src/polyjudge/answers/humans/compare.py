@@ -22,7 +22,7 @@ from polyjudge.base.numbers import threshold as parse_threshold
 from polyjudge.base.text import name
 from polyjudge.calibrate.by_labels import LabelCalibrator
 from polyjudge.calibrate.labelled import Array, Codes, Labelled, labelled, panel_mean
-from polyjudge.panel import Panel
+from polyjudge.panel import Panel, with_texts
 from polyjudge.read import read_panel
 from polyjudge.report.model import Finding, Report, Result
 from polyjudge.stats import labels as st
@@ -410,7 +410,7 @@ def _disagreements(panel: Panel, sides: Sides) -> pd.DataFrame:
         rows.append((worst, (*about, float(sides.y[r, s, i]), g)))
     rows.sort(key=lambda row: row[0])
     made = pd.DataFrame([row for _, row in rows], columns=columns)
-    return panel.with_texts(made, ("task", "system", "language"))
+    return with_texts(panel, made, ("task", "system", "language"))
 
 
 # --- who may decide alone (METHODS 22) ---
