@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.base.errors import PanelError
+from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, plural
 from polyjudge.stats.cells import Values, complete, least_squares_cells, least_squares_systems
 
@@ -184,6 +184,14 @@ class Panel:
     def matters(self) -> float:
         """The smallest difference that matters unless the user says otherwise: 2% of the scale, to one digit."""
         return float(f"{0.02 * self.width:.1g}")
+
+    def least(self, given: float | None) -> float:
+        """What matters, in scores: what the user says in points, of pass or fail in percentage points, or `matters`."""
+        if given is None:
+            return self.matters
+        if not (np.isfinite(given) and given >= 0):
+            raise UsageError(f"What matters is a number of points from 0 on, not {given:g}.")
+        return given / self.factor
 
     @property
     def unit_name(self) -> str:

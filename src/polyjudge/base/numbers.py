@@ -125,10 +125,10 @@ def p_value(value: Any) -> str:
     return "p < 0.001" if power >= -3 else f"p < 1e{power}"
 
 
-def threshold(text: str | float) -> tuple[float, str]:
-    """A pass mark: "4" passes above 4, ">=4" from 4 on.
+def threshold(text: str | float, scale: tuple[float, float] = (-math.inf, math.inf)) -> tuple[float, str]:
+    """A pass mark on a scale: "4" passes above 4, ">=4" from 4 on.
 
-    >>> threshold("4"), threshold(">=4"), threshold("> 70")
+    >>> threshold("4"), threshold(">=4"), threshold("> 70", (0, 100))
     ((4.0, '>'), (4.0, '>='), (70.0, '>'))
     """
     from polyjudge.base.errors import UsageError
@@ -141,4 +141,9 @@ def threshold(text: str | float) -> tuple[float, str]:
         value = math.nan
     if not math.isfinite(value):
         raise UsageError(f"A threshold is a number: '4' passes scores above 4, '>=4' from 4 on, not {said[:40]!r}.")
+    if not scale[0] <= value <= scale[1]:
+        raise UsageError(
+            f"The pass mark {value:g} is outside the scale: scores are from {scale[0]:g} to {scale[1]:g}. If the scale "
+            "goes further: --range LOW:HIGH."
+        )
     return value, how

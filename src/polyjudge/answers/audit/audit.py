@@ -118,7 +118,7 @@ def audit(
     judge is off in which language, and what to do next. The page (-o DIR) has everything.
 
     panel : file or table of scores
-    matters : smallest difference that matters, in points; 2% of the scale unless said
+    matters : smallest difference that matters, in points (pass or fail: percentage points); 2% of the scale unless said
     level : confidence level of the intervals
     threshold : pass mark: '4' passes above 4, '>=4' from 4 on
     cell : LANGUAGE,JUDGE: show its answers that differ most from the other judges'
@@ -196,8 +196,6 @@ def _checked(panel: Any, matters: float | None, level: float) -> Panel:
         panel = read_panel(panel)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
-    if matters is not None and not (np.isfinite(matters) and matters >= 0):
-        raise UsageError(f"What matters is a number of points from 0 on, not {matters:g}.")
     return panel
 
 
@@ -271,7 +269,7 @@ class _Asked:
 
     def least(self, panel: Panel) -> float:
         """The smallest difference that matters."""
-        return panel.matters if self.matters is None else self.matters
+        return panel.least(self.matters)
 
 
 def _systems(panel: Panel, asked: _Asked, level: float) -> Systems | None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.answers.audit.systems import LEAST, seen_means, spelled, tiny_of
-from polyjudge.base.errors import UsageError
 from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import number, percent, percent_ci, threshold
 from polyjudge.base.text import name, names
@@ -53,13 +52,7 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     """Pass rates at a pass mark: "4" passes above 4, ">=4" from 4 on."""
     if mark is None:
         return Gates(partial(framed, columns=EMPTY))
-    at, how = threshold(mark)
-    low, high = panel.scale
-    if not low <= at <= high:
-        raise UsageError(
-            f"The pass mark {at:g} is outside the scale: scores are from {low:g} to {high:g}. If the scale goes "
-            "further: --range LOW:HIGH."
-        )
+    at, how = threshold(mark, panel.scale)
     k, m = len(panel.languages), len(panel.judges)
     raw = _rates(panel.passes(at, how), level)
     calibrated = np.full((3, k, m), np.nan)
