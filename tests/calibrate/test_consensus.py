@@ -17,6 +17,7 @@ from polyjudge.calibrate.consensus import ConsensusCalibrator, interaction_parts
 from polyjudge.calibrate.saved import load_calibrator, load_consensus
 from polyjudge.cbc import double_centre, mean_tau
 from polyjudge.panel import Panel
+from polyjudge.read import read_panel
 from polyjudge.stats.cells import Values
 
 LANGUAGES, JUDGES = ("de", "en", "ja"), ("a", "b", "c", "d")
@@ -358,6 +359,10 @@ def test_calibrate_and_apply_files(tmp_path: Path) -> None:
     found = calibrate(path, output=out, save=cal)
     made = pd.read_csv(out)
     assert list(made.columns) == [*frame.columns, "calibrated"]
+    assert found.report().next[0].command == f"polyjudge audit {out} --score calibrated"
+    wide = frame.pivot(index=["task", "language"], columns="judge", values="score").reset_index()
+    words = calibrate(wide, output=tmp_path / "wide.csv").report().next[0].command.split()
+    np.testing.assert_allclose(read_panel(words[2], judges=words[4]).scores, read_panel(out, score="calibrated").scores)
     expected = found.calibrator_.transform(frame)["calibrated"]
     np.testing.assert_allclose(made["calibrated"], expected, atol=1e-9)
     again = apply(path, cal, output=tmp_path / "again.csv")

@@ -20,6 +20,7 @@ from polyjudge.calibrate.labelled import answers, panel_mean
 from polyjudge.calibrate.saved import load_calibrator, load_consensus
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel, read_table, write_scores
+from polyjudge.read.table import open_table
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 from polyjudge.report.text import csv as as_csv
 from polyjudge.stats.cells import mean_seen
@@ -37,8 +38,8 @@ class Calibrated(Result):
     """What `calibrate` did.
 
     cells : language, judge, beta (subtracted), low, high (all together); by labels: language, labelled, subtract
-    gain : what that gains for who uses single judges (I7); closer : the same as points by which a judge's mean in a
-        language comes closer to the panel's; None by labels
+    gain : what that gains for who uses single judges (I7); closer : the same as points by which the root mean square
+        distance of a judge's mean in a language to the panel's falls; None by labels
     """
 
     cells: pd.DataFrame
@@ -48,6 +49,7 @@ class Calibrated(Result):
     gain: Gain | None = None
     closer: tuple[float, float, float] | None = None
     saved_: Path | None = None
+    audit_: str = ""
 
     def report(self) -> Report:
         """The report."""
@@ -59,10 +61,10 @@ class Calibrated(Result):
             titles = {"language": p.noun, "subtract": "subtracted, after the map, on the scale of the labels"}
         else:
             shown = shown.assign(**{x: shown[x] * p.factor for x in ("beta", "low", "high")})
-        after: list[Step] = []
+        after = [Step(self.audit_, "audit the calibrated scores")] if self.audit_ else []
         if self.saved_ is not None:
             saved = shell(str(self.saved_))
-            after = [Step(f"polyjudge apply NEW.csv {saved} -o calibrated.csv", "calibrate other scores the same way")]
+            after.append(Step(f"polyjudge apply NEW.csv {saved} -o new.csv", "calibrate other scores the same way"))
             if not by_labels:
                 after.append(Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"))
         section = Section("cells", what, tables=(Table("cells", what, shown, head, titles),))
@@ -133,7 +135,7 @@ def calibrate(
         plain_ = ConsensusCalibrator("cbc-weighted" if method == "cbc-weighted" else "cbc", shrink, clip)
         made = plain_.fit(panel) if extend is None else load_consensus(extend).extend(panel)
         cells, closer = _cells(made, panel, level, extend is not None), closeness(made.gain_, panel.values().mean)
-        said = (*(gain_findings(made.gain_, closer, panel) if extend is None else ()), *_most(cells, panel))
+        said = (*(gain_findings(made.gain_, closer, panel, shrink) if extend is None else ()), *_most(cells, panel))
         found = Calibrated(cells, said, made, panel, made.gain_, closer, save)
     if save is not None:
         made.save(save, overwrite)
@@ -141,9 +143,36 @@ def calibrate(
         _write_answers(made.corrected(panel), output)
     elif output is not None and isinstance(made, ConsensusCalibrator):
         write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, **columns)
-    holds = ((output, CORRECTED if by_labels else "the scores"), (save, "the calibrator"))
-    texts_ = [f"{name(str(path), 200)} holds {what}." for path, what in holds if path is not None]
-    return replace(found, findings=(*found.findings, *(Finding("info", "written", x, "Written") for x in texts_)))
+    texts_, audit = [], ""
+    if output is not None:
+        what = CORRECTED if by_labels else f"the scores and {_added(output, column)[0]}"
+        texts_.append(f"{name(str(output), 200)} holds {what}.")
+        audit = "" if by_labels else _audit(panel, output, column)
+    if save is not None:
+        texts_.append(f"{name(str(save), 200)} holds the calibrator.")
+    said = (*found.findings, *(Finding("info", "written", x, "Written") for x in texts_))
+    return replace(found, findings=said, audit_=audit)
+
+
+def _added(output: Path, column: str) -> tuple[str, list[str], list[str]]:
+    """What was written beside the scores, in words; the new column, or one for each judge of a wide table; all."""
+    every = [column]
+    if Path(str(output).partition("::")[0]).exists():  # no table of a database
+        every = list(open_table(str(output)).columns)
+    new = [x for x in every if x == column or x.startswith(f"{column}_")]
+    return f"the column{'s' if len(new) > 1 else ''} {names(new)}", new, every
+
+
+def _audit(panel: Panel, output: Path, column: str) -> str:
+    """The command that audits the calibrated scores: in the file that was written the raw ones come first."""
+    _, new, every = _added(output, column)
+    flag = "--score" if new == [column] else "--judges"
+    if flag == "--judges" and not {f"{column}_{x}" for x in panel.judges}.issuperset(new):
+        return ""
+    other = ("--score", "--range", "--drop", flag, *(("--criteria",) if panel.criterion in every else ()))
+    said = zip(panel.read[::2], panel.read[1::2], strict=True)
+    kept = [x for option, value in said if option not in other for x in (option, value)]
+    return " ".join(["polyjudge audit", *map(shell, (output, *kept, flag, ",".join(new)))])
 
 
 def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool) -> pd.DataFrame:
@@ -174,30 +203,25 @@ def closeness(gain: Gain, means: Array) -> tuple[float, float, float]:
     return middle, low, high
 
 
-def gain_findings(gain: Gain, closer: tuple[float, float, float], panel: Panel) -> tuple[Finding, ...]:
+def gain_findings(gain: Gain, closer: tuple[float, float, float], panel: Panel, shrunk: bool = False) -> list[Finding]:
     """Whether calibrating is worth it for who uses single judges (I7)."""
     few = [axis for axis, size in ((panel.noun, panel.shape[2]), ("judge", panel.shape[3])) if size < 2]
     if few:
-        return (
-            Finding("notice", "gain-none", f"Nothing is subtracted: there is one {few[0]}, and calibrating needs two."),
-        )
+        text = f"Nothing is subtracted: there is one {few[0]}, and calibrating needs two."
+        return [Finding("notice", "gain-none", text)]
     if not np.isfinite(gain.low):
         text = f"{count(panel.units, 'task')} are too few to say what calibrating gains."
-        return (Finding("notice", "gain-few", text, "Gain"),)
-    middle, low, high = (panel.factor * x for x in closer)
-    size = ci(middle, low, high, panel.unit_name)
+        return [Finding("notice", "gain-few", text, "Gain")]
     if gain.low > 0:
+        middle, low, high = (panel.factor * x for x in closer)
         text = (
-            f"Calibrating brings a judge's mean in a {panel.noun} {size} closer to the panel's, on average. "
-            "If you average all judges, nothing changes."
+            f"Calibrating brings the judges' means in a {panel.noun} closer to the panel's: their distance (root mean "
+            f"square) falls by {ci(middle, low, high, panel.unit_name)}. If you average all judges, nothing changes."
         )
-        return (Finding("info", "gain", text, "Gain"),)
-    what = "adds error" if gain.high < 0 else "may only add noise"
-    text = (
-        f"Calibrating {what}: on average it brings a judge's mean in a {panel.noun} {size} closer to the panel's. "
-        "Score more tasks, or keep less of it (--shrink)."
-    )
-    return (Finding("warning", "gain-open", text, "Gain"),)
+        return [Finding("info", "gain", text, "Gain")]
+    text = f"Calibrating {'adds error' if gain.high < 0 else 'may only add noise'}. Score more tasks"
+    text += "." if shrunk else ", or keep less of it (--shrink)."
+    return [Finding("warning", "gain-open", text, "Gain")]
 
 
 def _most(cells: pd.DataFrame, panel: Panel) -> list[Finding]:
@@ -273,7 +297,7 @@ def apply(
         return _by_answer(scores, made, output, weights, unseen, columns)
     options = {"column": column, "unseen": unseen, "overwrite": overwrite, **columns}
     rows, unchanged = write_calibrated(scores, made, output, **options)  # type: ignore[arg-type]
-    text = f"{name(str(output), 200)} holds the scores, calibrated in the column {name(column)}."
+    text = f"{name(str(output), 200)} holds the scores, calibrated in {_added(output, column)[0]}."
     found = [Finding("info", "written", text, "Written")]
     if unchanged:
         text = f"{count(unchanged, 'score')} left as before: the calibrator does not know the language or the judge."

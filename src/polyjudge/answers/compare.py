@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.answers.audit.advice import command
 from polyjudge.answers.calibrate import closeness, gain_findings
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import ci
-from polyjudge.base.text import count, names, shell
+from polyjudge.base.text import count, names
 from polyjudge.calibrate.baselines import (
     COMPLETE,
     IDENTITY,
@@ -72,7 +73,7 @@ class Compare(Result):
         shown.loc[shown["method"] == "raw", ["closer", "closer_low", "closer_high"]] = np.nan
         columns = {"method": "text", "tau": "number low high", "full_fit": "number",
                    "closer": "+points closer_low closer_high", "identity": "text"}  # fmt: skip
-        titles = {"full_fit": "all tasks", "closer": f"judge comes closer, {p.unit_name}", "identity": "by arithmetic"}
+        titles = {"full_fit": "all tasks", "closer": f"distance falls by, {p.unit_name}", "identity": "by arithmetic"}
         title = "Agreement of languages on the order of the judges (tau), tasks held out"
         table = Table("methods", title, shown, columns, titles)
         front = shown.assign(late=~shown["method"].isin(FRONT)).sort_values("late", kind="stable")
@@ -97,19 +98,14 @@ class Compare(Result):
             f"{self.replicates:,} times, tasks are drawn with replacement to learn from; measured on the others.",
             "A method with tau 1 on all tasks has it by arithmetic. Agreement is consistency, not accuracy.",
         )
-        return Report(
-            "compare",
-            "Methods on tasks held out",
-            (p.facts, *p.notes),
-            self.findings,
-            board,
-            (Step(f"polyjudge calibrate {shell(p.source or 'scores.csv')} -o calibrated.csv", "calibrate the scores"),),
-            (
-                Section("methods", "Methods", how, (table,), (chart,)),
-                Section("differences", "Method against method", tables=(pairs,), open=False),
-            ),
-            about={"seed": self.seed},
+        shrink = ("--shrink",) if any(f.key == "gain-open" for f in self.findings) else ()
+        after = (Step(command(p, "calibrate", *shrink, "-o", "calibrated.csv"), "calibrate the scores"),)
+        sections = (
+            Section("methods", "Methods", how, (table,), (chart,)),
+            Section("differences", "Method against method", tables=(pairs,), open=False),
         )
+        title, facts, about = "Methods on tasks held out", (p.facts, *p.notes), {"seed": self.seed}
+        return Report("compare", title, facts, self.findings, board, after, sections, about=about)
 
 
 def compare(
@@ -178,7 +174,7 @@ def _whole(panel: Panel) -> tuple[Panel, tuple[str, ...]]:
             more = f" Left out, because too little joins them: {names(gone)}." if gone else ""
             raise PanelError(
                 f"Comparing methods needs two {panel.nouns} and two judges, and there is one {few}.{more} "
-                f"Add scores of another {few}, or look at these: polyjudge audit scores.csv"
+                f"Add scores of another {few}, or look at these: {command(panel, 'audit')}"
             )
         if panel.complete:
             return panel, tuple(gone)
