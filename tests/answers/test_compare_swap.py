@@ -68,6 +68,8 @@ def test_compare_needs_two(k: int, m: int) -> None:
 def test_compare_two_judges_and_few_tasks() -> None:
     found = compare(simulate_panel(systems=1, judges=2).panel, replicates=20)
     assert "With two judges" in texts(found)
+    noise = Panel.from_array(np.random.default_rng(0).normal(50, 9, (20, 4, 4)), scale=(0, 100))
+    assert "--shrink" in compare(noise, replicates=20).report().next[0].command
     two = compare(simulate_panel(systems=1, tasks=2).panel, replicates=20)
     assert two.skipped > 0
     assert "too few to say what calibrating gains" in texts(two)
@@ -96,6 +98,8 @@ def test_swap_is_the_change_of_the_panel_mean() -> None:
     expected = (with_new - rest)[:, 0, 1].mean() - (with_new - rest)[:, 2, 1].mean()
     assert row["change"].item() == pytest.approx(expected)
     assert len(found.changes) == 2 * 3 + 2
+    de, en = (with_new - rest).mean((0, 1))
+    assert found.changes.query("kind == 'language' and language == 'de'")["change"].item() == pytest.approx(de - en)
     alone = swap(p, judges="old=new", alone=True).changes
     both = found.changes.merge(alone, on=["kind", "language", "first", "second"])
     np.testing.assert_allclose(both["change_y"], 2 * both["change_x"])
@@ -114,6 +118,10 @@ def test_swap_answers() -> None:
     open_ = swap(study(n=12), judges="old=new", matters=0.6)
     assert open_.answer == "open"
     assert open_.findings[0].severity == "warning"
+    over = swap(study(off=5), judges="old=new", matters=2.4)  # beyond what is accepted, and not surely
+    size, low, high = map(float, re.search(r"gains ([\d.]+) points \[([\d.]+), ([\d.]+)\]", texts(over)).groups())
+    assert low < 2.4 < size < high
+    assert (over.tasks_to_settle or 0) > 80
 
 
 @pytest.mark.statistical
@@ -143,13 +151,12 @@ def test_what_fails_rarely_may_not_have_shown() -> None:
 
 
 def test_swap_with_holes_and_names() -> None:
-    p = study()
-    y = p.scores.copy()
-    y[:40, :, :, 1] = np.nan
+    p = study(n=200)
+    y = np.where(np.random.default_rng(1).random(p.scores.shape) < 0.6, np.nan, p.scores)  # no task is whole
     holes = Panel.from_array(y, systems=p.systems, languages=p.languages, judges=("a=b", "c=d", "e"), scale=(0, 100))
     found = swap(holes, judges="a=b=c=d", matters=3)
     assert (found.old, found.new) == ("a=b", "c=d")
-    moved = (y[40:, ..., 1] - y[40:, ..., 0]).mean(0) / 2  # systems, languages
+    moved = np.nanmean(y[..., 1] - y[..., 0], axis=0) / 2  # systems, languages
     gaps = [abs(moved[i, x] - moved[j, x]) for i, j in ((0, 1), (0, 2), (1, 2)) for x in (0, 1)]
     assert found.changes.query("kind == 'system difference'")["change"].abs().max() == pytest.approx(max(gaps))
 
@@ -160,9 +167,10 @@ def test_swap_with_holes_and_names() -> None:
         ({"judges": "old=old"}, "replace itself"),
         ({"judges": "old"}, "OLD=NEW"),
         ({"matters": 0}, "above 0"),
-        ({"matters": np.inf}, "above 0"),
+        ({"matters": np.inf}, "from 0 on"),
         ({"level": 1}, "level"),
         ({"threshold": "high"}, "threshold"),
+        ({"threshold": "101"}, "outside the scale"),
     ],
 )
 def test_swap_refusals(more: dict[str, Any], words: str) -> None:
@@ -177,6 +185,9 @@ def test_swap_with_nothing_to_compare() -> None:
     with pytest.raises(PanelError, match="--threshold 70"):
         swap(p, judges="Aster=Cobalt")
     assert swap(p, judges="Aster=Cobalt", threshold="70").changes["kind"].tolist() == ["pass rate"]
+    y = (np.random.default_rng(0).random((120, 1, 1, 3)) < 0.6) * 1.0  # pass and fail need no mark
+    found = swap(Panel.from_array(y, judges=("old", "new", "c"), scale=(0, 1)), judges="old=new", matters=20)
+    assert "nothing moves by more than 20 percentage points" in texts(found)
     with pytest.raises(PanelError, match="too few"):
         swap(simulate_panel(tasks=1).panel, judges="Aster=Cobalt")
     assert swap(sample_panel(), judges="Aster=Cobalt", matters=1e-320).answer in ("open", "refused")
