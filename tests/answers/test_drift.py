@@ -63,13 +63,17 @@ def test_an_innocent_language_is_never_blamed() -> None:
     assert both >= 54
 
 
-def test_words_of_one_judge_in_two_languages() -> None:
+def test_words_of_one_judge_in_three_languages() -> None:
     old, new = runs(1)
     new[:, 0, 0, 0] += 8
     new[:, 0, 1, 0] += 5
+    new[:, 0, 2, 0] -= 4
     found = drift(panel(old), panel(new))
     said = next(f for f in found.findings if f.key == "changed").text
-    assert re.match(r"gpt5 scores de answers \d.* points \[.*\] higher than before, and en ones \d.* higher\.$", said)
+    assert re.match(
+        r"gpt5 scores de answers \d.* points \[.*\] higher than before, en ones \d.* higher, but ja ones .* lower\.$",
+        said,
+    )
     size = float(re.search(r"answers ([\d.]+)", said)[1])
     assert size == pytest.approx(found.cells["change"][0], abs=0.51)
     assert "Everything else is within" in texts(found)
@@ -96,10 +100,12 @@ def test_one_system_that_changed_is_no_drift_of_judges() -> None:
         old, new = runs(seed, s=4)
         new[:, 2] += 8
         found = drift(panel(old), panel(new))
+        assert found.incomplete
         named += list(found.systems.loc[found.systems["changed"], "system"]) == ["s3"]
         cells += found.cells["changed"].any()
     assert named >= 19
     assert cells <= 3
+    assert "Apart from that, no judge has changed" in texts(found)
     old, new = runs(0, s=4)
     new[:, 2, :, 0] += 8  # one judge alone: it is the judge
     found = drift(panel(old), panel(new))
@@ -187,6 +193,14 @@ def test_other_tasks_compare_gaps() -> None:
     gap = new[:, 0, 1, 0].mean() - new[:, 0, 1, 1:].mean() - (old[:, 0, 1, 0].mean() - old[:, 0, 1, 1:].mean())
     assert cells["change"].iloc[0] == pytest.approx(gap)
     assert found.seen > (found.cells["high"] - found.cells["low"]).max() / 2  # with a chance of 80%, not of half
+
+
+def test_other_tasks_say_a_judge_in_all_languages_once() -> None:
+    old, new = runs(2)
+    new[..., 0] += 9
+    found = drift(panel(old), other(new))
+    assert [f.key for f in found.findings[:2]] == ["changed-judge", "rest"]
+    assert f"gpt5 scores {found.cells['change'][::4].mean():.1f} points [" in texts(found)
 
 
 def test_other_tasks_blame_nobody_else() -> None:
@@ -286,6 +300,8 @@ def test_pass_and_fail_in_percentage_points() -> None:
     new[:40, 0, 0, 0] = 0
     found = drift(panel(old, scale=(0, 1)), panel(new, scale=(0, 1)))
     assert re.search(r"gpt5 scores de answers \d+ percentage points \[\d+, \d+\] lower than before", texts(found))
+    assert drift(panel(old, scale=(0, 1)), panel(new, scale=(0, 1)), matters=5).incomplete
+    assert "The judge scores de" in texts(drift(*(panel(y[..., :1], judges=["judge"]) for y in (old, new))))
 
 
 @pytest.mark.parametrize("more", [{"runs": 0}, {"level": 2}, {"matters": -1}, {"matters": np.nan}])

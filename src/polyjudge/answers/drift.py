@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.answers.audit.advice import command
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import ci, percent
-from polyjudge.base.text import count, name, names, plural, shell
+from polyjudge.base.text import count, name, names, plural
 from polyjudge.calibrate.consensus import GROUPED, ConsensusCalibrator
 from polyjudge.calibrate.saved import FORMAT, load_consensus
 from polyjudge.panel import Panel
@@ -105,7 +107,7 @@ class Drift(Result):
             "their gaps to each other"
         )
         more = f"; the limits hold for {self.runs:,} such comparisons" if self.runs > 1 else ""
-        after = (Step(f"polyjudge audit {shell(p.source or 'NEW.csv')}", "look at the new scores"),)
+        after = (Step(command(p, "audit"), "look at the new scores"),)
         return Report(
             "drift",
             "What has changed",
@@ -135,7 +137,7 @@ def drift(
     old : scores of the earlier run, or a calibrator that was saved with them
     new : scores of this run
     runs : number of such comparisons for which the level is kept: 365 for a nightly job
-    matters : smallest change that matters, in points; 2% of the scale unless said
+    matters : smallest change that matters, in points (pass or fail: percentage points); 2% of the scale unless said
     level : confidence level of the intervals
 
     Examples:
@@ -146,13 +148,11 @@ def drift(
         raise UsageError(f"--runs is a number of comparisons from 1 on, not {runs}.")
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
-    if matters is not None and not (np.isfinite(matters) and matters >= 0):
-        raise UsageError(f"What matters is a number of points from 0 on, not {matters:g}.")
     before, after = _panel(old, columns, is_old=True), _panel(new, columns)
     notes = _scale(before, after)
     own = after.scale
     after = replace(after, scale=(min(before.scale[0], own[0]), max(before.scale[1], own[1])))
-    what = after.matters if matters is None else matters
+    what = after.least(matters)
     before, after, gone = _common(before, after)
     notes += gone
     tasks, share = _pairs(before, after), (1 - level) / runs
@@ -278,8 +278,13 @@ def _measured(
     clear = found.clear(1e-9 * new.width) & np.isfinite(found.q)
     sure, change = clear.reshape(k, m), found.estimate.reshape(k, m)
     frame = _frame(new, was, now, change, found.low.reshape(k, m), found.high.reshape(k, m), sure)
-    said = [_system_words(x, system_frame, new) for x in changed_systems]
-    said += _changed_words(new, sure, found, v, 1 - share, matters, "than before")
+    said = [_system_words(x, system_frame, new, matters) for x in changed_systems]
+
+    def mean(at: Array) -> tuple[float, float, float]:
+        one = interval(v[:, at].mean(1, keepdims=True), level=1 - share, together=k * m)
+        return one.estimate[0], one.low[0], one.high[0]
+
+    said += _changed_words(new, sure, np.stack([found.estimate, found.low, found.high]), mean, matters, "than before")
     limits, some = found.limit.copy(), bool((np.abs(flat) > 0).any())
     hits = (np.abs(v) > 1e-9 * new.width).sum(0)  # where few units differ, others may that were not drawn
     for i in np.flatnonzero((hits < 10) & (2 * hits <= len(v)) & np.isfinite(limits)) if some else ():
@@ -296,7 +301,8 @@ def _measured(
         limit, smallest = float(rest.max(initial=0.0)), float(half[known].max())
         if not some:
             many = round(float((np.isfinite(d).sum((1, 2, 3)) * weight).sum()))
-            text = f"All {many:,} scores are the same as before."
+            text = "All other scores" if changed_systems else f"All {many:,} scores"
+            text += " are the same as before."
             said.append(Finding("info", "same", text, "Changed"))
         elif len(rest):
             still = ~clear & known
@@ -306,21 +312,10 @@ def _measured(
             ):
                 said.append(Finding("info", "rest", "All other scores are the same as before.", "Changed"))
             else:
-                said.append(_rest(new, limit, bool(clear.any())))
+                said.append(_rest(new, limit, bool(clear.any()), apart=bool(changed_systems)))
         said += _coarse(new, smallest, matters, bool(clear.any())) if some else []
-    return Drift(
-        frame,
-        system_frame,
-        True,
-        (tasks, tasks),
-        smallest,
-        limit,
-        matters,
-        runs,
-        level,
-        tuple(said + lost + notes),
-        new,
-    )
+    said += lost + notes
+    return Drift(frame, system_frame, True, (tasks, tasks), smallest, limit, matters, runs, level, tuple(said), new)
 
 
 def _frame(p: Panel, before: Array, after: Array, change: Array, low: Array, high: Array, sure: Mask) -> pd.DataFrame:
@@ -419,18 +414,15 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
             continue
         out.append(best)
     last = gap
-    said, sure = [], np.zeros(k * m, dtype=bool)
-    for i in out:
-        sure[i] = True
-        said.append(
-            _one(
-                new,
-                i,
-                (last.change[i], last.low[i], last.high[i]),
-                "than before, relative to the other judges",
-                matters,
-            )
-        )
+    sure = np.zeros(k * m, dtype=bool)
+    sure[out] = True
+
+    def mean(at: Array) -> tuple[float, float, float]:
+        one = _Gap.of(old, new, values, out, share, at)
+        return one.change[0], one.low[0], one.high[0]
+
+    sizes, than = np.stack([last.change, last.low, last.high]), "than before, relative to the other judges"
+    said = _changed_words(new, sure.reshape(k, m), sizes, mean, matters, than)
     for language in split:
         at = language * m + int(np.nanargmax(np.where(first.clear, np.abs(first.change), -1)[language * m :][:m]))
         sure[at] = True
@@ -473,13 +465,14 @@ class _Gap:
         return np.isfinite(self.q) & (np.abs(self.change) > np.nan_to_num(self.q * self.se))
 
     @staticmethod
-    def of(old: Panel, new: Panel, values: Any, out: list[int], share: float) -> _Gap:
-        """Two samples, each with its own moderated variance; Welch's degrees of freedom."""
+    def of(old: Panel, new: Panel, values: Any, out: list[int], share: float, mean: Any = None) -> _Gap:
+        """Two samples, each with its own moderated variance; Welch's degrees of freedom. mean : of these cells alone"""
         _, _, k, m = new.shape
         contrasts = np.eye(k * m)
         for i in range(k * m):
             rest = [j for j in range(i // m * m, i // m * m + m) if j != i and j not in out]
             contrasts[i, rest] = -1 / max(len(rest), 1)
+        contrasts = contrasts if mean is None else contrasts[mean].mean(0, keepdims=True)
         both = []
         for p, found in zip((old, new), values, strict=True):
             x = found.contrast(contrasts)
@@ -506,7 +499,7 @@ def _answers(p: Panel, language: str) -> str:
     return f"{name(language)} answers" if p.noun == "language" else f"answers of {p.noun} {name(language)}"
 
 
-def _size(p: Panel, change: float, low: float, high: float, unit: bool = True) -> str:
+def _size(p: Panel, change: float, low: float, high: float, *, unit: bool = True) -> str:
     """A change without its sign, and which way it went."""
     sign = -p.factor if change < 0 else p.factor
     a, b = sorted((sign * low, sign * high))
@@ -520,69 +513,62 @@ def _up(p: Panel, size: float) -> str:
     return f"{math.ceil(size * 10**digits - 1e-9) / 10**digits:,.{min(digits, 6)}f} {p.unit_name}"
 
 
-def _severity(change: float, matters: float) -> Any:
-    return "warning" if abs(change) >= matters else "notice"
+def _severity(change: Any, matters: float) -> Any:
+    return "warning" if np.abs(change).max() >= matters else "notice"
 
 
-def _one(p: Panel, i: int, size: tuple[float, float, float], than: str, matters: float) -> Finding:
-    language, judge = p.languages[i // len(p.judges)], p.judges[i % len(p.judges)]
-    text = f"{name(judge)} scores {_answers(p, language)} {_size(p, *size)} {than}."
-    return Finding(_severity(size[0], matters), "changed", text, "Changed", {"language": language, "judge": judge})
+def _judge(p: Panel, judge: int) -> str:
+    """Its name, where it has one."""
+    return "The judge" if p.judges == ("judge",) else name(p.judges[judge])
 
 
-def _changed_words(
-    p: Panel, sure: Mask, found: Any, v: Array, level: float, matters: float, than: str
-) -> list[Finding]:
-    """What changed, in few sentences: a judge in all languages, a language by all judges, single ones."""
+def _every(number: int, nouns: str) -> str:
+    return f"both {nouns}" if number == 2 else f"all {number} {nouns}"
+
+
+def _changed_words(p: Panel, sure: Mask, sizes: Array, mean: Any, matters: float, than: str) -> list[Finding]:
+    """What changed, in few sentences: a judge in all languages, a language by all judges, single ones.
+
+    sizes : change, low, high of every cell; mean : the same of the mean of some cells
+    """
     k, m = sure.shape
-    e = found.estimate.reshape(k, m)
-    cube = v.reshape(len(v), k, m)
-    left = sure.copy()
+    cells, sizes = np.arange(k * m).reshape(k, m), sizes.reshape(3, k, m)
+    left, e = sure.copy(), sizes[0]
     said: list[Finding] = []
-    alike = sure.all() and abs(np.sign(e).sum()) == e.size
-
-    def mean(part: Array) -> tuple[float, float, float]:
-        one = interval(part.reshape(len(v), 1), level=level, together=k * m)
-        return float(one.estimate[0]), float(one.low[0]), float(one.high[0])
-
-    if alike and m > 1:
-        size = mean(cube.mean((1, 2)))
-        place = f" in all {k} {p.nouns}" if k > 1 else ""
-        text = f"All {m} judges score answers{place} {_size(p, *size)} {than}, on average."
-        said.append(Finding(_severity(size[0], matters), "changed-all", text, "Changed"))
+    if sure.all() and abs(np.sign(e).sum()) == e.size and m > 1:
+        place = f" in {_every(k, p.nouns)}" if k > 1 else ""
+        size = _size(p, *mean(cells.ravel()))
+        text = f"{_every(m, 'judges').capitalize()} score answers{place} {size} {than}, on average."
+        said.append(Finding(_severity(e, matters), "changed-all", text, "Changed"))
         left[:] = False
     for b in range(m):
         if k > 1 and left[:, b].all() and abs(np.sign(e[:, b]).sum()) == k:
-            size = mean(cube[:, :, b].mean(1))
-            text = f"{name(p.judges[b])} scores {_size(p, *size)} {than}, on average over all {k} {p.nouns}."
-            said.append(Finding(_severity(size[0], matters), "changed-judge", text, "Changed", {"judge": p.judges[b]}))
+            size = _size(p, *mean(cells[:, b]))
+            text = f"{_judge(p, b)} scores {size} {than}, on average over {_every(k, p.nouns)}."
+            said.append(Finding(_severity(e[:, b], matters), "changed-judge", text, "Changed", {"judge": p.judges[b]}))
             left[:, b] = False
     for x in range(k):
         if m > 1 and left[x].all() and abs(np.sign(e[x]).sum()) == m:
-            size = mean(cube[:, x].mean(1))
-            text = f"{_answers(p, p.languages[x])} get scores {_size(p, *size)} {than}, on average over all {m} judges."
+            size = _size(p, *mean(cells[x]))
+            text = f"{_answers(p, p.languages[x])} get scores {size} {than}, on average over {_every(m, 'judges')}."
             text = text[0].upper() + text[1:]
             said.append(
-                Finding(_severity(size[0], matters), "changed-language", text, "Changed", {"language": p.languages[x]})
+                Finding(_severity(e[x], matters), "changed-language", text, "Changed", {"language": p.languages[x]})
             )
             left[x] = False
     order = sorted(np.flatnonzero(left.any(0)).tolist(), key=lambda b: -round(float(np.abs(e[left[:, b], b]).max()), 9))
-    low, high = found.low.reshape(k, m), found.high.reshape(k, m)
     for b in order:  # the judge whose largest change is largest first
         rows = sorted(np.flatnonzero(left[:, b]).tolist(), key=lambda x: -round(abs(float(e[x, b])), 9))
-        parts = []
-        for i, x in enumerate(rows):
-            size, up = (float(e[x, b]), float(low[x, b]), float(high[x, b])), e[x, b] > 0
-            if i == 0:
-                parts.append(f"{name(p.judges[b])} scores {_answers(p, p.languages[x])} {_size(p, *size)} {than}")
-            elif p.noun == "language":
-                word = "and" if up == (e[rows[0], b] > 0) else "but"
-                parts.append(f"{word} {name(p.languages[x])} ones {_size(p, *size, unit=False)}")
-            else:
-                parts.append(f"those of {p.noun} {name(p.languages[x])} {_size(p, *size, unit=False)}")
+        up = e[:, b] > 0
+        rows = [x for way in (up[rows[0]], not up[rows[0]]) for x in rows if up[x] == way]
+        parts = [f"{_judge(p, b)} scores {_answers(p, p.languages[rows[0]])} {_size(p, *sizes[:, rows[0], b])} {than}"]
+        for before, x in pairwise(rows):
+            word = "but " if up[x] != up[before] else "and " if x == rows[-1] else ""
+            what = f"{name(p.languages[x])} ones"
+            what = what if p.noun == "language" else f"those of {p.noun} {name(p.languages[x])}"
+            parts.append(f"{word}{what} {_size(p, *sizes[:, x, b], unit=False)}")
         where = {"judge": p.judges[b], **({"language": p.languages[rows[0]]} if len(rows) == 1 else {})}
-        most = float(np.abs(e[rows, b]).max())
-        said.append(Finding(_severity(most, matters), "changed", ", ".join(parts) + ".", "Changed", where))
+        said.append(Finding(_severity(e[rows, b], matters), "changed", ", ".join(parts) + ".", "Changed", where))
     return said
 
 
@@ -597,24 +583,23 @@ def _gap_words(p: Panel, i: int, g: _Gap, matters: float) -> Finding:
     return Finding(_severity(float(g.change[i]), matters), "changed-gap", text, "Changed", {"language": language})
 
 
-def _system_words(system: str, frame: pd.DataFrame, p: Panel) -> Finding:
+def _system_words(system: str, frame: pd.DataFrame, p: Panel, matters: float) -> Finding:
     row = frame[frame["system"] == system].iloc[0]
     size = _size(p, row["change"], row["low"], row["high"])
     text = f"{name(system)} itself changed: all judges score it {size} than before, relative to the other systems."
     if len(p.judges) == 1:
         text = f"{name(system)} is scored {size} than before, relative to the other systems."
-    return Finding("notice", "changed-system", text, "Systems", {"system": system})
+    return Finding(_severity(row["change"], matters), "changed-system", text, "Systems", {"system": system})
 
 
-def _rest(p: Panel, limit: float, changed: bool, what: str = "") -> Finding:
+def _rest(p: Panel, limit: float, changed: bool, what: str = "", apart: bool = False) -> Finding:
     size = _up(p, limit)
     if changed:
         return Finding("info", "rest", f"Everything else is within {size} of before.", "Changed")
-    many = len(p.languages) > 1
-    where = f" in any {p.noun}" if many else ""
-    text = f"No judge has changed by more than {size}{where}."
-    if what:
-        text = f"No judge's {what} has changed by more than {size}{where}."
+    where = f" in any {p.noun}" if len(p.languages) > 1 else ""
+    who = f"No judge's {what} has" if what else "No judge has" if len(p.judges) > 1 else "The judge has not"
+    text = f"{who} changed by more than {size}{where}."
+    text = f"Apart from that, {text[0].lower()}{text[1:]}" if apart else text
     return Finding("info", "quiet", text, "Changed")
 
 
@@ -636,13 +621,13 @@ def _missing(old: Panel, new: Panel, rows: Any, unknown: Mask) -> list[Finding]:
     said = []
     for x, b in np.argwhere((was - now >= LOST) & (now > 0)):
         text = (
-            f"{name(new.judges[b])} leaves {percent(1 - now[x, b])} of {_answers(new, new.languages[x])} without a "
+            f"{_judge(new, b)} leaves {percent(1 - now[x, b])} of {_answers(new, new.languages[x])} without a "
             f"score, before {percent(1 - was[x, b])}."
         )
         where = {"language": new.languages[x], "judge": new.judges[b]}
         said.append(Finding("warning", "missing", text, "Missing", where))
     for x, b in np.argwhere((was > 0) & (now == 0)):
-        text = f"{name(new.judges[b])} no longer has scores of {_answers(new, new.languages[x])}."
+        text = f"{_judge(new, b)} no longer has scores of {_answers(new, new.languages[x])}."
         said.append(Finding("warning", "missing", text, "Missing", {"judge": new.judges[b]}))
     thin = unknown & (was > 0) & (now > 0)
     if thin.any() and not thin.all():
