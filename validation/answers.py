@@ -126,11 +126,11 @@ def planned(seed: int) -> Rows:
         g = np.random.default_rng(seed)
         target = 0.12 if kind == "pass/fail" else 4.0
         pilot = _study(g, 30, kind, 0.0)
-        tasks = int(plan(pilot, radius=target).needed["tasks"].iloc[0])
+        tasks = int(plan(pilot, radius=target * pilot.factor).needed["tasks"].iloc[0])
         found = off(_study(g, tasks, kind, 0.0)).frame
         rows.append((f"radius {kind}", bool((found["all_high"] - found["all_low"]).max() / 2 <= target)))
         target = 0.08 if kind == "pass/fail" else 2.0
-        tasks = int(plan(pilot, separate=target).needed["tasks"].iloc[0])
+        tasks = int(plan(pilot, separate=target * pilot.factor).needed["tasks"].iloc[0])
         p = _study(g, tasks, kind, target)
         seen = seen_means(p.scores, p.weight)
         made = board(

@@ -53,6 +53,8 @@ def test_plan_of_a_pilot() -> None:
     assert found.sizes["radius"].is_monotonic_decreasing
     assert (found.needed["chance"] >= 0.8).all()
     assert plan(sample_panel(), radius=20).needed["tasks"].iloc[0] <= 10
+    y = sample_panel().scores[:, [0, 0, 1]] - np.array([0, 0, 30])[:, None, None]  # the first two are copies, and lead
+    assert plan(Panel.from_array(y, scale=(0, 100)), separate=1).needed["tasks"].item() > 100
 
 
 def test_more_noise_needs_more_tasks() -> None:
@@ -63,7 +65,7 @@ def test_more_noise_needs_more_tasks() -> None:
 def test_pass_and_fail_are_planned_in_percentage_points() -> None:
     g = np.random.default_rng(0)
     p = Panel.from_array((g.random((30, 3, 3, 3)) < 0.8) * 1.0, scale=(0, 1), two_valued=True)
-    assert "differ by 5 percentage points" in texts(plan(p, separate=0.05))
+    assert "differ by 5 percentage points" in texts(plan(p, separate=5))
 
 
 def test_languages_that_share_no_tasks_are_planned() -> None:
@@ -83,6 +85,7 @@ def test_languages_that_share_no_tasks_are_planned() -> None:
         (lambda: plan(sample_panel(), radius=1e-320), UsageError),
         (lambda: plan(sample_panel(), level=0), UsageError),
         (lambda: plan(simulate_panel(tasks=5).panel), PanelError),
+        (lambda: plan(Panel.from_array(np.full((9, 2, 2, 2), 70))), PanelError),
         (lambda: plan(simulate_panel(systems=1, judges=1).panel), PanelError),
         (lambda: plan(simulate_panel(systems=1).panel, separate=1), PanelError),
         (lambda: plan(simulate_panel(judges=1).panel, radius=1), PanelError),
@@ -118,7 +121,7 @@ def test_a_blind_judge_is_found_and_no_other() -> None:
         assert list(zip(blind["language"], blind["judge"], strict=True)) == [("sw", "c")]
         assert found.usual == pytest.approx(6, abs=0.5)
     assert re.search(r"c does not notice damage in sw: a step costs -?\d", texts(found))
-    assert "--drop sw,c" in found.report().next[0].command
+    assert "--without sw,c" in found.report().next[0].command
     sharp = probe(probes(blind=False))
     assert (sharp.cells["sees"] == "yes").all()
     assert "Damage is noticed everywhere" in texts(sharp)

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge import cbc
+from polyjudge.answers.audit.advice import command
 from polyjudge.answers.audit.systems import round_up, settle
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import percent
-from polyjudge.base.text import name, shell
+from polyjudge.base.text import name
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
 from polyjudge.stats.cells import excess
@@ -82,7 +83,7 @@ class Plan(Result):
         )  # fmt: skip
         after: tuple[Step, ...] = ()
         if p is not None and p.source:
-            after = (Step(f"polyjudge audit {shell(p.source)}", "see what these scores already tell"),)
+            after = (Step(command(p, "audit"), "see what these scores already tell"),)
         facts = () if p is None else (p.facts, *p.notes)
         section = Section("sizes", title, tables=(table,), charts=(chart,))
         return Report(
@@ -107,8 +108,8 @@ def plan(
     languages, the noise of a score and the radius.
 
     panel : scores of a pilot
-    radius : know how far every judge is off in every language to within this many points
-    separate : tell two systems apart that differ by this many points
+    radius : know how far every judge is off in every language to within so many points (pass or fail: percentage points)
+    separate : tell two systems apart that differ by this many points (pass or fail: percentage points)
     judge_count : without a pilot, number of judges
     language_count : without a pilot, number of languages
     sigma : without a pilot, standard deviation of the noise of one score
@@ -135,9 +136,10 @@ def plan(
     _, s, k, m = panel.shape
     goals: list[_Goal] = []
     if min(k, m) > 1 and (radius is not None or separate is None or s < 2):
-        goals.append(_Goal("radius", radius or panel.matters, *_off_values(panel)))
+        goals.append(_Goal("radius", panel.least(radius), *_off_values(panel)))
     if s > 1 and (separate is not None or radius is None):
-        goals.append(_Goal("separate", separate or 0.01 * panel.width, *_system_values(panel)))
+        apart = panel.least(separate) if separate else 0.01 * panel.width
+        goals.append(_Goal("separate", apart, *_system_values(panel)))
     if not goals or (radius is not None and min(k, m) < 2) or (separate is not None and s < 2):
         two = f"two judges in two {panel.nouns}"
         lacking = "two systems" if separate is not None else two if radius is not None else f"two systems, or {two}"
@@ -234,8 +236,11 @@ def _off_values(panel: Panel) -> tuple[Array, int, NDArray[np.int64], dict[str, 
     contrasts = contrasts[distinct.ravel()]
     x = values.contrast(contrasts)
     told = np.isfinite(x).all(0) & (np.abs(contrasts).max(1) > 0)
-    if not told.any():
-        raise PanelError("No tasks join the languages and judges of this pilot, so off cannot be planned.")
+    if not (x.std(0) > 1e-9 * panel.width)[told].any():
+        raise PanelError(
+            "Nothing can be planned from this pilot: no tasks join its languages and judges, or the gaps between the "
+            "judges are the same in all of them."
+        )
     x, contrasts = x[:, told], contrasts[told]
     more: dict[str, Any] = {}
     if panel.two_valued:
@@ -253,8 +258,12 @@ def _system_values(panel: Panel) -> tuple[Array, int, NDArray[np.int64], dict[st
     i, j = np.triu_indices(len(panel.systems), 1)
     x = values.v[:, i] - values.v[:, j]
     told = np.isfinite(x).all(0) & (np.abs(values.null[i] - values.null[j]).max(1, initial=0.0) < 1e-6)
+    told &= x.std(0) > 1e-9 * panel.width  # nothing can be learnt of copies
     if not told.any():
-        raise PanelError("No tasks join the systems of this pilot.")
+        raise PanelError(
+            "Nothing can be planned from this pilot: no tasks join its systems, or their differences are the same in "
+            "all of them. With --radius only what is off is planned."
+        )
     first, second = np.argsort(-np.round(values.mean, 9), kind="stable")[:2]
     best = np.flatnonzero((i[told] == min(first, second)) & (j[told] == max(first, second)))
     at = best if len(best) else np.arange(int(told.sum()))
@@ -304,15 +313,8 @@ def _without(
         f"{paper:,} tasks bring the paper's radius of beta (Prop. 2) down to {radius:.4g} points; with intervals by "
         f"Student's t {int(n):,} tasks do. Both take the noise to be independent with standard deviation {sigma:.4g}."
     )
-    said = (
-        Finding("info", "plan-bound", text, "Tasks"),
-        Finding(
-            "info",
-            "pilot",
-            "Better: score a pilot of 30 tasks and plan from it. Real noise is rarely this regular.",
-            "Pilot",
-        ),
-    )
+    better = "Better: score a pilot of 30 tasks and plan from it. Real noise is rarely this regular."
+    said = (Finding("info", "plan-bound", text, "Tasks"), Finding("info", "pilot", better, "Pilot"))
     sizes = [
         {
             "tasks": x,

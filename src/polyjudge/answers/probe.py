@@ -84,7 +84,8 @@ class Probe(Result):
             moves = Table("moves", "What should not change a score", own, head, {"language": p.noun})
             sections.append(Section("moves", "What should not change a score", tables=(moves,)))
         blind = self.cells[self.cells["sees"] == "no"]
-        flags = " ".join(f"--drop {shell(f'{x},{j}')}" for x, j in zip(blind["language"], blind["judge"], strict=True))
+        cells = [f"{x},{j}".lstrip(",") for x, j in zip(blind["language"], blind["judge"], strict=True)]
+        flags = " ".join(f"--without {shell(x)}" for x in cells)
         after = (Step(f"polyjudge audit scores.csv {flags}", "audit without what is blind"),) if flags else ()
         about = {"level": self.level, "matters": self.matters}
         title, parts = "Do the judges notice damage?", tuple(sections)
@@ -98,7 +99,7 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
     placebo-..., plea-... and padding. A plan of `polyjudge collect` with `probes: true` makes and scores them.
 
     panel : scores of the versions
-    matters : smallest change that matters, in points; 2% of the scale unless said
+    matters : smallest change that matters, in points (pass or fail: percentage points); 2% of the scale unless said
     level : confidence level of the intervals
 
     Examples:
@@ -109,9 +110,7 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
     panel = read_panel(panel)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
-    least = panel.matters if matters is None else matters
-    if not (np.isfinite(least) and least >= 0):
-        raise UsageError(f"What matters is a number of points from 0 on, not {least:g}.")
+    least = panel.least(matters)
     clean, steps, others = _versions(panel)
     if panel.units < FEWEST:
         raise PanelError(f"{panel.units} tasks are too few to see how judges react: {FEWEST} are needed.")
