@@ -108,7 +108,7 @@ def plan(
     languages, the noise of a score and the radius.
 
     panel : scores of a pilot
-    radius : know how far every judge is off in every language to within so many points (pass or fail: percentage points)
+    radius : know how far every judge is off in each language to within so many points (pass or fail: percentage points)
     separate : tell two systems apart that differ by this many points (pass or fail: percentage points)
     judge_count : without a pilot, number of judges
     language_count : without a pilot, number of languages
