@@ -160,7 +160,7 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str
     free = [c for c in columns if c not in roles.of.values() and not re.match(r"unnamed|column_1$", norm(c))]
     roles.errors = [c for c in free if ERRORS.fullmatch(norm(c.split(".")[-1]))]
     people = [c for c in free if c == asked.human] if asked.human else usual("human", free)
-    roles.humans = [c for c in people if not re.search("_(mean|avg|average)$", norm(c))] or people
+    roles.humans = [c for c in people if not re.search("(^|_)(mean|avg|average)(_|$)", norm(c))] or people
     free = [c for c in free if c not in {*roles.errors, *people}]
     pair = {part: next(iter(usual(part, free)), "") for part in PAIR}
     if pair["first"] and pair["second"] and "score" not in roles.of:
@@ -171,7 +171,7 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str
             )
         roles.of |= pair
     elif "score" not in roles.of and not (asked.criteria and set(asked.criteria) <= set(columns)):
-        _score(roles, free, asked, where)
+        _score(roles, free, asked, where, notes)
     free = [c for c in free if c not in roles.used()]
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator", "model", "task"):
         hits = usual(role, free)
@@ -222,7 +222,7 @@ def _role_of_model(roles: Roles, column: str, notes: list[str]) -> str:
     return "judge"
 
 
-def _score(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
+def _score(roles: Roles, free: list[str], asked: Asked, where: str, notes: list[str]) -> None:
     hits = usual("score", free) or usual("weak score", free)
     label = [c for c in free if norm(c) == "label"]
     if hits != label and not (asked.human or roles.humans):  # beside another score it is what people say
@@ -233,6 +233,8 @@ def _score(roles: Roles, free: list[str], asked: Asked, where: str) -> None:
         raise PanelError(f"In {where} {names(hits)} could all be the score. Say which one is: {flags}.")
     if hits:
         roles.of["score"] = hits[0]
+        if "calibrated" in free:  # of `polyjudge calibrate`
+            notes.append(f"{name(hits[0])} is read, not the column calibrated: for that --score calibrated.")
 
 
 # --- names of score columns ---

@@ -202,7 +202,7 @@ def sides_of(panel: Panel, found: Labelled, threshold: str | None = None) -> Sid
     if threshold is None and not (found.two_valued and panel.two_valued):
         judges = each if one else {**each, lead: mean}
         return Sides(found.y, judges, mean, False, found.same, found, found.label)
-    mark, how = (sum(panel.scale) / 2, ">") if threshold is None else parse_threshold(threshold)
+    mark, how = (sum(panel.scale) / 2, ">") if threshold is None else parse_threshold(threshold, panel.scale)
     y, label = found.y, found.label
     if not found.two_valued:
         if not found.same:
