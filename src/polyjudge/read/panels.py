@@ -233,11 +233,11 @@ def _fetch(work: Work) -> None:
     if int(table.rows(f"SELECT count(*) FROM ({few}) AS few")[0][0]) <= rows.MOST_TASKS:
         wanted = [c for c in roles.used() - {*roles.texts.values()} if c in table.columns]
         listed = ", ".join(f"{table.columns[c][0]} AS {ident(c)}" for c in wanted)
-        million = table.rows(f"SELECT count(*) FROM {table.relation}")[0][0] // 1_000_000 + 1
-        asked = (
-            f"SELECT {listed} FROM {table.relation} WHERE coalesce({rows.digits_sql(task, table)}, 0) % {million} = "
-        )
-        work.table = open_frame([table.con.execute(asked + str(i)).found for i in range(million)], table.where)
+        whole = f"SELECT {listed} FROM {table.relation}"
+        parts = table.rows(f"SELECT count(*) FROM {table.relation}")[0][0] // 1_000_000 + 1
+        part = f" WHERE coalesce({rows.digits_sql(task, table)}, 0) % {parts} = "
+        asked = [f"{whole}{part}{i}" for i in range(parts)] if parts > 1 else [whole]
+        work.table = open_frame([table.con.execute(sql).found for sql in asked], table.where)
         roles.texts.pop("response", None)
 
 
