@@ -173,6 +173,13 @@ CASES: dict[str, Any] = {
     },
     "status = passed is no state of the row": text(csv_of(B.assign(status=np.where(B["score"] > 50, "passed", "failed")))),
     "errors that are counted": text(csv_of(B.assign(errors=B["score"] % 3))),
+    "tool calls beside a score": text(lines([{**r, "tool_calls": [{"name": "f"}, {"name": "g"}] if i % 3 else []} for i, r in enumerate(RECORDS)]), ".jsonl"),
+    "messages beside judgments": text(lines([{"id": t, "lang": x, "messages": [{"role": "user"}], "judgments": p[["judge", "score"]].to_dict("records")} for (t, x), p in B.groupby(["task", "language"])]), ".jsonl"),
+    "tasks with the names of functions": (text(csv_of(B.replace({"task": {"q1": "sum", "q2": "max", "q3": "median", "q4": "sort", "q5": "fib", "q6": "gcd", "q7": "pop", "q8": "min"}}))), "", lambda f: f.replace({"task": {"q1": "sum", "q2": "max", "q3": "median", "q4": "sort", "q5": "fib", "q6": "gcd", "q7": "pop", "q8": "min"}})),
+    "status codes as floats": (text(csv_of(beside("status_code", 429.0, GAPS, 200.0))), "failed", lambda f: f.drop(index=GAPS)),
+    "why an answer is bad": text(csv_of(B.assign(failure_reason=np.where(B["score"] < 50, "wrong", ""), error_type="grammar"))),
+    "label on another scale than columns of judges": text(csv_of(W.assign(label=[0, 1] * 12))),
+    "label and another number beside a judge": text(csv_of(B.rename(columns={"score": "label"}).assign(truncated=B["score"]))),
     "numbers that are answers": (text(csv_of(B.assign(gold=range(900, 972), expected="42"))), "gold is not read", None),
     "error that is 0 throughout": text(csv_of(B.assign(error=0))),
     # spellings
@@ -247,6 +254,9 @@ def test_a_frame_with_columns_on_two_levels() -> None:
 
 def test_a_judge_that_begins_late() -> None:
     late = [None] * 500 + [1, 2, 3, 4, 5] * 20
+    people = read_panel(pd.DataFrame({"id": range(600), "gpt": [1, 2, 3, 4, 5] * 120, "human": late})).human
+    assert people is not None
+    assert len(people) == 100
     assert read_panel(pd.DataFrame({"id": range(600), "gpt": [1, 2, 3, 4, 5] * 120, "claude": late})).judges == (
         "claude",
         "gpt",

@@ -38,6 +38,7 @@ CASES: dict[str, Any] = {
     "accepted beside refused": (B.assign(score=["accepted", "refused"] * 36), ["accepted stands beside refused", "--drop refused"], {"drop": "refused"}),
     "score in two units": (B.assign(**{"Score (%)": B["score"]}), ["score and Score (%)", "--score"], {"score": "score"}),
     "answers as systems": (B[B["judge"] == "ann"].iloc[::2].drop(columns=["judge", "language"]).assign(candidate=[f"Because {i}." for i in range(12)]), ["no two tasks have the same candidate", "response"], {"system": "candidate"}),
+    "a run that holds models": (B.rename(columns={"judge": "run"}).replace({"run": {"ann": "gpt-4o"}}), ["run tells them apart"], {"judge": "run"}),
     "a run that holds names": (B.rename(columns={"judge": "run"}), ["run tells them apart", "--judge run", "--system run"], {"judge": "run"}),
     "labels of which one is -1": (W.assign(human=[-1, *[0, 1, 2] * 8][:24]), ["column human", "--drop -1"], {"drop": "-1"}),
     "JSON of one record": (json.dumps({"q1": {"a": 4, "b": 3}, "q2": {"a": 5, "b": 2}}).encode(), ["list of records"], None),

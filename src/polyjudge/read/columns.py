@@ -53,7 +53,7 @@ CRITERIA = re.compile(
 MEANS = "mean|average|avg|total|median|sum|overall|all|grand|macro|micro|aggregated?"
 SUMMARY = re.compile(
     f"(?=.*({MEANS}|ensemble|majority|combined|consensus|final))"
-    f"(({MEANS}|ensemble|majority|combined|consensus|final|weighted|vote|panel|scores?|ratings?|grade|judges?|of)(_|$))+"
+    f"(({MEANS}|ensemble|majority|maj|combined|consensus|final|weighted|vote|panel|points|scores?|ratings?|grade|judges?|of)(_|$))+"
 )
 """Names of columns and judges that summarise the others; `MEANS` of tasks, systems and languages."""
 SPREADS = re.compile("(std|sd|se|var|min|max|stdev|std_dev|minimum|maximum|n|count)")
@@ -62,8 +62,8 @@ SCORE_WORDS = "(scores?|ratings?|grades?|value|points|label|judge|judgment|by|fe
 TEXTS = ("prompt", "response", "reason")
 PAIR = ("winner", "first", "second")
 ERRORS = re.compile(
-    r"((judge|score|parse|is|has|json|http)_)?(status|status_code|state|errors?|errored|error_(message|msg|type|code)|"
-    r"failed|failure|failure_reason|exception|ok|"
+    r"((judge|score|parse|is|has|json|http)_)?(status|status_code|state|errors?|errored|error_(message|msg|code)|"
+    r"failed|failure|exception|ok|"
     r"valid(_json|_score)?|parsed|timed_out|refused|skipped)|parse_success"
 )
 """Columns by which a row says that its score stands for nothing."""
@@ -176,7 +176,7 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str
     for role in ("criterion", "judge", "system", "language", "cluster", "replicate", "annotator", "model", "task"):
         hits = usual(role, free)
         if hits and role == "model":
-            role = _role_of_model(roles, hits[0], notes)
+            role = _role_of_model(roles, hits[0], notes, bool(usual("response", free)))
         if hits and role not in roles.of:
             roles.of[role] = hits[0]
             free.remove(hits[0])
@@ -212,10 +212,10 @@ def _said(columns: Sequence[str], asked: Asked, where: str, tool: bool) -> Roles
     return roles
 
 
-def _role_of_model(roles: Roles, column: str, notes: list[str]) -> str:
-    """`model` beside a judge, or beside scores that are called a judge's, is the system; else it judges."""
+def _role_of_model(roles: Roles, column: str, notes: list[str], answered: bool) -> str:
+    """`model` beside a judge, a response, or scores that are called a judge's, is the system; else it judges."""
     about_judge = norm(roles.of.get("score", "")).startswith(("judge", "llm", "grader"))
-    if "judge" in roles.of or (about_judge and "system" not in roles.of):
+    if "judge" in roles.of or ((about_judge or answered) and "system" not in roles.of):
         return "system"
     if "system" not in roles.of:
         notes.append(f"{name(column)} is read as the judge. If it is what is judged: --system {shell(column)}.")

@@ -401,6 +401,8 @@ def _without_summaries(work: Work, long: Long) -> None:
     for axis in ("task", *AXES):
         wanted = getattr(work.asked, f"{axis}s", ())
         short = [x for x in long.labels[axis] if not x[-1:].isdigit() and x not in wanted]
+        if axis == "task" and 2 * len(short) > len(long.labels[axis]):
+            continue  # tasks have words as names
         means = col.SUMMARY if axis == "judge" else re.compile(f"(({col.MEANS}|scores?)(_|$))+")
         found = [x for x in short if means.fullmatch(col.norm(x)) and col.norm(x) != "score"]
         if found and axis == "task":
@@ -423,6 +425,10 @@ def _people_among_judges(work: Work, long: Long, people: Any) -> Any:
     theirs = long.having("judge", chosen)
     if not theirs.any() or theirs.all():
         return people
+    if not said and not all("human" in j.lower() for j in chosen):
+        work.notes.append(
+            f"What {names(chosen)} said is read as people's labels. If it is a model, give it another name."
+        )
     if long.levels is not None:
         work.notes.append(f"{names(chosen)} {'is' if len(chosen) == 1 else 'are'} left out: people, and no judge.")
         long.keep(~theirs)

@@ -182,7 +182,7 @@ def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
         if {"pass", "passed"} & set(values):
             return None  # the verdict, not the state of the row
         bad = (
-            "^[45][0-9][0-9]$|error|fail|time.?out|timed|exception|cancel|incomplete|invalid|refus|abort|crash|"
+            "^[45][0-9][0-9]([.]0)?$|error|fail|time.?out|timed|exception|cancel|incomplete|invalid|refus|abort|crash|"
             "rate.?limit|denied"
         )
         return f"(regexp_matches({text}, '{bad}') AND NOT regexp_matches({text}, '^(no|0|without)[ _-]*(error|fail)'))"

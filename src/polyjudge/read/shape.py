@@ -39,7 +39,7 @@ def _number_of_row(work: Work) -> None:
     roles, table = work.roles, work.table
     task = roles.of.get("task", "")
     others = col.usual("task", [*roles.unused, *roles.texts.values()])
-    if col.norm(task) in ("id", "idx") and not work.asked.task and "judge" in roles.of and others:
+    if col.norm(task) in ("id", "idx") and not work.asked.task and {"judge", "system"} & {*roles.of} and others:
         sql = table.columns[task][0]
         rows, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
         if rows == there:
@@ -47,7 +47,7 @@ def _number_of_row(work: Work) -> None:
     repeat = roles.of.get("replicate")
     if repeat and not work.asked.replicate and not table.tool:
         some = table.rows(f"SELECT DISTINCT CAST({table.columns[repeat][0]} AS VARCHAR) FROM {table.relation} LIMIT 50")
-        if not any(re.search(r"\d", str(x)) for (x,) in some):
+        if not all(re.fullmatch(r"([a-z]*[ _-]?\d+(\.0)?)|[0-9a-f-]{8,}", str(x).strip().lower()) for (x,) in some):
             roles.unused.append(roles.of.pop("replicate"))
 
 
@@ -97,7 +97,8 @@ def _wide(work: Work, free: list[str]) -> None:
         return  # what is read of it names the word
     if not alike:
         _no_score(work, named or wide)
-    alike += [c for c in odd if c in free and c in _alike({x: sample[x] for x in alike} | {c: torn[c]})]
+    model = sample[max(alike, key=lambda c: len(sample[c]))]
+    alike += [c for c in odd if c in free and len(_alike({"": model, c: torn[c]})) == 2]
     judge = roles.of.get("judge")
     if judge and not asked.judge and "system" not in roles.of and len(alike) > 1 and col.usual("model", [judge]):
         roles.of["system"] = roles.of.pop("judge")  # `model` beside columns of judges
@@ -121,7 +122,7 @@ def _wide(work: Work, free: list[str]) -> None:
     odd = [c for c in wide if c not in named and not col.SUMMARY.fullmatch(col.norm(c))]
     for left, why in (
         ([c for c in named if c not in roles.wide], ": their scores are of another kind"),
-        ([c for c in odd if c in _alike({x: sample[x] for x in [*alike, c]})], ", by name: say --judges to read it so"),
+        ([c for c in odd if len(_alike({"": model, c: sample[c]})) == 2], ", by name: say --judges to read it so"),
     ):
         if left:
             work.notes.append(f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge{why}.")
@@ -138,12 +139,13 @@ def _only_labels(work: Work, free: list[str]) -> None:
     known = set().union(*_sample(table, [*scored, *free], work.asked.drop)[0].values())
     known |= {0.0, 1.0} if known <= {0.0, 1.0} else set()
     for c in [c for c in roles.humans if c != work.asked.human]:
-        reference = labels.get(c) and col.ANSWERS.fullmatch(col.norm(c)) and not labels[c] <= known
-        if reference:
-            work.notes.append(
-                f"{name(c)} is not read: its values are no scores. If they are labels: --human {shell(c)}."
-            )
-        if reference or not (labels.get(c) or c in torn):
+        own, answers = labels.get(c), col.ANSWERS.fullmatch(col.norm(c))
+        reference = answers and own and (min(own) < min(known, default=0) - 1 or max(own) > 2 * max(known, default=0))
+        if reference or not (answers or own or c in torn):
+            said = "scores" if reference else "numbers, nor pass and fail"
+            more = f" If they are labels: --human {shell(c)}." if reference else ""
+            work.notes.append(f"{name(c)} is not read: its values are no {said}.{more}")
+        if reference or not (own or c in torn):
             roles.humans.remove(c)
             roles.unused.append(c)
 
@@ -155,22 +157,23 @@ def _one_score(work: Work, free: list[str]) -> None:
     if judge and not label:
         return
     texts = list(roles.texts.values()) if label else []  # label, prediction
-    sample = _sample(work.table, [score, *free, *texts, *([judge] if judge else [])], work.asked.drop)[0]
-    own = sample.get(score)
-    others = [c for c in sample if c != score and sample[c] and may_judge(c) and own]
-    others = [c for c in others if len(_alike({score: own or set(), c: sample[c]})) == 2]
+    sample = _sample(work.table, [score, *([judge] if judge else [*free, *texts])], work.asked.drop)[0]
+    own = sample.pop(score, None) or set()
+    numbers = {c: levels for c, levels in sample.items() if levels and may_judge(c)}
+    others = [c for c in numbers if own and len(_alike({"": own, c: numbers[c]})) == 2]
+    several = _alike(numbers) if not others else []  # on another scale
+    others = several if label and len(several) > 1 else others
     summary = col.SUMMARY.fullmatch(col.norm(score))
     if others and label and not roles.humans:
         roles.humans = [roles.of.pop("score")]
         roles.texts = {t: c for t, c in roles.texts.items() if c not in others}
         free += [c for c in texts if c in others]
-    elif judge or not others:
+    elif judge or not [*others, *several[1:]]:
         return
-    elif len(others) == 1:
-        both = ",".join(map(shell, (score, *others)))
-        work.notes.append(
-            f"{name(others[0])} is not read. If it is a score as well: --judges {both} or --criteria {both}."
-        )
+    elif len(others) < 2:
+        flags = ",".join(map(shell, [score, *others] if others else several))
+        said = f"{name(score)} is read as the score, and not {names(others or several)}. If there are several scores: "
+        work.notes.append(f"{said}--judges {flags} or --criteria {flags}.")
     elif summary:
         roles.unused.append(roles.of.pop("score"))
         work.notes.append(
@@ -200,7 +203,7 @@ def _sample(table: Table, columns: Sequence[str], drop: Sequence[str]) -> tuple[
             for c, values in zip(empty, zip(*rows, strict=True), strict=False)
         }
         found |= {c: _scores(values, drop) for c, values in seen.items() if values}
-        empty = [c for c in empty if not seen.get(c)] if any(seen.values()) and len(rows) == most else []
+        empty = [c for c in empty if not seen.get(c)] if len(rows) == most else []
         where = " WHERE " + " OR ".join(
             f"nullif(CAST({table.columns[c][0]} AS VARCHAR), '') IS NOT NULL" for c in empty
         )

@@ -28,6 +28,7 @@ from polyjudge.base.errors import PanelError, TooLarge, UsageError
 from polyjudge.base.later import framed
 from polyjudge.base.signals import Terminated
 from polyjudge.base.text import name, names, redact
+from polyjudge.read.columns import usual
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -471,11 +472,17 @@ def _described(con: Any, relation: str, where: str, spool: bool = False) -> Tabl
     if single and not lists and table.columns and all("." in c for c in table.columns):
         raise PanelError(f"{where} is one record that holds records. Write a list of records, each with all its keys.")
     for depth in range(4):
+        scored = [x for x in lists if usual("score", [c for c, _ in x[2].children[0][1].children])]
+        lists = lists if len(lists) == 1 else scored
         if not spool or len(lists) != 1:
             break
         called, sql, kind = lists[0]
+        fields = [c for c, _ in kind.children[0][1].children]
+        if usual("score", table.columns) and not (single or usual("score", fields)):
+            break  # what the answer came with: tool calls, documents
         one = f"polyjudge_record_{depth}"
-        table.relation = f"(SELECT *, unnest({sql}) AS {one} FROM {table.relation})"
+        every = f"CASE WHEN len({sql}) > 0 THEN {sql} ELSE [NULL] END"
+        table.relation = f"(SELECT *, unnest({every}) AS {one} FROM {table.relation})"
         inner = [(c, f"{one}.{ident(c)}", k) for c, k in kind.children[0][1].children]
         said = {c for c, _, _ in inner} if single else set()  # of the whole document, what its records say as well
         table.columns = {c: x for c, x in table.columns.items() if c.split(".")[-1] not in said}
