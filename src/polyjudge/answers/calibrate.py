@@ -147,7 +147,7 @@ def calibrate(
     if output is not None:
         what = CORRECTED if by_labels else f"the scores and {_added(output, column)[0]}"
         texts_.append(f"{name(str(output), 200)} holds {what}.")
-        audit = "" if by_labels else _audit(panel, output, column)
+        audit = "" if by_labels or panel.two_valued else _audit(panel, output, column)  # no pass or fail any more
     if save is not None:
         texts_.append(f"{name(str(save), 200)} holds the calibrator.")
     said = (*found.findings, *(Finding("info", "written", x, "Written") for x in texts_))

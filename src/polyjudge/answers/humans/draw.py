@@ -22,7 +22,7 @@ from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, Look, mani
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import new_folder, read_text, write_text
 from polyjudge.base.text import count, name, names, shell
-from polyjudge.calibrate.labelled import labelled
+from polyjudge.calibrate.labelled import Array, labelled
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel, read_table
 from polyjudge.read.columns import usual
@@ -100,12 +100,13 @@ def draw_labels(
             f"{name(str(output), 200)} was drawn already, and annotators may have its pages: with another manifest "
             "their answers could not be read. Name a new folder, or --overwrite."
         )
-    taken = np.zeros(panel.scores.shape[:3], dtype=bool)
+    taken, two, scale, seen = np.zeros(panel.scores.shape[:3], dtype=bool), panel.two_valued, panel.scale, panel.scores
     labels = read_labels(labels).labels if is_label_folder(labels) else labels
     if panel.human is not None or (labels is not None and (isinstance(labels, (str, Path)) or len(labels))):
-        taken = np.isfinite(labelled(panel, labels).y)
+        found = labelled(panel, labels)
+        taken, two, scale, seen = np.isfinite(found.y), found.two_valued, found.scale, found.label
     rubric = read_text(rubric) if 0 < len(rubric) < 200 and Path(rubric).is_file() else rubric
-    question = _question(panel, ask)
+    question = _question(seen[np.isfinite(seen)][:100_000], scale, two, ask)
     drawn = draw(panel, n, taken, seed)
     if not drawn.any():
         raise UsageError("Every answer has a label already: there is nothing left to draw.")
@@ -146,12 +147,11 @@ def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:
         raise UsageError(f"ask is pass, levels or slider, not {name(ask)!r}.")
 
 
-def _question(panel: Panel, ask: Ask | None) -> dict[str, Any]:
-    """What is asked: the kind of answer, and the labels that answers stand for."""
-    low, high = panel.scale
-    seen = panel.scores[np.isfinite(panel.scores)][:100_000]
+def _question(seen: Array, scale: tuple[float, float], two: bool, ask: Ask | None) -> dict[str, Any]:
+    """What is asked: the kind of answer, and the labels that answers stand for; as earlier labels are, if any."""
+    low, high = scale
     whole = bool((np.abs(seen - np.round(seen)) < 1e-9).all()) and float(low).is_integer() and low >= 0 and high <= 9
-    ask = ask or ("pass" if panel.two_valued else "levels" if whole else "slider")
+    ask = ask or ("pass" if two else "levels" if whole else "slider")
     if ask == "levels" and not whole:
         raise UsageError(
             f"Levels fit scores that are whole numbers from 0 to 9; these go from {low:g} to {high:g}. "
