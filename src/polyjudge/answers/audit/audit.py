@@ -21,7 +21,6 @@ from polyjudge.answers.audit.advice import steps
 from polyjudge.answers.audit.off import Off, off
 from polyjudge.answers.audit.pages import build
 from polyjudge.answers.audit.systems import Systems, amount, columns_of, systems, tiny_of
-from polyjudge.answers.humans.words import more_labels
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
 from polyjudge.base.text import families as makers_of
@@ -159,7 +158,11 @@ def audit(
         table, found = _by_criterion(panel, parts, found)
     found = [*(f for f in found if not (people and f.key in ("judges.one", "off.none"))), *people, *damage]
     read = part.off.named if part.off.kind == "named" else part.off.failing[:1] if part.off.kind == "many" else ()
-    lacking = (more_labels(compared) if compared else []) if people else None
+    lacking: list[Step] | None = [] if people else None
+    if people and compared:
+        from polyjudge.answers.humans.words import more_labels
+
+        lacking = more_labels(compared)
     advised = steps(panel, found, part.off.kind, read, lacking)
     return Audit(
         off=lambda: part.off.frame,

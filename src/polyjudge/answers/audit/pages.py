@@ -14,7 +14,6 @@ from polyjudge._version import __version__
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.judges import unknown
 from polyjudge.answers.audit.systems import amount, columns_of, size
-from polyjudge.answers.humans.words import counted
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names
@@ -53,8 +52,11 @@ def build(a: Audit) -> Report:
     if a.cell_ is not None:
         return _cell_report(a, *a.cell_)
     panel = a.panel
-    labels = [counted(a.rooms_["humans"])] if a.rooms_["humans"] else []
-    facts = [panel.facts, *labels, *panel.notes]
+    facts = [panel.facts, *panel.notes]
+    if a.rooms_["humans"]:
+        from polyjudge.answers.humans.words import counted
+
+        facts.insert(1, counted(a.rooms_["humans"]))
     if a.parts_:
         of = f"the mean of the {len(a.parts_)} criteria ({names(list(a.parts_), 4)})"
         facts.append(f"What follows is of {of}; lines about one of them begin with its name.")
