@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from polyjudge.collect.damage import (
@@ -36,6 +36,7 @@ def bare(word: str) -> str:
 
 
 @given(st.text(max_size=200))
+@example(".\r0")
 def test_parts_are_the_text(text: str) -> None:
     assert "".join(units(text)) == text
     assert "".join(sentences(text)) == text

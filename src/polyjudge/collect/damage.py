@@ -65,23 +65,20 @@ def sentences(text: str) -> list[str]:
     """
     cuts = [0]
     for match in _END.finditer(text):
-        before = text[max(cuts[-1], match.start() - 80) : match.start()].split()
+        before = (text[max(cuts[-1], match.start() - 80) : match.start()].split() or [""])[-1]
         line = match["mark"] is None or "\n" in match["space"]
-        if match.end() < len(text) and (line or _ends(before[-1:], match["mark"], match["space"], match["next"])):
+        if match.end() < len(text) and (line or _ends(before, match["mark"], match["space"], match["next"])):
             cuts.append(match.end())
     return [text[a:b] for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)]
 
 
-def _ends(before: list[str], mark: str, space: str, following: str) -> bool:
+def _ends(before: str, mark: str, space: str, following: str) -> bool:
     """Whether a mark ends a sentence: a full stop may end an abbreviation, a number or a quotation instead."""
     wide = ord(mark[0]) >= 0x3000  # full-width marks stand without a space
     if not (space or wide) or following.islower() or mark[-1] in "\"'”’»›":
         return False
-    letters = sum(c.isalpha() for c in before[0]) if before else 0
-    return "." not in mark or (letters >= (5 if before[0][0].isupper() else 3) and "." not in before[0])
-
-
-# --- damage ---
+    letters = sum(c.isalpha() for c in before)
+    return "." not in mark or (letters >= (5 if before[:1].isupper() else 3) and "." not in before)
 
 
 def _nearest(words: Sequence[str], wanted: float) -> int:
@@ -122,15 +119,9 @@ def placebo(text: str, kind: str) -> str:
     return text if laid_out else "\n".join(s.rstrip() for line in text.split("\n") for s in sentences(line))
 
 
-# --- all versions of some tasks ---
-
-
 def make_probes(items: Sequence[Item], tasks: int) -> list[Item]:
-    """Versions of the responses to some of the tasks.
-
-    Each task gives a clean version, one kind of damage in every severity (kinds take turns over the tasks), two
-    placebos, two pleas and a padded version.
-    """
+    """Versions of the responses to some of the tasks: of each a clean one, one kind of damage in every severity (kinds
+    take turns over the tasks), two placebos, two pleas and a padded one."""
     everyone = list({item.task: item for item in reversed(items)}.values())
     order = [everyone[i] for i in np.random.default_rng([0, 20]).permutation(len(everyone))]
     long = [x for x in order if min(length(t["response"][:1000]) for t in x.fields.values()) >= FEWEST]
