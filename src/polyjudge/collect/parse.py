@@ -28,9 +28,7 @@ WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}
 """Preference for the answer shown first, in percent."""
 _NUMERALS = {c: str(i) for i, c in enumerate("〇一二三四五六七八九十")}
 _WIDE = {chr(c): chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
-_PLAIN = str.maketrans(
-    {**_WIDE, **dict.fromkeys("“”„‟«»＂", '"'), "−": "-", "٫": ".", "٬": ",", "،": ",", "、": ","},
-)
+_PLAIN = str.maketrans({**_WIDE, **dict.fromkeys("“”„‟«»", '"'), **dict.fromkeys("٬،、", ","), "−": "-", "٫": "."})
 # Repeats are bounded where they could meet each other: a crafted answer must not cost quadratic time.
 _N = r"[-+]?(?:\d{1,9}(?:[.,]\d{1,9})?|[一二三四五六七八九十](?=\s?[分点點]))(?!\d)"
 _OPEN = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -38,11 +36,13 @@ _CLOSE = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```\w{0,20}")
 _BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _CODE = re.compile(r"`[^`\n]{0,2000}`")
+_QUOTED = re.compile(r"\"[^\"\n]*\"|「[^」\n]{0,300}」")
+_NOT = re.compile(r"\bnot\b(?!\s?:)")  # also a grade, in Turkish
+_CLAUSE = re.compile(r"[.!?;,](?=\s|$)|[。।።]")
 _KEY = re.compile(r"""["']\s{0,9}(?:score|scores|winner)\s{0,9}["']\s{0,9}:""", re.IGNORECASE)
 _BROKEN = re.compile(
-    rf"""^\{{\s{{0,9}}["']score["']\s{{0,9}}:\s{{0,9}}["']?\s{{0,9}}({_N}(?:\s{{0,9}}/\s{{0,9}}\d{{1,9}})?)\s{{0,9}}["']?\s{{0,9}}"""
-    r"""(?:,\s{0,9}["'].*)?,?\s{0,9}\}$""",
-    re.IGNORECASE | re.DOTALL,
+    rf"""(?is)^\{{\s{{0,9}}["']score["']\s{{0,9}}:\s{{0,9}}["']?\s{{0,9}}({_N}(?:\s{{0,9}}/\s{{0,9}}\d{{1,9}})?)\s{{0,9}}["']?\s{{0,9}}"""
+    r"""(?:,\s{0,9}["'].*)?,?\s{0,9}\}$"""
 )
 """An object that is no JSON (quotes inside the reason, single quotes, a comma too many) but whole, its score first."""
 _TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
@@ -75,20 +75,16 @@ def parse(answer: str, rubric: Rubric, stop: str = "stop") -> Parsed:
 def _read(text: str, rubric: Rubric) -> Parsed:
     if not text:
         return Parsed(None, "empty")
-    if rubric.kind == "checklist":
-        return parse_verdict(text)
-    found = parse_winner(text) if rubric.kind == "compare" else parse_rating(text, rubric.scale, rubric.step)
-    return Parsed(None, REFUSED) if found.how != STRICT and refuses(text) else found
+    own = {"checklist": parse_verdict, "compare": parse_winner}.get(rubric.kind)
+    found = own(text) if own else parse_rating(text, rubric.scale, rubric.step)
+    return Parsed(None, REFUSED) if refuses(text, own is parse_verdict and found.score == 0) else found
 
 
-def refuses(text: str) -> bool:
-    """Whether an answer begins as refusals do, in the shipped languages: a score in it is a quoted one.
-
-    >>> refuses("I’m sorry, but I can’t help with that."), refuses("Lo siento."), refuses("A fine answer.")
-    (True, True, False)
-    """
+def refuses(text: str, unmet: bool = False) -> bool:
+    """Whether an answer begins as refusals do, in the shipped languages: a score in it is a quoted one. Where something
+    is not satisfied (`unmet`), "I cannot find it" is a reason."""
     start = text.lstrip("*_#>\"' \n")[:80].casefold().replace("’", "'")
-    return start.startswith(tuple(words("refuse")))
+    return start.startswith(words("refuse") if unmet else words("refuse") + words("cannot"))
 
 
 def visible(answer: str) -> list[str]:
@@ -105,9 +101,6 @@ def visible(answer: str) -> list[str]:
     first_to_last = dict.fromkeys(text[end:].strip() for end in (ends[:1] + ends[-1:]))
     whole = [x for x in first_to_last if _load(x) is not None]
     return whole[:1] or [x for x in first_to_last if not _OPEN.match(x)]
-
-
-# --- ratings ---
 
 
 def parse_rating(answer: str, scale: Sequence[float] = (1, 5), step: float | None = 1) -> Parsed:
@@ -141,12 +134,13 @@ def parse_rating(answer: str, scale: Sequence[float] = (1, 5), step: float | Non
 
 def _claims(text: str, high: float) -> set[float | None] | str:
     """The different values that claim to be the score of a lenient answer, or why there is none."""
-    found = _edge_object(text, "score")
+    found, after = _edge_object(text, "score")
     if isinstance(found, str):
         return found
     prose = _CODE.sub(" ", _BLOCK.sub("\n", text))
     if found is not None:
-        return {_value(v, high) for _, v in _inside(found, "score")} | _labelled(prose, high, beside=True)
+        given = {_value(v, high) for _, v in _inside(found, "score")}
+        return given | _labelled(prose, high, beside=True) | _later(after, high)
     if _KEY.search(text):
         broken = _BROKEN.match(_FENCE.sub("", text).strip()) if len(_KEY.findall(text)) == 1 else None
         if broken:
@@ -163,7 +157,23 @@ def _labelled(text: str, high: float, beside: bool = False) -> set[float | None]
     found = {i: value for i, line in enumerate(lines) if (value := _verdict_line(line, high))}
     last = len(lines) - 1
     stands = beside or 0 in found or (last in found and _introduces(lines[last - 1]))
-    return set().union(*found.values()) if stands else set()
+    return set().union(*found.values(), _later(text, high) if 0 in found else ()) if stands else set()
+
+
+def _later(text: str, high: float) -> set[float | None]:
+    """What claims to be the score behind a verdict: "the score is 2", "so I give 2/5"; as a whole line "Actually 2"."""
+    found: list[re.Match[str] | None] = []
+    for line in _QUOTED.sub(" ", text).casefold().splitlines():
+        found += [m for m in _rules()["label"].finditer(line) if m["sep"] or m["is"]]
+        found.append(_rules()["short"].fullmatch(line.strip(_DECORATION + ".!")))
+        for clause in _CLAUSE.split(line):
+            amounts = list(_rules()["amount"].finditer(clause))
+            if amounts:  # "a score of 5" may be the top of the scale, "I give 5" is not
+                kinds = ("claim",) if _over(amounts[-1], high) == high else ("claim", "rate", "score")
+                said = any(_any_of(kind).search(_NOT.sub("", clause)) for kind in kinds)
+                rest = _any_of("beside").sub("", _any_of("claim").sub("", clause[amounts[-1].end() :]))
+                found += amounts[-1:] if said and _TAIL.match(rest) else []
+    return {x for x in (_over(m, high) for m in found if m) if x is None or x <= high}
 
 
 def _verdict_line(line: str, high: float) -> tuple[float | None] | None:
@@ -183,8 +193,8 @@ def _introduces(line: str) -> bool:
     """Whether a line may stand before the judge's own verdict: one that ends in a colon must be about the score."""
     if not line.rstrip("*_ ").endswith((":", "：", "፦")):
         return True
-    low = line.casefold()
-    return any(rule.search(low) for rule in (re.compile("json|here is|here it is"), _any_of("score"), _any_of("rate")))
+    rules = (re.compile("json|here is|here it is"), _any_of("score"), _any_of("rate"))
+    return any(rule.search(line.casefold()) for rule in rules)
 
 
 def _said(text: str, high: float) -> set[float | None]:
@@ -203,8 +213,7 @@ def _said(text: str, high: float) -> set[float | None]:
 
 def _fractions(text: str) -> str:
     """`4 out of 5`, as every shipped language says it, written 4/5."""
-    text = _rules()["forward"].sub(r"\1/\2", text)
-    text = _rules()["backward"].sub(r"\2/\1", text)
+    text = _rules()["backward"].sub(r"\2/\1", _rules()["forward"].sub(r"\1/\2", text))
     return _rules()["amharic"].sub(r"\2/\1", text)
 
 
@@ -218,12 +227,13 @@ def _rules() -> dict[str, re.Pattern[str]]:
     over = rf"(?:\s{{0,3}}/\s{{0,3}}(?P<m>\d{{1,9}})(?!\d)(?:\s{{0,3}}(?:{unit}))?)?"
     amount = rf"(?P<n>{_N})(?:\s{{0,3}}(?P<unit>{unit}))?{over}"
     separator = r"\s{0,5}[*_]{0,3}\s{0,5}(?P<sep>[:=፦፡]|->|→)?\s{0,5}[*_\[(]{0,6}\s{0,5}"
-    around = rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{score})(?:\s{{0,3}}(?:{qualifier})){{0,3}}"
+    around = rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{score})(?P<is>(?:\s{{0,3}}(?:{qualifier})){{0,3}})"
     made = {
         "forward": rf"(?<![\w.,/])({_N})\s{{0,3}}(?:{of})\s{{0,3}}(\d{{1,9}})(?![\w/]|[.,]\d)",
         "backward": rf"(?<![\d.,/])(?:(?:满分|滿分)\s?)?(\d{{1,9}})\s{{0,3}}(?:{back})\s{{0,3}}({_N})",
         "amharic": rf"ከ\s?(\d{{1,9}})\s{{1,3}}({_N})",
         "amount": rf"(?<![A-Za-z0-9.,/]){amount}",
+        "short": rf"(?:[^\d:]{{0,80}}[,.!]\s)?(?:[^\s\d:]{{1,20}}\s)?{amount}",
         "label": f"{around}{separator}{amount}",
         "reason": rf"(?:{reason})\s{{0,3}}[*_]{{0,3}}\s{{0,3}}[:：፦=]",
     }
@@ -255,12 +265,8 @@ def _number(text: str, high: float) -> float | None:
     match = re.fullmatch(r"([-+]?\d{1,12}(?:[.,]\d{1,12})?)(?:\s{0,9}[分点점])?(?:\s{0,9}/\s{0,9}(\d{1,12}))?", text)
     if match is None or (match[2] is not None and float(match[2]) != high):
         return None
-    if re.search(r",\d{3}$", match[1]) and high >= 1000:
-        return None  # 1,000 is a thousand or one
-    return float(match[1].replace(",", "."))
-
-
-# --- objects ---
+    # 1,000 is a thousand or one
+    return None if high >= 1000 and re.search(r",\d{3}$", match[1]) else float(match[1].replace(",", "."))
 
 
 class _Object(list[tuple[str, Any]]):
@@ -288,8 +294,9 @@ def _inside(found: _Object, name: str, depth: int = 0) -> Iterator[tuple[bool, A
             yield from _inside(value, name, depth + 1)
 
 
-def _edge_object(text: str, name: str) -> _Object | str | None:
-    """The one object with a key of that name, where it stands at the edge of the answer; a reason where it does not."""
+def _edge_object(text: str, name: str) -> tuple[_Object | str | None, str]:
+    """The one object with a key of that name and the text behind it, where it stands at the edge of the answer; a
+    reason where it does not."""
     text = _FENCE.sub("", text).strip()
     for match in islice(re.finditer(r"\{", text), 200):
         try:
@@ -299,16 +306,15 @@ def _edge_object(text: str, name: str) -> _Object | str | None:
         if any(True for _ in _inside(found, name)):
             break
     else:
-        return None
+        return None, ""
     before, after = text[: match.start()], text[end:]
     if _KEY.search(before) or _KEY.search(after):
-        return SEVERAL
+        return SEVERAL, ""
     lead = before.rstrip().splitlines()[-1:]
-    if lead and (after.strip() or not _introduces(lead[0])):
-        return NONE
-    if lead and "\n" not in before[len(before.rstrip()) :] and not lead[0].endswith((":", "：")):
-        return NONE
-    return found
+    apart = "\n" in before[len(before.rstrip()) :] or before.rstrip().endswith((":", "："))
+    if lead and (after.strip() or not _introduces(lead[0]) or not apart):
+        return NONE, ""
+    return found, after
 
 
 def parse_winner(answer: str) -> Parsed:
@@ -318,12 +324,13 @@ def parse_winner(answer: str) -> Parsed:
     0.0
     """
     whole = _load(answer)
-    found = whole if whole is not None else _edge_object(answer, "winner")
+    found, after = (whole, "") if whole is not None else _edge_object(answer, "winner")
     if isinstance(found, str):
         return Parsed(None, found)
     verdicts = {_winner(v) for _, v in _inside(found, "winner")} if found is not None else set()
     if found is None and not _KEY.search(answer):
         verdicts = {_winner(line) for line in answer.strip().splitlines()[-1:]}
+    verdicts |= {_winner(x.split()[-1]) for x in after.splitlines() if 0 < len(x.split()) <= 2} - {None}  # Actually B
     value = verdicts.pop() if len(verdicts) == 1 else None
     if value is None:
         return Parsed(None, "several verdicts" if verdicts else "no verdict found")
@@ -335,9 +342,6 @@ def _winner(value: Any) -> float | None:
     return WINS["tie"] if word in words("tie") else WINS.get(word)
 
 
-# --- verdicts ---
-
-
 def parse_verdict(answer: str) -> Parsed:
     """The verdict on one requirement: 100 satisfied, 0 unsatisfied.
 
@@ -346,9 +350,9 @@ def parse_verdict(answer: str) -> Parsed:
     """
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
     tags = {m[1] is None for m in _TAG.finditer(answer)}
-    edges = [*lines[:1], *lines[-1:]]
-    own = {w for w in map(_word, edges) if w is not None}
-    if len(tags | own) > 1:
+    own = {w for w in map(_word, (*lines[:1], *lines[-1:])) if w is not None}
+    denied = own == {True} and not _word(lines[-1]) and _any_of("unsatisfied").search(answer.lower())
+    if denied or len(tags | own) > 1:
         return Parsed(None, "several verdicts")
     if not own:  # a tag in the middle of an explanation may be a quotation of the judged text
         return Parsed(None, "no verdict found")

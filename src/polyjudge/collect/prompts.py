@@ -76,10 +76,8 @@ def load_templates(plan: Plan) -> dict[tuple[str, str], Template]:
         text, reminder, criteria, where = _words(plan, language, name)
         held = set(PLACEHOLDER.findall(text))
         if not set(needed) <= held <= may:
-            raise CollectError(
-                f"{shown(where, 200)} has the placeholders {names(sorted(held), 9)}. It must have {names(needed)}, and "
-                f"may have {names(sorted(may), 12)}: name more columns in items.fields."
-            )
+            text = f"{shown(where, 200)} has the placeholders {names(sorted(held), 9)}. It must have {names(needed)}"
+            raise CollectError(f"{text}, and may have {names(sorted(may), 12)}: name more columns in items.fields.")
         own = rubric.criteria[language.name] if isinstance(rubric.criteria, dict) else rubric.criteria
         said = (plan.wordings or {}).get(wording) or (own or criteria).strip()
         constants = {"low": f"{rubric.scale[0]:g}", "high": f"{rubric.scale[1]:g}", "criteria": said}
@@ -94,10 +92,11 @@ def _words(plan: Plan, language: Language, name: str) -> tuple[str, str, str, st
     shipped_text, reminder = layout(plan.rubric, say)
     if plan.rubric.templates is None:
         if code is None:
-            raise CollectError(
-                f"No prompts for {shown(language.template)} ship with polyjudge ({', '.join(SHIPPED)} do). Take those "
-                f"of another language, {{name: {shown(language.name)}, template: en}}, or your own (rubric.templates)."
+            text = (
+                f"No prompts for {shown(language.template)} ship with polyjudge ({', '.join(SHIPPED)} do). Take those"
             )
+            named = f"{{name: {shown(language.name)}, template: en}}"
+            raise CollectError(f"{text} of another language, {named}, or your own (rubric.templates).")
         return shipped_text, reminder, bullets(say), f"the prompts of {code}"
     folder = plan.resolve(plan.rubric.templates) / language.template
 
@@ -134,9 +133,8 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
 
 def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
     """The form of the answer: {"score": <whole number from 1 to 5>, "reason": "<why>"}."""
-    low, step, hint = rubric.scale[0], rubric.step or 1, ""
-    if rubric.step not in (1, None):
-        hint = f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
+    low, step = rubric.scale[0], rubric.step or 1
+    hint = "" if step == 1 else f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
     number = f"<{say['number' if rubric.step == 1 else 'any']}{hint}>"
     verdict = f'"winner": "<{say["winner"]}>"' if rubric.kind == "compare" else f'"score": {number}'
     return f'{{{verdict}, "reason": "<{say["why"]}>"}}'
