@@ -50,6 +50,8 @@ REFUSED = [
     (small(judges=[{"model": "openai/x", "api_key": "abc"}]), "api_key: there is no such key"),
     (small(settings={"extra_headers": {"Authorization": "x"}}), "looks like a key"),
     (small(judges=[{"model": "openai/x", "model_args": {"token": "sk-abcdefghijklmnopqrst"}}]), "looks like a key"),
+    (small(judges=[{"model": "openai/x", "base_url": "http://x/v1?api_key=abcdefgh12345"}]), "looks like a key"),
+    (small(settings={"extra_headers": {"X-Own": "gsk_abcdefgh1234567890"}}), "looks like a key"),
     (small(settings=[1]), "settings: must be a valid dictionary"),
     (small(languages=[]), "languages"),
     (small(languages=["en", "en"]), "language name en appears twice"),

@@ -133,6 +133,15 @@ def test_a_key_is_written_nowhere(tmp_path: Path, server: Running, capfd: pytest
     assert key.decode() not in said.out + said.err
 
 
+@pytest.mark.parametrize("key", ["pw-1234567", f"sk-own-{'a' * 20}-{'b' * 20}"], ids=["short", "long"])
+@pytest.mark.parametrize("answer", ["x" * 190 + " KEY", f'{{"score": 3, "reason": "{"x " * 490}KEY{" y" * 50}"}}'])
+def test_a_key_is_hidden_before_a_cut(tmp_path: Path, server: Running, monkeypatch: Any, key: str, answer: str) -> None:
+    monkeypatch.setenv("LOCAL_API_KEY", key)
+    server.post("config", says=answer.replace("KEY", key))
+    said = text_of(run(write_plan(tmp_path, server.url, tasks=8, judges=["ja"])))
+    assert key[:6] not in said + "".join(x.read_text() for x in (tmp_path / "run").iterdir() if x.is_file())
+
+
 # --- faults ---
 
 

@@ -143,13 +143,16 @@ class Judge(_Part):
         return {"model": self.model, "settings": settings, "model_args": dict(self.model_args)}
 
 
-_KEY = re.compile(r'(api[-_]?key|authorization|secret|password|token|credential)[\w-]*":"|["\s](sk-|Bearer )\w', re.I)
+_NAMES = "api[-_]?key|authorization|secret|password|token|credential"
+_KEY = re.compile(rf'({_NAMES})[\w-]*":"|[?&]([\w-]*({_NAMES})|key)=|["\s](sk-|gsk_|AIza|Bearer )\w', re.I)
 
 
-def hide_keys(text: str) -> str:
-    """Text without the keys in the environment: some services send the key back in their errors."""
-    for variable, value in os.environ.items():
-        if len(value) >= 12 and value in text and re.search("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", variable, re.I):
+def hide_keys(text: str, short: int = 6) -> str:
+    """Text without the keys in the environment, the longest first: some services send the key back. Where a variable's
+    name ends as those of keys do, its value is one from `short` letters on."""
+    for variable, value in sorted(os.environ.items(), key=lambda x: -len(x[1])):
+        known = re.search("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", variable, re.I)
+        if known and len(value) >= (short if variable.upper().endswith(("KEY", "TOKEN", "SECRET")) else 12):
             text = text.replace(value, "[key]")
     return text
 
@@ -230,7 +233,7 @@ def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
         judges.append(judge.model_copy(update={"settings": {k: v for k, v in settings.items() if v is not None}}))
     plan = plan.model_copy(update={"judges": judges})
     text = plan.model_dump_json(include={"judges"})
-    if _KEY.search(text) or hide_keys(text) != text:
+    if _KEY.search(text) or hide_keys(text, 12) != text:  # OLLAMA_API_KEY=ollama is no secret
         text = "What is said of the judges looks like a key, which does not belong in a plan, for plans are shared"
         raise CollectError(f"{text}. Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...).")
     if plan.rubric.templates is not None and not plan.resolve(plan.rubric.templates).is_dir():

@@ -34,7 +34,7 @@ from polyjudge.collect.damage import make_probes
 from polyjudge.collect.items import load_items
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.parse import REFUSED, Parsed, parse
-from polyjudge.collect.plan import Judge, Plan, Rubric, explain, load_plan
+from polyjudge.collect.plan import Judge, Plan, Rubric, explain, hide_keys, load_plan
 from polyjudge.collect.prompts import Call, bullets, calls_of, fence, fill, layout, load_templates, render
 
 FIRST = 8
@@ -141,7 +141,8 @@ def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
                     guard.answered()
                     return state
             if not guard.alive:
-                guard.fail(ValueError(f"no score can be read from its answers: {state.output.completion[:200]}"))
+                said = hide_keys(state.output.completion)[:200]
+                guard.fail(ValueError(f"no score can be read from its answers: {said}"))
                 if guard.dead:  # as an error it is asked again: the log must not look complete
                     raise RuntimeError(f"the judge was stopped: {guard.why}")
             return state
@@ -170,7 +171,7 @@ def _verdict(rubric: Rubric) -> Scorer:
 def as_score(found: Parsed, answer: str, **metadata: Any) -> Score:
     """What was read, as Inspect keeps it."""
     metadata |= {"how": found.how}
-    why = reason_of(answer)
+    why = hide_keys(reason_of(answer))  # before Inspect cuts it
     if found.score is not None:
         return Score(value=found.score, explanation=why, metadata=metadata)
     why_not = "refusal" if found.how == REFUSED else "grader_failed"
