@@ -357,22 +357,26 @@ def test_a_judge_that_cannot_be_set_up(tmp_path: Path, server: Running, monkeypa
             run(plan)
 
 
-def test_the_calibrated_score_in_a_copy_of_the_log(tmp_path: Path, server: Running) -> None:
+@pytest.mark.parametrize("wordings", [None, {"kind": "Be kind.", "strict": "Be strict."}], ids=["language", "wording"])
+def test_the_calibrated_score_in_a_copy_of_the_log(tmp_path: Path, server: Running, wordings: Any) -> None:
     from inspect_ai.log import list_eval_logs, read_eval_log
 
     from polyjudge.calibrate.consensus import ConsensusCalibrator
     from polyjudge.collect.task import score_log
     from polyjudge.read import read_panel
 
-    plan = write_plan(tmp_path, server.url, tasks=12)
-    run(plan)
-    cal = ConsensusCalibrator().fit(read_panel(tmp_path / "run" / "scores.csv"))
+    run(write_plan(tmp_path, server.url, tasks=12, **({"languages": ["en"], "wordings": wordings} if wordings else {})))
+    cal = ConsensusCalibrator().fit(read_panel(tmp_path / "run" / "scores.csv", by="wording" if wordings else None))
     log = list_eval_logs(str(tmp_path / "run" / "logs"))[0].name.removeprefix("file://")
     assert score_log(log, cal, tmp_path / "copy.eval") == 24
     for sample in read_eval_log(str(tmp_path / "copy.eval")).samples or []:
         scores = sample.scores or {}
-        where = sample.metadata["language"], sample.metadata["judge"]
-        off = cal.beta_.loc[where]
+        off = cal.beta_.loc[sample.metadata["wording" if wordings else "language"], sample.metadata["judge"]]
         assert scores["calibrated"].as_float() == pytest.approx(scores["verdict"].as_float() - off)
     with pytest.raises(UsageError, match="would replace the input"):
         score_log(log, cal, log)
+    for kind in ("pair", "compare"):
+        run(write_plan(tmp_path / kind, server.url, kind, tasks=1))
+        log = list_eval_logs(str(tmp_path / kind / "run" / "logs"))[0].name.removeprefix("file://")
+        with pytest.raises(CollectError, match=r"calibrate the run's scores\.csv instead"):
+            score_log(log, cal, tmp_path / "parts.eval")

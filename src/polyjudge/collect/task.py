@@ -259,7 +259,7 @@ def score_log(log: str | Path, calibrator: Any, out: str | Path) -> int:
     """A copy of an Inspect log in which each sample has its calibrated score beside the judge's; how many have one.
 
     log : written by `polyjudge collect`, or with the scorer polyjudge/judge
-    calibrator : fitted, or the path of a saved one; it must know the judges and languages of the log
+    calibrator : fitted, or the path of a saved one; it must know the judges and languages (or wordings) of the log
     out : the copy; the log itself stays as it is
     """
     check_apart({"out": out}, [log])
@@ -267,12 +267,15 @@ def score_log(log: str | Path, calibrator: Any, out: str | Path) -> int:
     cal: Any = calibrator if hasattr(calibrator, "transform") else load_calibrator(calibrator)
     found, count = read_eval_log(str(log)), 0
     for sample in found.samples or []:
-        scores = sample.scores or {}
-        made = {}
+        scores, made = sample.scores or {}, {}
+        if "verdict" in scores and {"part", "order"} & set(sample.metadata):
+            text = "holds parts of pairs or comparisons, no scores: calibrate the run's scores.csv instead"
+            raise CollectError(f"{shown(log, 200)} {text}.")
         for key, score in scores.items():
             where, value = {**sample.metadata, **(score.metadata or {})}, score.value
             if {"judge", "language"} <= set(where) and isinstance(value, (int, float)) and value == value:
-                new = float(cal.transform([value], language=[where["language"]], judge=[where["judge"]])[0])
+                at = where.get(getattr(cal, "noun_", "language"), where["language"])
+                new = float(cal.transform([value], language=[at], judge=[where["judge"]])[0])
                 about = {"polyjudge": "calibrated", "judge": where["judge"]}
                 made["calibrated" if len(scores) == 1 else f"calibrated: {key}"] = Score(value=new, metadata=about)
         sample.scores = {**scores, **made}
