@@ -77,14 +77,14 @@ def _read(text: str, rubric: Rubric) -> Parsed:
         return Parsed(None, "empty")
     own = {"checklist": parse_verdict, "compare": parse_winner}.get(rubric.kind)
     found = own(text) if own else parse_rating(text, rubric.scale, rubric.step)
-    return Parsed(None, REFUSED) if refuses(text, own is parse_verdict and found.score == 0) else found
+    return Parsed(None, REFUSED) if refuses(text, own is parse_verdict) else found
 
 
-def refuses(text: str, unmet: bool = False) -> bool:
-    """Whether an answer begins as refusals do, in the shipped languages: a score in it is a quoted one. Where something
-    is not satisfied (`unmet`), "I cannot find it" is a reason."""
+def refuses(text: str, verdict: bool = False) -> bool:
+    """Whether an answer begins as refusals do, in the shipped languages: a score in it is a quoted one. Of a verdict,
+    "I cannot find it" is a reason."""
     start = text.lstrip("*_#>\"' \n")[:80].casefold().replace("’", "'")
-    return start.startswith(words("refuse") if unmet else words("refuse") + words("cannot"))
+    return start.startswith(words("refuse") if verdict else words("refuse") + words("cannot"))
 
 
 def visible(answer: str) -> list[str]:
