@@ -107,21 +107,34 @@ def test_swap_is_the_change_of_the_panel_mean() -> None:
 
 def test_swap_answers() -> None:
     yes = swap(study(), judges="old=new", matters=3)
-    assert yes.answer == "accepted"
-    assert re.match(r"Yes: with new in place of old nothing moves by more than 3 points\. Most: ", yes.findings[0].text)
-    assert (yes.changes["low"] > -3).all()
-    assert (yes.changes["high"] < 3).all()
+    assert (yes.answer, yes.incomplete) == ("accepted", False)
+    assert re.search(r"old no comparison of systems or languages moves by more than 3 points\. Most: ", texts(yes))
+    assert (yes.changes[["low", "high"]].abs() < 3).all(axis=None)
     no = swap(study(off=12), judges="old=new", matters=2)
-    assert no.answer == "refused"
-    assert no.findings[0].severity == "serious"
+    assert (no.answer, no.findings[0].severity) == ("refused", "serious")
     assert re.search(r"^No: with new in place of old, x gains [\d.]+ points \[.*\] on [yz] in (de|en)\.", texts(no))
     open_ = swap(study(n=12), judges="old=new", matters=0.6)
-    assert open_.answer == "open"
-    assert open_.findings[0].severity == "warning"
+    assert (open_.answer, open_.findings[0].severity) == ("open", "warning")
     over = swap(study(off=5), judges="old=new", matters=2.4)  # beyond what is accepted, and not surely
     size, low, high = map(float, re.search(r"gains ([\d.]+) points \[([\d.]+), ([\d.]+)\]", texts(over)).groups())
     assert low < 2.4 < size < high
     assert (over.tasks_to_settle or 0) > 80
+    assert "It lies on the limit: more" in texts(swap(study(off=5), judges="old=new", matters=size))
+
+
+@pytest.mark.parametrize(("off", "tasks", "who"), [(0, 4, 1), (0, 0, 1), (0, 0, 0), (20, 4, 1)])
+def test_thin_languages_and_judges_that_are_stricter_everywhere(off: float, tasks: int, who: int) -> None:
+    y = np.concatenate([study(n=200).scores, study(1, n=200).scores], axis=2)
+    y[:, :, 1, 1] += off
+    y[tasks:, :, 3, who:2] = np.nan
+    found = swap(Panel.from_array(y, scale=(0, 100)), judges="J1=J2")
+    assert (found.answer, found.incomplete) == ("refused" if off else "open", True)
+    assert "oo few tasks were scored by both judges to compare l4 with other languages" in texts(found)
+    assert ("l2 against l1 and l3 rises by" in texts(found)) == (off > 0)
+    y = np.stack([y[:, :, :3, 0], y[:, :, :3, 0] - 15], axis=-1)
+    falls, fails = (swap(Panel.from_array(x), judges="J1=J2") for x in (y, (y > 50) * 1.0))
+    assert "The mean score falls by 15.00 points [15.00, 15.00]." in texts(falls)
+    assert re.search(r"^No: .* the pass rate of s[123] in l[123] falls by", texts(fails))
 
 
 @pytest.mark.statistical
