@@ -113,6 +113,8 @@ def test_too_close_says_how_many_tasks_would_settle() -> None:
     board = result.systems[result.systems["language"] == "all"].set_index("system")
     assert board["may_be_best"].tolist() == [True, True, False]
     assert any(step.command.startswith("polyjudge plan") for step in result.next)
+    y = result.panel.scores[:, [0, 0, 2]]
+    assert not any("plan" in step.command for step in audit(replace(planted("close"), scores=y)).next)
 
 
 @pytest.mark.parametrize(

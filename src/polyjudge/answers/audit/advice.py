@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from polyjudge.base.text import name, shell
@@ -20,7 +20,7 @@ def command(panel: Panel, verb: str, *words: Any) -> str:
 
 
 def steps(
-    panel: Panel, findings: Iterable[Finding], kind: str, cells: Iterable[tuple[str, str]], lacking: list[Step] | None
+    panel: Panel, findings: Collection[Finding], kind: str, cells: Iterable[tuple[str, str]], lacking: list[Step] | None
 ) -> list[Step]:
     """Most useful first, at most four; each follows from a finding.
 
@@ -48,6 +48,6 @@ def steps(
     out = [*remove, *out, *label]
     if kind in ("judge gaps", "language gaps", "two by two", "split", "scale"):
         out.append(Step(calibrate, "if you use one judge at a time"))
-    if "winner.close" in keys:
+    if any(f.key == "winner.close" and "would settle" in f.text for f in findings):
         out.append(Step(command(panel, "plan"), "how many tasks would tell"))
     return out[:4]
