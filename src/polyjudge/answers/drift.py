@@ -37,8 +37,8 @@ COARSE = 0.1
 """Where no smaller change than this share of the scale would have been seen, the answer is not whole."""
 POWER = 0.84
 """Normal quantile of the chance, 80%, with which a change would have been seen."""
-SYSTEMS = 0.2
-"""Share of the error level that is spent on the question whether systems themselves changed."""
+ASIDE = 0.2
+"""Share of the error level that is spent on whether systems themselves changed, and on whether scores went missing."""
 LOST = 0.1
 """Share of scores that are missing now and were not before, from which it is said."""
 
@@ -49,7 +49,8 @@ class Drift(Result):
 
     cells : language, judge, before, after, change, low, high, changed. Same tasks: mean scores; other tasks: gaps to
         the mean of the other judges. The intervals hold for all cells and all runs together
-    systems : system, change (against the other systems), low, high, changed; empty where tasks or systems are others
+    systems : system, change, low, high, changed (by all judges alike, and otherwise than the other systems); empty
+        where tasks are others
     """
 
     cells: pd.DataFrame
@@ -97,23 +98,24 @@ class Drift(Result):
         )
         tables = [table]
         if len(self.systems):
-            own = self.systems.assign(**{x: self.systems[x] * p.factor for x in ("change", "low", "high")})
+            own = self.systems.assign(**{x: self.systems[x] * p.factor for x in columns[2:]})
             head = {"system": "name", "change": "+points low high", "changed": "yes"}
-            tables.append(Table("systems", f"Change of each system against the others, {p.unit_name}", own, head))
-        how = (
-            f"{count(self.tasks[1], 'task')} scored in both runs"
-            if self.same_tasks
-            else f"{self.tasks[0]:,} tasks then and {self.tasks[1]:,} now, not task by task: judges are compared by "
-            "their gaps to each other"
-        )
+            tables.append(Table("systems", f"Change of each system, {p.unit_name}", own, head))
+        how, alone = f"{count(self.tasks[1], 'task')} scored in both runs", not self.same_tasks and len(p.judges) == 1
+        if not self.same_tasks:
+            how = f"{self.tasks[0]:,} tasks then and {self.tasks[1]:,} now, not task by task"
+            how += "" if alone else ": judges are compared by their gaps to each other"
         more = f"; the limits hold for {self.runs:,} such comparisons" if self.runs > 1 else ""
-        after = (Step(command(p, "audit"), "look at the new scores"),)
+        after = Step(command(p, "audit"), "look at the new scores")
+        after = (
+            Step("polyjudge drift OLD NEW", "score some of the old tasks again, and compare these") if alone else after
+        )
         return Report(
             "drift",
             "What has changed",
             (p.facts, f"Compared: {how}{more}."),
             self.findings,
-            next=after if self.incomplete else (),
+            next=(after,) if self.incomplete else (),
             sections=(Section("cells", "Change of each judge", tables=tuple(tables), charts=(heat,)),),
             about={"level": self.level},
         )
@@ -181,9 +183,7 @@ def _panel(source: Any, columns: dict[str, Any], is_old: bool = False) -> Panel:
             size = source.tasks_ / len(source.fit_.tasks)
             return replace(source.fit_, weight=np.full(len(source.fit_.tasks), size))
         return source.fit_
-    if isinstance(source, Panel) or not columns:
-        return read_panel(source)
-    return read_panel(source, **columns)
+    return read_panel(source) if isinstance(source, Panel) else read_panel(source, **columns)
 
 
 def _is_calibrator(path: Path) -> bool:
@@ -223,9 +223,8 @@ def _common(old: Panel, new: Panel) -> tuple[Panel, Panel, list[Finding]]:
             text = f"The new scores lack the {noun if len(gone) == 1 else plural(noun)} {names(gone)}."
             said.append(Finding("warning", "gone", text, "Lacking"))
         if fresh := [x for x in b if x not in a]:
-            text = f"The {noun} {names(fresh)} is new and was not compared."
-            if len(fresh) > 1:
-                text = f"The {plural(noun)} {names(fresh)} are new and were not compared."
+            one = f"The {noun} {names(fresh)} is new and was not compared."
+            text = one if len(fresh) == 1 else f"The {plural(noun)} {names(fresh)} are new and were not compared."
             said.append(Finding("notice", "fresh", text, "New"))
     return old.select(**part), new.select(**part), said
 
@@ -247,25 +246,17 @@ def _pairs(old: Panel, new: Panel) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _measured(
-    old: Panel,
-    new: Panel,
-    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
-    matters: float,
-    runs: int,
-    level: float,
-    share: float,
-    notes: list[Finding],
+    old: Panel, new: Panel, rows: Any, matters: float, runs: int, level: float, share: float, notes: list[Finding]
 ) -> Drift:
     before, after = old.scores[rows[0]], new.scores[rows[1]]
     d = after - before
     d = np.where(np.abs(d) <= 1e-9 * new.width, 0.0, d)
     unit = np.unique(old.unit[rows[0]], return_inverse=True)[1]
     weight = new.weight[rows[1]]
-    whole = bool((weight == 1).all())
-    system_frame, changed_systems = _systems(d if whole else d[:, :1], unit, new, share * SYSTEMS)
-    if len(new.systems) > 1:
-        share *= 1 - SYSTEMS
-    kept = [i for i, x in enumerate(new.systems) if x not in changed_systems]
+    whole, aside = bool((weight == 1).all()), share * ASIDE
+    system_frame, changed_systems, said = _systems(d if whole else d[:, :1], unit, new, matters, aside)
+    share -= aside if len(new.systems) > 1 else 0.0
+    kept = [i for i in range(len(new.systems)) if i not in changed_systems]
     n, _, k, m = d.shape
     flat = d[:, kept].reshape(n * len(kept), k * m)
     v, seen = unit_means(flat, np.repeat(unit, len(kept)))
@@ -278,20 +269,20 @@ def _measured(
     clear = found.clear(1e-9 * new.width) & np.isfinite(found.q)
     sure, change = clear.reshape(k, m), found.estimate.reshape(k, m)
     frame = _frame(new, was, now, change, found.low.reshape(k, m), found.high.reshape(k, m), sure)
-    said = [_system_words(x, system_frame, new, matters) for x in changed_systems]
+    than = f"than before on the other system{'s' * (len(kept) > 1)}" if changed_systems else "than before"
 
     def mean(at: Array) -> tuple[float, float, float]:
         one = interval(v[:, at].mean(1, keepdims=True), level=1 - share, together=k * m)
         return one.estimate[0], one.low[0], one.high[0]
 
-    said += _changed_words(new, sure, np.stack([found.estimate, found.low, found.high]), mean, matters, "than before")
+    said += _changed_words(new, sure, _sizes(found), mean, matters, than)
     limits, some = found.limit.copy(), bool((np.abs(flat) > 0).any())
     hits = (np.abs(v) > 1e-9 * new.width).sum(0)  # where few units differ, others may that were not drawn
     for i in np.flatnonzero((hits < 10) & (2 * hits <= len(v)) & np.isfinite(limits)) if some else ():
         limits[i] = max(limits[i], new.width * ruled_out(int(hits[i]), len(v), 1 - share, k * m))
     half = found.q * found.se * (1 + POWER / np.where(found.q > 0, found.q, 1.0))
     known = np.isfinite(found.q)
-    lost = _missing(old, new, rows, ~known.reshape(k, m))
+    lost = _missing(old, new, rows, ~known.reshape(k, m), aside)
     if not known.any():
         text = f"Too few tasks were scored in both runs to tell what has changed: {len(v)}, and {FEWEST} are needed."
         limit, smallest = np.nan, np.nan
@@ -301,18 +292,15 @@ def _measured(
         limit, smallest = float(rest.max(initial=0.0)), float(half[known].max())
         if not some:
             many = round(float((np.isfinite(d).sum((1, 2, 3)) * weight).sum()))
-            text = "All other scores" if changed_systems else f"All {many:,} scores"
-            text += " are the same as before."
+            text = f"All {'other' if changed_systems else f'{many:,}'} scores are the same as before."
             said.append(Finding("info", "same", text, "Changed"))
         elif len(rest):
-            still = ~clear & known
-            if (
-                clear.any()
-                and not (np.abs(np.where(np.isfinite(d), d, 0.0)) > 1e-9 * new.width).any((0, 1)).ravel()[still].any()
-            ):
+            if clear.any() and not np.nan_to_num(d).any((0, 1)).ravel()[~clear & known].any():
                 said.append(Finding("info", "rest", "All other scores are the same as before.", "Changed"))
             else:
-                said.append(_rest(new, limit, bool(clear.any()), apart=bool(changed_systems)))
+                over = f"over {'the other ' if changed_systems else ''}systems"
+                what, where = (f"mean {over}", f", averaged {over},") if len(kept) > 1 else ("", "")
+                said.append(_rest(new, limit, bool(clear.any()), what, where, apart=bool(changed_systems)))
         said += _coarse(new, smallest, matters, bool(clear.any())) if some else []
     said += lost + notes
     return Drift(frame, system_frame, True, (tasks, tasks), smallest, limit, matters, runs, level, tuple(said), new)
@@ -326,54 +314,53 @@ def _frame(p: Panel, before: Array, after: Array, change: Array, low: Array, hig
     return pd.DataFrame(at, columns=["language", "judge"]).assign(**{x: y.ravel() for x, y in values.items()})
 
 
-def _systems(d: Array, unit: NDArray[np.int64], p: Panel, share: float) -> tuple[pd.DataFrame, list[str]]:
-    """Change of each system against the others, and those that themselves changed: surely, and by all judges alike."""
+def _systems(
+    d: Array, unit: NDArray[np.int64], p: Panel, matters: float, share: float
+) -> tuple[pd.DataFrame, list[int], list[Finding]]:
+    """Measured change of each system, those that changed by all judges alike, and what is said of them.
+
+    Whether a system surely changed otherwise than the median one is asked by all judges and by each. What is said then
+    is what was measured, where that is surely a change; else, and where both of two changed, the difference.
+    """
     import pandas as pd
 
     n, s, k, m = d.shape
-    columns = ["system", "change", "low", "high", "changed"]
     if s < 2:
-        return pd.DataFrame(columns=columns), []
-    v, seen = unit_means(d.transpose(0, 2, 3, 1).reshape(n * k * m, s), np.repeat(unit, k * m))
-    tiny, df = 1e-9 * p.width, np.maximum(seen - 1.0, 1.0)
-    told = np.asarray(np.isfinite(v).all(0))
-    out: list[int] = []
+        return pd.DataFrame(columns=["system", "change", "low", "high", "changed"]), [], []
+    v, seen = unit_means(d.transpose(0, 2, 1, 3).reshape(n * k, s * m), np.repeat(unit, k))
+    tiny, df, v = 1e-9 * p.width, np.maximum(seen - 1.0, 1.0), v.reshape(-1, s, m)
+    least = np.where(np.isfinite(v).all(0), df.reshape(s, m), df.max()).min(1)
 
-    def against() -> Interval:
-        """Each system against those of the others that are not left out."""
-        k_ = np.eye(s)
-        for i in range(s):
-            rest = [j for j in range(s) if j != i and j not in out and told[j]]
-            k_[i, rest] = -1 / max(len(rest), 1)
-        x = np.where(told, np.where(told, v, 0.0) @ k_.T, np.nan)
-        return interval(x, level=1 - share, together=s, df=df)
+    def found(x: Array, share: float, scale: Array) -> tuple[Interval, Interval]:
+        """By all judges, and by each."""
+        return (
+            interval(mean_seen(x, (2,)), level=1 - share, together=s, df=least, scale=scale),
+            interval(x.reshape(-1, s * m), level=1 - share, together=s * m, df=df, scale=np.repeat(scale, m)),
+        )
 
-    while len(out) < (s - 1) / 2:
-        found = against()
-        t = np.where(found.clear(tiny), np.abs(found.estimate) / np.maximum(found.se, 1e-12 * p.width), 0.0)
-        t[out] = 0.0
-        if s == 2 and t.any():  # of two, the one that moved while the other did not
-            alone = interval(v, level=1 - share, df=df).clear(tiny)
-            t = np.where(alone & ~alone[::-1], t, 0.0)
-        best = int(t.argmax())
-        if t[best] <= 0 or (t >= t[best] * (1 - 1e-9)).sum() > 1 or not _alike(d, unit, best, out, share):
-            break
-        out.append(best)
-    last = against()
-    frame = pd.DataFrame({"system": p.systems, "change": last.estimate, "low": last.low, "high": last.high})
-    return frame.assign(changed=np.isin(range(s), out)), [p.systems[i] for i in out]
+    def alike(x: Array) -> bool:
+        """Whether no judge is surely the half of a system's change away from the others: then it is the system."""
+        x = x[:, np.isfinite(x).all(0)]
+        apart = interval(x - x.mean(1, keepdims=True), level=1 - share, df=np.full(x.shape[1], df.min()))
+        same = bool((np.sign(x.mean(0)) == np.sign(x.mean())).all())
+        return same and not apart.clear(abs(float(x.mean())) / 2).any()
 
-
-def _alike(d: Array, unit: NDArray[np.int64], system: int, out: list[int], share: float) -> bool:
-    """Whether no judge is surely the half of a system's change away from the others: then it is the system."""
-    n, s, k, m = d.shape
-    x = d[:, system] - mean_seen(d[:, [i for i in range(s) if i != system and i not in out]], (1,))
-    v, seen = unit_means(x.reshape(n * k, m), np.repeat(unit, k))
-    if not np.isfinite(v).all():
-        return False
-    apart = interval(v - v.mean(1, keepdims=True), level=1 - share, df=np.maximum(seen - 1.0, 1.0))
-    same = bool((np.sign(v.mean(0)) == np.sign(v.mean())).all())
-    return same and not apart.clear(abs(float(v.mean())) / 2).any()
+    own, each = found(v, share, np.ones(s))
+    some = max(int(np.isfinite(own.estimate).sum()), 1)
+    middle = np.argsort(own.estimate)[(some - 1) // 2 : some // 2 + 1]  # one or two, whose variance is another
+    x = v - (v[:, ::-1] if s == 2 else mean_seen(v[:, middle], (1,))[:, None])
+    x[:, middle if len(middle) == 1 else []] = np.nan
+    every, by = found(x, share / 2, np.where(np.isin(range(s), middle), 1.0, 3.0))
+    left = [i for i in np.flatnonzero(every.clear(tiny)).tolist() if alike(x[:, i])]
+    hits = [i for i in left if own.clear(tiny)[i] and not (s == 2 and own.clear(tiny).all())]
+    who = f"{'Both' if m == 2 else 'All'} judges score" if m > 1 else f"{_judge(p, 0)} scores"
+    said = [_system_words(p, who, hits, left, _sizes(own), _sizes(every), matters)] if left else []
+    for b in range(m):
+        at = [i for i in np.flatnonzero(by.clear(tiny)[b::m]).tolist() if i not in left]
+        sure, sizes = [i for i in at if each.clear(tiny)[b::m][i]], (_sizes(each)[:, b::m], _sizes(by)[:, b::m])
+        said += [_system_words(p, f"{_judge(p, b)} scores", sure, at, *sizes, matters)] if at else []
+    frame = pd.DataFrame({"system": p.systems, "change": own.estimate, "low": own.low, "high": own.high})
+    return frame.assign(changed=np.isin(range(s), hits or left)), hits if len(hits) < s else [], said
 
 
 # --- other tasks: the gaps between judges ---
@@ -382,18 +369,16 @@ def _alike(d: Array, unit: NDArray[np.int64], system: int, out: list[int], share
 def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share: float, notes: list[Finding]) -> Drift:
     """Change of each judge's gap to the others, two samples; the largest is left out and the others are fitted anew."""
     _, _, k, m = new.shape
-    empty = _systems(np.zeros((1, 1, k, m)), np.zeros(1, dtype=np.int64), new, share)[0]
+    empty = _systems(np.zeros((1, 1, k, m)), np.zeros(1, dtype=np.int64), new, matters, share)[0]
     tasks = (round(float(old.weight.sum())), round(float(new.weight.sum())))
-    nothing = np.full((k, m), np.nan)
     if m < 2 or min(old.units, new.units) < FEWEST:
         text = (
-            "The tasks are not those of the earlier run, and with one judge its change cannot be told from theirs. "
-            "Score some of the old tasks again."
+            "The tasks are not those of the earlier run, and with one judge its change cannot be told from theirs."
             if m < 2
             else f"Fewer than {FEWEST} tasks are too few to tell what has changed."
         )
         said = [Finding("warning", "too-few", text, "Changed"), *notes]
-        frame = _frame(new, *(nothing,) * 5, np.zeros((k, m), bool))
+        frame = _frame(new, *(np.full((k, m), np.nan),) * 5, np.zeros((k, m), bool))
         return Drift(frame, empty, False, tasks, np.nan, np.nan, matters, runs, level, tuple(said), new)
     values = old.values(), new.values()
     out: list[int] = []
@@ -413,7 +398,6 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
             out = [i for i in out if i not in here]
             continue
         out.append(best)
-    last = gap
     sure = np.zeros(k * m, dtype=bool)
     sure[out] = True
 
@@ -421,22 +405,23 @@ def _gaps(old: Panel, new: Panel, matters: float, runs: int, level: float, share
         one = _Gap.of(old, new, values, out, share, at)
         return one.change[0], one.low[0], one.high[0]
 
-    sizes, than = np.stack([last.change, last.low, last.high]), "than before, relative to the other judges"
-    said = _changed_words(new, sure.reshape(k, m), sizes, mean, matters, than)
+    than = "than before, relative to the other judges"
+    said = _changed_words(new, sure.reshape(k, m), _sizes(gap), mean, matters, than)
     for language in split:
-        at = language * m + int(np.nanargmax(np.where(first.clear, np.abs(first.change), -1)[language * m :][:m]))
+        t = np.where(first.clear, np.abs(first.change), -1.0)[language * m :][:m]
+        at = [language * m + i for i in np.argsort(-t, kind="stable")[: max(int((t > 0).sum()), 1) if m > 2 else 1]]
         sure[at] = True
         said.append(_gap_words(new, at, first, matters))
     known = np.isfinite(first.q)
-    rest = [i for i in np.flatnonzero(np.isfinite(last.q)) if not sure[i] and i // m not in split]
-    limit = float((np.abs(last.change) + last.q * last.se)[rest].max(initial=0.0)) if rest else 0.0
+    rest = [i for i in np.flatnonzero(np.isfinite(gap.q)) if not sure[i] and i // m not in split]
+    limit = float((np.abs(gap.change) + gap.q * gap.se)[rest].max(initial=0.0)) if rest else 0.0
     smallest = float((first.se * (first.q + POWER))[known].max()) if known.any() else np.nan
     if rest:
-        said.append(_rest(new, limit, bool(sure.any()), "gap to the other judges"))
+        where = f" in {names(new.languages[x] for x in sorted({i // m for i in rest}))}" if split else ""
+        said.append(_rest(new, limit, bool(sure.any()), "gap to the other judges", where))
     if not known.any():
-        said.append(
-            Finding("warning", "too-few", "These judges share no tasks, so what has changed cannot be told.", "Changed")
-        )
+        text = "These judges share no tasks, so what has changed cannot be told."
+        said.append(Finding("warning", "too-few", text, "Changed"))
     said += _coarse(new, smallest, matters, bool(sure.any()))
     frame = _frame(new, first.before, first.after, first.change, first.low, first.high, sure)
     return Drift(frame, empty, False, tasks, smallest, limit, matters, runs, level, tuple(said + notes), new)
@@ -513,6 +498,11 @@ def _up(p: Panel, size: float) -> str:
     return f"{math.ceil(size * 10**digits - 1e-9) / 10**digits:,.{min(digits, 6)}f} {p.unit_name}"
 
 
+def _sizes(found: Interval | _Gap) -> Array:
+    """Changes with their limits (3, number)."""
+    return np.stack([found.change if isinstance(found, _Gap) else found.estimate, found.low, found.high])
+
+
 def _severity(change: Any, matters: float) -> Any:
     return "warning" if np.abs(change).max() >= matters else "notice"
 
@@ -552,9 +542,8 @@ def _changed_words(p: Panel, sure: Mask, sizes: Array, mean: Any, matters: float
             size = _size(p, *mean(cells[x]))
             text = f"{_answers(p, p.languages[x])} get scores {size} {than}, on average over {_every(m, 'judges')}."
             text = text[0].upper() + text[1:]
-            said.append(
-                Finding(_severity(e[x], matters), "changed-language", text, "Changed", {"language": p.languages[x]})
-            )
+            where = {"language": p.languages[x]}
+            said.append(Finding(_severity(e[x], matters), "changed-language", text, "Changed", where))
             left[x] = False
     order = sorted(np.flatnonzero(left.any(0)).tolist(), key=lambda b: -round(float(np.abs(e[left[:, b], b]).max()), 9))
     for b in order:  # the judge whose largest change is largest first
@@ -572,33 +561,45 @@ def _changed_words(p: Panel, sure: Mask, sizes: Array, mean: Any, matters: float
     return said
 
 
-def _gap_words(p: Panel, i: int, g: _Gap, matters: float) -> Finding:
-    """A change that cannot be laid to one judge."""
-    m = len(p.judges)
-    language, judge = p.languages[i // m], p.judges[i % m]
-    to = name(p.judges[1 - i % m]) if m == 2 else "the other judges"
-    size = _size(p, float(g.change[i]), float(g.low[i]), float(g.high[i]))
+def _listed(p: Panel, labels: list[str], sizes: Array) -> str:
+    """Changes (3, labels) that were measured, at most four of them; the first label begins the sentence."""
+    said = [f"{x} {_size(p, *one, unit=i == 0)}" for i, (x, one) in enumerate(zip(labels[:4], sizes.T, strict=False))]
+    said[0] += " than before"
+    more = [f"{len(labels) - 4:,} more changed"] if len(labels) > 4 else []
+    return " and ".join(x for x in (", ".join((said + more)[:-1]), (said + more)[-1]) if x)
+
+
+def _gap_words(p: Panel, at: list[int], g: _Gap, matters: float) -> Finding:
+    """Changes in one language that cannot be laid to one judge, the largest first."""
+    m, language = len(p.judges), p.languages[at[0] // len(p.judges)]
+    to = name(p.judges[1 - at[0] % m]) if m == 2 else "the other judges"
     where = f" on {_answers(p, language)}" if language else ""
-    text = f"{name(judge)}'s gap to {to}{where} is {size} than before; which judge changed cannot be told."
-    return Finding(_severity(float(g.change[i]), matters), "changed-gap", text, "Changed", {"language": language})
+    who = [f"{name(p.judges[i % m])}'s" for i in at]
+    text = _listed(p, [f"{who[0]} gap to {to}{where} is", *who[1:]], _sizes(g)[:, at])
+    text += "; which judge changed cannot be told."
+    return Finding(_severity(g.change[at], matters), "changed-gap", text, "Changed", {"language": language})
 
 
-def _system_words(system: str, frame: pd.DataFrame, p: Panel, matters: float) -> Finding:
-    row = frame[frame["system"] == system].iloc[0]
-    size = _size(p, row["change"], row["low"], row["high"])
-    text = f"{name(system)} itself changed: all judges score it {size} than before, relative to the other systems."
-    if len(p.judges) == 1:
-        text = f"{name(system)} is scored {size} than before, relative to the other systems."
-    return Finding(_severity(row["change"], matters), "changed-system", text, "Systems", {"system": system})
+def _system_words(
+    p: Panel, who: str, sure: list[int], at: list[int], own: Array, than: Array, matters: float
+) -> Finding:
+    """Changes of systems as measured; where none is sure, the largest against the others. own, than : (3, systems)"""
+    sizes = own if sure else than
+    at = sorted(sure or at, key=lambda i: (-round(abs(float(sizes[0, i])), 9), -sizes[0, i]))[: None if sure else 1]
+    text = _listed(p, [f"{who} {name(p.systems[at[0]])}", *(name(p.systems[i]) for i in at[1:])], sizes[:, at])
+    if not sure:
+        to, one = (name(p.systems[1 - at[0]]), "one") if len(p.systems) == 2 else ("the median system", "system")
+        text += f", relative to {to}; which {one} changed cannot be told"
+    return Finding(_severity(sizes[0, at], matters), "changed-system", f"{text}.", "Systems")
 
 
-def _rest(p: Panel, limit: float, changed: bool, what: str = "", apart: bool = False) -> Finding:
+def _rest(p: Panel, limit: float, changed: bool, what: str = "", where: str = "", apart: bool = False) -> Finding:
     size = _up(p, limit)
     if changed:
-        return Finding("info", "rest", f"Everything else is within {size} of before.", "Changed")
+        return Finding("info", "rest", f"Everything else{where} is within {size} of before.", "Changed")
     where = f" in any {p.noun}" if len(p.languages) > 1 else ""
-    who = f"No judge's {what} has" if what else "No judge has" if len(p.judges) > 1 else "The judge has not"
-    text = f"{who} changed by more than {size}{where}."
+    who = ("No judge" if len(p.judges) > 1 else "The judge") + (f"'s {what}" if what else "")
+    text = f"{who} has{'' if len(p.judges) > 1 else ' not'} changed by more than {size}{where}."
     text = f"Apart from that, {text[0].lower()}{text[1:]}" if apart else text
     return Finding("info", "quiet", text, "Changed")
 
@@ -615,20 +616,18 @@ def _coarse(p: Panel, seen: float, matters: float, changed: bool) -> list[Findin
     return [Finding("info", "seen", text, "" if changed else "Changed")]
 
 
-def _missing(old: Panel, new: Panel, rows: Any, unknown: Mask) -> list[Finding]:
-    """Where scores are missing that were there before."""
-    was, now = (np.isfinite(x.scores[r]).mean((0, 1)) for x, r in zip((old, new), rows, strict=True))
+def _missing(old: Panel, new: Panel, rows: Any, unknown: Mask, share: float) -> list[Finding]:
+    """Where scores are missing that were there before, surely more of them."""
+    before, after = (np.isfinite(x.scores[r]).mean(1) for x, r in zip((old, new), rows, strict=True))
+    was, now = before.mean(0), after.mean(0)
+    unit = np.unique(old.unit[rows[0]], return_inverse=True)[1]
+    fewer = interval(unit_means((before - after).reshape(len(unit), -1), unit)[0], level=1 - share).clear()
     said = []
-    for x, b in np.argwhere((was - now >= LOST) & (now > 0)):
-        text = (
-            f"{_judge(new, b)} leaves {percent(1 - now[x, b])} of {_answers(new, new.languages[x])} without a "
-            f"score, before {percent(1 - was[x, b])}."
-        )
-        where = {"language": new.languages[x], "judge": new.judges[b]}
-        said.append(Finding("warning", "missing", text, "Missing", where))
-    for x, b in np.argwhere((was > 0) & (now == 0)):
-        text = f"{_judge(new, b)} no longer has scores of {_answers(new, new.languages[x])}."
-        said.append(Finding("warning", "missing", text, "Missing", {"judge": new.judges[b]}))
+    for x, b in np.argwhere((was > 0) & ((now == 0) | (was - now >= LOST) & fewer.reshape(was.shape))):
+        what, where = _answers(new, new.languages[x]), {"language": new.languages[x], "judge": new.judges[b]}
+        text = f"leaves {percent(1 - now[x, b])} of {what} without a score, before {percent(1 - was[x, b])}."
+        text = text if now[x, b] else f"no longer has scores of {what}."
+        said.append(Finding("warning", "missing", f"{_judge(new, b)} {text}", "Missing", where))
     thin = unknown & (was > 0) & (now > 0)
     if thin.any() and not thin.all():
         pairs = names([f"{name(new.judges[b])} in {name(new.languages[x])}" for x, b in np.argwhere(thin)])
