@@ -36,7 +36,6 @@ Section 6 | information, nats | paper.protocols.information | paper_protocols:te
 Appendix B.3 | operational and semantic requirements | paper.devai.read_types | claims:test_types_of_requirements | requirement_types > operational > requirements; requirement_types > semantic > requirements
 Appendix C | judge-aware BTL | paper.protocols.btl | paper_protocols:test_strata_against_a_general_optimiser |
 Appendix D | Dawid-Skene; weighted CBC | calibrate.baselines.dawid_skene | golden:test_held_out_tau | held_out > methods > dawid-skene > 0; held_out > methods > cbc-weighted > 0
-Section 6, outlook | beta^ and metadata of languages | paper.protocols.regress | paper_protocols:test_regression_on_metadata |
 """
 README = """
 Pairs of judges, of 15, that reverse between languages | rank_reversal > reversing_pairs | paper reproduce devai --data FILE

@@ -15,7 +15,7 @@ from polyjudge.base.errors import CalibratorError, PanelError, UsageError
 from polyjudge.calibrate.baselines import unbiased_gain
 from polyjudge.calibrate.consensus import ConsensusCalibrator, interaction_parts
 from polyjudge.calibrate.saved import load_calibrator, load_consensus
-from polyjudge.cbc import double_centre, mean_tau
+from polyjudge.cbc import double_centre, interaction
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel
 from polyjudge.stats.cells import Values
@@ -44,15 +44,8 @@ def test_identities(seed: int) -> None:
     cal = ConsensusCalibrator().fit(panel(y))
     beta = cal.beta_.to_numpy()
     made = cal.transform(panel(y)).scores[:, 0]
-    np.testing.assert_allclose(made.mean(-1), y.mean(-1), atol=1e-12)  # I1
-    np.testing.assert_allclose(beta.sum(0), 0, atol=1e-12)  # I2
-    np.testing.assert_allclose(beta.sum(1), 0, atol=1e-12)
-    np.testing.assert_allclose(ConsensusCalibrator().fit(panel(made)).beta_, 0, atol=1e-12)
-    g = np.random.default_rng(seed + 100)
-    n, k, m = y.shape
-    more = g.normal(size=(n, k, 1)) + g.normal(size=(n, 1, m)) + g.normal(size=(k, 1)) + g.normal(size=m)
-    np.testing.assert_allclose(ConsensusCalibrator().fit(panel(y + more)).beta_, beta, atol=1e-12)
-    assert mean_tau(made.mean(0), 1e-9) == pytest.approx(1)  # I3
+    n, k, _ = y.shape
+    np.testing.assert_allclose(beta, interaction(y), atol=1e-12)  # tests/cbc holds I1 to I3
     assert (np.argsort(made.mean(0)[0]) == np.argsort(y.mean((0, 1)))).all()
     np.testing.assert_allclose(y - made, np.broadcast_to(beta, y.shape), atol=1e-12)  # I4
     np.testing.assert_allclose(double_centre(y).mean(0), beta, atol=1e-12)  # I5

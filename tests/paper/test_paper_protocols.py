@@ -1,4 +1,4 @@
-"""Ablations, information, the pairwise model, gates and the regression on metadata, computed in other ways."""
+"""Ablations, information, the pairwise model, gates, computed in other ways."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import Any
 
 import evalica
 import numpy as np
-import pandas as pd
 import pytest
-import statsmodels.api as sm
 from scipy.optimize import minimize
 from scipy.special import digamma
 
@@ -145,28 +143,3 @@ def test_sweep() -> None:
     spreads = [100 * (p.max(0) - p.min(0)).mean() for p in passes]
     assert (row["spread_raw"], row["spread_calibrated"]) == pytest.approx(spreads)
     assert row["low"] <= row["held_out_fall"] <= row["high"]
-
-
-def test_regression_on_metadata() -> None:
-    rng = np.random.default_rng(0)
-    languages = [f"l{i}" for i in range(7)]
-    script = np.array([0, 1, 0, 1, 1, 0, 0])
-    beta = cbc.double_centre(np.outer(script, [3.0, -1.0, -2.0]) + 0.3 * rng.normal(size=(7, 3)))
-    known = pd.DataFrame(
-        {"language": languages, "script": np.where(script, "other", "latin"), "size": rng.normal(size=7)}
-    )
-    found = protocols.regress(beta, languages, known.sample(frac=1, random_state=1)).set_index("variable")
-    assert found["explained"]["script"] > 0.9
-    assert found["p"]["script"] < 0.05 < found["p"]["size"]
-    assert found["p_holm"]["script"] == pytest.approx(2 * found["p"]["script"])
-    x = (script - script.mean()) / script.std()
-    ols = sm.OLS(beta[:, found["judge"]["script"]], sm.add_constant(x)).fit()
-    assert found["slope"]["script"] == pytest.approx(ols.params[1])
-    assert (found["low"]["script"], found["high"]["script"]) == pytest.approx(ols.conf_int()[1])
-    for wrong, word in (
-        (known.iloc[:-1], "one row"),
-        (known.assign(script="latin"), "script"),
-        (known.drop(columns="language"), "language"),
-    ):
-        with pytest.raises(PanelError, match=word):
-            protocols.regress(beta, languages, wrong)

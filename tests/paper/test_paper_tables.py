@@ -32,15 +32,8 @@ def panel() -> Panel:
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("known") / "languages.csv"
-    path.write_text("language,speakers,script\n" + "".join(f"l{i + 1},{i * i},{'ab'[i % 2]}\n" for i in range(5)))
-    return path
-
-
-@pytest.fixture(scope="module")
-def found(panel: Panel, known: Path) -> PaperReport:
-    return report(panel, metadata=known, replicates=200)
+def found(panel: Panel) -> PaperReport:
+    return report(panel, replicates=200)
 
 
 def test_every_table_is_there(found: PaperReport) -> None:
@@ -93,14 +86,11 @@ def test_what_a_panel_does_not_allow_is_left_out() -> None:
         report(Panel.from_array(apart))
 
 
-def test_wrong_arguments(panel: Panel, tmp_path: Path) -> None:
+def test_wrong_arguments(panel: Panel) -> None:
     with pytest.raises(UsageError, match="100 to 100,000"):
         report(panel, replicates=10)
     with pytest.raises(UsageError, match="threshold"):
         report(panel, threshold=("high",), replicates=100)
-    (tmp_path / "x.csv").write_text("language,a\nl1,1\n")
-    with pytest.raises(PanelError, match="one row"):
-        report(panel, metadata=tmp_path / "x.csv", replicates=100)
 
 
 def test_thresholds(panel: Panel) -> None:

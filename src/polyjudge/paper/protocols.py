@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
-from math import comb, factorial
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import digamma, expit, logit, stdtrit
+from scipy.special import digamma, expit, logit
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
-from polyjudge.base.text import name
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -307,45 +306,3 @@ def links(scores: Array, low: float, high: float) -> pd.DataFrame:
         turned = (np.sign(linear) != np.sign(other)) & (np.abs(linear) >= 0.01 * width)
         rows.append((link, float(ranks[0].corr(ranks[1])), int(turned.sum())))
     return pd.DataFrame(rows, columns=["link", "spearman", "sign_changes"])
-
-
-# --- the paper's outlook: does beta^ go with what is known of the languages? ---
-
-
-def regress(beta: Array, languages: Sequence[str], known: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """beta^ regressed on each column of a table with one row for each `language`: variable, explained (share of the
-    squares of beta^), smallest (what p = 5% would take), p (languages permuted), p_holm, and slope, low, high of the
-    judge with the steepest slope (points per sd of the variable, t over languages).
-
-    Languages are the units: with as few as panels have only a very strong relation can show.
-    """
-    k = len(languages)
-    have = list(map(str, known["language"])) if "language" in known else []
-    if k < 5 or any(have.count(x) != 1 for x in languages):
-        raise PanelError("The table of languages needs one row for each of at least five languages, in `language`.")
-    known = known.assign(language=have).set_index("language").loc[list(languages)]
-    rng = np.random.default_rng(seed)
-    few = factorial(k) <= 5040
-    orders = np.array([*permutations(range(k))]) if few else rng.permuted(np.tile(np.arange(k), (5000, 1)), axis=1)
-    rows = []
-    for variable, column in known.items():
-        x = pd.to_numeric(column, errors="coerce")
-        if x.isna().all() and column.nunique() == 2:
-            x = (column == sorted(column.unique())[1]).astype(float)
-        values = x.to_numpy(float)
-        if not np.isfinite(values).all() or values.std() == 0:
-            raise PanelError(
-                f"The column {name(variable)} must be numbers, or two words, and differ between languages."
-            )
-        z = (values - values.mean()) / values.std()
-        slope = z @ beta / k
-        null = ((z[orders] @ beta) ** 2).sum(1) / k / (beta**2).sum()
-        explained = k * (slope**2).sum() / (beta**2).sum()
-        b = int(cbc.first_max(np.abs(slope), 1e-9))
-        reach = stdtrit(k - 2, 0.975) * np.sqrt(((beta[:, b] - z * slope[b]) ** 2).sum() / (k - 2) / k)
-        p = (1 + (null >= explained - 1e-12).sum()) / (1 + len(null))
-        rows.append((variable, explained, np.quantile(null, 0.95), p, b, slope[b], slope[b] - reach, slope[b] + reach))
-    names = ["variable", "explained", "smallest", "p", "judge", "slope", "low", "high"]
-    out = pd.DataFrame(rows, columns=names).sort_values("p", kind="stable")
-    out["p_holm"] = np.minimum(1, np.maximum.accumulate(out["p"] * np.arange(len(out), 0, -1)))
-    return out.reset_index(drop=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,6 @@ TITLES = {
     "pairwise": "Appendix C: Bradley-Terry strength of every judge",
     "gates": "Gates: pass rates (%) and their spread over languages (percentage points)",
     "links": "The interaction on other scales",
-    "metadata": "The interaction and what is known of the languages",
 }
 NOTES = {
     "interaction": "Rows and columns sum to 0 by arithmetic. low and high hold for all cells together.",
@@ -57,10 +55,9 @@ NOTES = {
     "pairwise": "Who scores higher on the same task, not who is right.",
     "gates": "A score above the threshold passes.",
     "links": "Cells of at least 1% of the scale count as changed in sign.",
-    "metadata": "Languages are the units: with few of them only a very strong relation can show (smallest).",
 }
 SINGLE = ("fit", "variance", "information", "pairwise", "gates", "links")
-PERCENT = ("share", "accuracy", "explained", "smallest")
+PERCENT = ("share", "accuracy")
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +105,6 @@ def report(
     panel: Panel | Any,
     *,
     threshold: tuple[str, ...] | None = None,
-    metadata: Path | None = None,
     replicates: int = 1000,
     seed: int = 0,
 ) -> PaperReport:
@@ -119,13 +115,12 @@ def report(
 
     panel : scores: a file, frame or table
     threshold : pass marks of the gates (4 passes above 4, >=4 from 4 on); by default the quartiles of the scores
-    metadata : CSV with one row for each language (column language) and what is known of it: beta^ is regressed on it
     replicates : bootstrap replicates of the tasks
     seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge paper report scores.csv -o tables
-        polyjudge paper report scores.csv --replicate framework --metadata languages.csv
+        polyjudge paper report scores.csv --replicate framework
     """
     from polyjudge.read import read_panel
 
@@ -151,8 +146,6 @@ def report(
         "without": _without, "ablation_tasks": _tasks, "information": _information, "pairwise": _pairwise,
         "gates": partial(_gates, marks=marks), "links": _links,
     }  # fmt: skip
-    if metadata is not None:
-        parts["metadata"] = partial(_metadata, path=metadata)
     frames, left = {}, []
     for name, part in parts.items():
         try:
@@ -160,8 +153,6 @@ def report(
                 raise PanelError("it takes single tasks, and of so many only means are kept.")
             frames[name] = part(work)
         except PolyjudgeError as error:
-            if name == "metadata":
-                raise
             left.append(f"{TITLES[name]}: {error}")
     radius = cbc.radius(cbc.noise_sigma(values.v), values.units, k, m)
     return PaperReport(frames, tuple(left), radius, replicates, seed, tuple(_findings(work, frames, radius)), panel)
@@ -312,13 +303,6 @@ def _links(w: _Work) -> pd.DataFrame:
     if len(y) < 2:
         raise PanelError("fewer than two tasks have all their scores.")
     return protocols.links(y, *w.panel.scale)
-
-
-def _metadata(w: _Work, path: Path) -> pd.DataFrame:
-    from polyjudge.read import read_table
-
-    found = protocols.regress(cbc.interaction(w.values), w.panel.languages, read_table(path), w.seed)
-    return found.assign(judge=[w.panel.judges[b] for b in found["judge"]])
 
 
 def _findings(w: _Work, frames: dict[str, pd.DataFrame], radius: float) -> list[Finding]:
