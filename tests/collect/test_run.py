@@ -13,6 +13,7 @@ from judge_server import Running, met, truth
 
 from polyjudge.base.errors import CollectError, UsageError
 from polyjudge.collect.run import Collection, collect
+from polyjudge.read import read_panel
 
 
 def run(plan: Path, **more: Any) -> Collection:
@@ -193,6 +194,7 @@ def test_a_dead_judge_is_stopped_after_eight_calls_and_asked_again(
     assert server.stats()["models"] == {"ja": 40, "jb": 8}
     assert [f.severity for f in found.findings] == ["serious", "serious"]
     assert "jb was stopped after 8 failed calls in a row: AuthenticationError" in text_of(found)
+    assert "1 judge of this run has no score: jb (40 missing: failed" in read_panel(tmp_path / "run").notes[0]
     assert "jb in en 20 of 20" in text_of(found)
     ours = [p for p in (tmp_path / "run").iterdir() if p.is_file()]
     assert not [p for p in ours if b"local-key-of" in p.read_bytes()]
@@ -363,7 +365,6 @@ def test_the_calibrated_score_in_a_copy_of_the_log(tmp_path: Path, server: Runni
 
     from polyjudge.calibrate.consensus import ConsensusCalibrator
     from polyjudge.collect.task import score_log
-    from polyjudge.read import read_panel
 
     run(write_plan(tmp_path, server.url, tasks=12, **({"languages": ["en"], "wordings": wordings} if wordings else {})))
     cal = ConsensusCalibrator().fit(read_panel(tmp_path / "run" / "scores.csv", by="wording" if wordings else None))

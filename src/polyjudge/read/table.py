@@ -27,7 +27,7 @@ from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, TooLarge, UsageError
 from polyjudge.base.later import framed
 from polyjudge.base.signals import Terminated
-from polyjudge.base.text import name, names, redact
+from polyjudge.base.text import count, name, names, redact
 from polyjudge.read.columns import usual
 
 if TYPE_CHECKING:
@@ -272,6 +272,7 @@ def _open_path(text: str) -> Table:
             raise PanelError(
                 f"{name(path, 200)} is a run without scores.csv: it was killed. Collect into it once more."
             )
+        return _open_run(here, name(path, 200))
     if here.is_dir():
         ends = sum(KINDS.values(), ())
         found = [p for p in sorted(here.rglob("*")) if p.name.lower().removesuffix(".gz").endswith(ends)]
@@ -285,6 +286,21 @@ def _open_path(text: str) -> Table:
     else:
         found = [here]
     return _open_files([_there(p) for p in found], inner or None, name(path, 200))
+
+
+def _open_run(path: Path, where: str) -> Table:
+    """The scores of a run, and a note on what has none: the panel cannot show it."""
+    table = _open_files([path], None, where)
+    for column in ("judge", "language", "wording", "system", "task"):
+        if {column, "score", "missing"} <= set(table.columns):
+            what, score, why = (table.columns[c][0] for c in (column, "score", "missing"))
+            first = f"coalesce(min({why}) FILTER (WHERE {why} <> 'not asked'), 'not asked')"
+            found = f"SELECT {what}, count(*), {first} FROM {table.relation} GROUP BY 1 HAVING count({score}) = 0"
+            if rows := table.rows(f"{found} ORDER BY 2 DESC, 1"):
+                lost = f"{names(r[0] for r in rows)} ({sum(r[1] for r in rows):,} missing: {name(rows[0][2], 80)})"
+                verb = "has" if len(rows) == 1 else "have"
+                table.notes.append(f"{count(len(rows), column)} of this run {verb} no score: {lost}.")
+    return table
 
 
 def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
