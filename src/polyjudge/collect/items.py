@@ -63,10 +63,8 @@ def load_items(plan: Plan) -> tuple[list[Item], list[str]]:
             key = _label(row, plan.items.id, where), _label(row, plan.items.system, where) if plan.items.system else ""
             by_language = found.setdefault(key, {})
             if at in by_language:
-                text = (
-                    f"{shown(key[0])} appears twice: name the columns that tell items apart (items.id, items.system)."
-                )
-                raise CollectError(f"{where}: {text}")
+                text = "appears twice: name the columns that tell items apart (items.id, items.system)."
+                raise CollectError(f"{where}: {shown(key[0])} {text}")
             by_language |= dict.fromkeys(languages if plan.items.shared else [at], row)
     made = {at: _item(plan, *at, rows, languages) for at, rows in found.items()}
     dropped = [f"{shown(' '.join(at).strip())} ({why})" for at, why in made.items() if isinstance(why, str)]
@@ -125,10 +123,9 @@ def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> str | None:
         return next((x.name for x in plan.languages if x.items == str(row[column]).strip()), None)
     if len(plan.languages) == 1:
         return plan.languages[0].name
-    raise CollectError(
-        f"{shown(path.name)} has no column {shown(column)!r} (it has {names(row, 12)}). Name it with items.language, "
-        "one file per language (path: items.{language}.jsonl), or set items.shared: all languages judge the same texts."
-    )
+    text = f"{shown(path.name)} has no column {shown(column)!r} (it has {names(row, 12)}). Name it with items.language,"
+    rest = "one file per language (path: items.{language}.jsonl), or set items.shared: all judge the same texts."
+    raise CollectError(f"{text} {rest}")
 
 
 def _label(row: Mapping[str, Any], column: str, where: str) -> str:

@@ -92,11 +92,9 @@ def _words(plan: Plan, language: Language, name: str) -> tuple[str, str, str, st
     shipped_text, reminder = layout(plan.rubric, say)
     if plan.rubric.templates is None:
         if code is None:
-            text = (
-                f"No prompts for {shown(language.template)} ship with polyjudge ({', '.join(SHIPPED)} do). Take those"
-            )
-            named = f"{{name: {shown(language.name)}, template: en}}"
-            raise CollectError(f"{text} of another language, {named}, or your own (rubric.templates).")
+            text = f"No prompts for {shown(language.template)} ship with polyjudge ({', '.join(SHIPPED)} do). Take"
+            rest = f"those of another language, {{name: {shown(language.name)}, template: en}}, or your own"
+            raise CollectError(f"{text} {rest} (rubric.templates).")
         return shipped_text, reminder, bullets(say), f"the prompts of {code}"
     folder = plan.resolve(plan.rubric.templates) / language.template
 
