@@ -277,6 +277,8 @@ def test_a_judge_that_never_answered_may_change(tmp_path: Path, server: Running)
 def test_a_folder_of_other_files(tmp_path: Path, server: Running) -> None:
     with pytest.raises(CollectError, match="holds other files"):
         collect(write_plan(tmp_path, server.url, tasks=2), output=tmp_path)
+    with pytest.raises(UsageError, match="Logs are lost in a path with #"):
+        collect(tmp_path / "plan.yaml", output=tmp_path / "a%20b")
 
 
 def test_the_limit_holds(tmp_path: Path, server: Running) -> None:

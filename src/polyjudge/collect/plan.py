@@ -38,6 +38,16 @@ def _text(value: str) -> str:
     return value
 
 
+ODD = re.compile(r"[#?\0-\x1f\x7f]|%[0-9a-f]{2}", re.I)
+"""What Inspect loses in the path of a log."""
+
+
+def _file(value: str) -> str:
+    if len(value.encode()) > 150 or ODD.search(value):
+        raise ValueError("must have at most 150 bytes, and no #, ?, %20 or line break: its log is called so")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_text), Field(max_length=100_000)]
 Name = Annotated[str, AfterValidator(_text), Field(max_length=500)]
 Bound = Annotated[float, Field(gt=-1e9, lt=1e9)]
@@ -106,7 +116,7 @@ class Price(_Part):
 class Judge(_Part):
     """One judge: its model as Inspect names it, and how it is asked. `settings` are Inspect's GenerateConfig."""
 
-    name: Name
+    name: Annotated[Name, AfterValidator(_file)]
     model: Annotated[str, Field(pattern=r"^[^/\s:]+/\S+$", max_length=500)]
     base_url: Annotated[str, Field(pattern=r"^https?://[^@\s\\]+$", max_length=2000)] | None = None
     settings: dict[str, JsonValue] = {}

@@ -39,7 +39,7 @@ from polyjudge.base.signals import Terminated
 from polyjudge.base.text import count, names, redact, shell, tell
 from polyjudge.base.text import name as shown
 from polyjudge.collect.languages import tokens
-from polyjudge.collect.plan import Judge, Plan, hide_keys, load_plan
+from polyjudge.collect.plan import ODD, Judge, Plan, hide_keys, load_plan
 from polyjudge.collect.prompts import Call
 from polyjudge.collect.task import ASKED, Guard, judge_task, model_of, ready
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
@@ -127,6 +127,8 @@ def collect(
     """
     if output is None and not (dry_run or check):
         raise UsageError("Say where the run is kept: -o run/ (output=), or --dry-run to see what the plan would do.")
+    if output is not None and ODD.search(str(output.absolute())):
+        raise UsageError(f"Logs are lost in a path with #, ?, %20 or a line break: {shown(output.absolute(), 200)}.")
     if max_cost is not None and not 0 < max_cost < 1e9:
         raise UsageError(f"--max-cost is a number of dollars above 0, not {max_cost:g}.")
     read = load_plan(plan)
@@ -153,7 +155,7 @@ class _Run:
 
     def __init__(self, plan: Plan, folder: Path, asked: Asked, kind: str) -> None:
         self.plan, self.folder, self.asked, self.kind = plan, folder, asked, kind
-        self.logs = folder / "logs"
+        self.logs = (folder / "logs").absolute()
         self.guards = {j.name: Guard(self.tick, careful=not j.settings.get("batch")) for j in plan.judges}
         self.prompts = {call.id: prompt for call, prompt in asked}
         self.found: dict[str, dict[str, Any]] = {}
