@@ -304,6 +304,8 @@ def test_a_task_and_a_scorer_of_inspect(tmp_path: Path, server: Running) -> None
         )
         assert {"task", "language", "judge"} <= set(sample.metadata)
     local = get_model("openai-api/local/x", base_url=server.url)
+    (log,) = eval("polyjudge/judge", task_args={"plan": str(plan)}, model=local, log_dir=str(tmp_path), display="none")
+    assert (log.plan.config.temperature, log.plan.config.max_tokens) == (0, 100)  # the plan's settings
     own = Task(
         dataset=[Sample(input="What is the capital?", metadata={"language": "Thai"})], scorer=judge(local, name="mine")
     )

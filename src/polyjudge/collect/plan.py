@@ -202,6 +202,10 @@ class Plan(_Part):
             raise ValueError(f"rubric.criteria has no text for {shown(', '.join(lacking))}")
         return self
 
+    def settings_of(self, own: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """The settings of a judge with these of its own."""
+        return {k: v for k, v in {**DEFAULTS, **self.settings, **own}.items() if v is not None}
+
     def resolve(self, path: str) -> Path:
         """A path of the plan, relative to the plan's own folder."""
         return (self.folder / Path(path).expanduser()).resolve()
@@ -239,8 +243,9 @@ def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
         raise CollectError(explain(error)) from None
     judges = []
     for judge in plan.judges:
-        settings = {**DEFAULTS, **plan.settings, **judge.settings}
-        judges.append(judge.model_copy(update={"settings": {k: v for k, v in settings.items() if v is not None}}))
+        judges.append(judge.model_copy(update={"settings": plan.settings_of(judge.settings)}))
+        if {"num_choices", "best_of"} & set(judges[-1].settings):
+            raise CollectError("settings: num_choices and best_of pay for several answers, and one is read.")
     plan = plan.model_copy(update={"judges": judges})
     text = plan.model_dump_json(include={"judges"})
     if _KEY.search(text) or hide_keys(text, 12) != text:  # OLLAMA_API_KEY=ollama is no secret

@@ -184,17 +184,21 @@ def reason_of(answer: str) -> str:
     return str(json.loads(found[1], strict=False)) if found else answer
 
 
-def model_of(judge: Judge) -> Model:
-    """The model of a judge, with the plan's settings."""
+def config_of(judge: Judge) -> GenerateConfig:
+    """The plan's settings of a judge, as Inspect has them."""
     settings = {**({} if judge.settings.get("batch") else {"attempt_timeout": TIMEOUT}), **judge.settings}
     if unknown := sorted(set(settings) - set(GenerateConfig.model_fields)):
         text = f"{shown(judge.name)}: Inspect has no setting {names(unknown)}"
         raise CollectError(f"{text}. It has max_tokens, top_p, seed, system_message and more (GenerateConfig).")
     try:
-        config = GenerateConfig(**settings)
-        return get_model(judge.model, base_url=judge.base_url, config=config, memoize=False, **judge.model_args)
+        return GenerateConfig(**settings)
     except ValidationError as error:
         raise CollectError(f"{shown(judge.name)}, settings: {explain(error)}") from None
+
+
+def model_of(judge: Judge) -> Model:
+    """The model of a judge, with the plan's settings."""
+    return get_model(judge.model, base_url=judge.base_url, config=config_of(judge), memoize=False, **judge.model_args)
 
 
 def ready(plan: Plan) -> tuple[list[tuple[Call, str]], list[str]]:
@@ -217,8 +221,10 @@ def judge_plan(plan: str, judge: str = "") -> Task:
     found = next((x for x in read.judges if x.name == judge), None)
     if judge and found is None:
         raise CollectError(f"The plan has no judge {shown(judge)}. It has {names(x.name for x in read.judges)}.")
-    own = found or Judge(name=str(get_model()).rpartition("/")[2], model="any/model")
-    return judge_task(read, own, model_of(found) if found else None, ready(read)[0], Guard())
+    own = found or Judge(name=str(get_model()).rpartition("/")[2], model="any/model", settings=read.settings_of({}))
+    made = judge_task(read, own, model_of(found) if found else None, ready(read)[0], Guard())
+    made.config = config_of(own)
+    return made
 
 
 @scorer(metrics=[mean(), stderr()], name="judge")  # type: ignore[untyped-decorator]
