@@ -449,12 +449,13 @@ def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _csv(plan: Plan, path: Path, frame: pd.DataFrame) -> None:
-    """A table without the columns that the plan has no use for. Texts stay as they are: other programs read them."""
+    """A table without unused columns, and without control characters, for one NUL makes a file no text to others."""
     unused = ["item", *(c for c in ("system", "version", "wording") if c in frame and not frame[c].any())]
     unused += ["replicate"] if plan.replicates == 1 else []
     unused += ["language"] if plan.wordings and "wording" in frame else []
     with atomic_path(path) as part:
-        frame.drop(columns=unused, errors="ignore").to_csv(part, index=False, float_format="%.10g")
+        kept = frame.drop(columns=unused, errors="ignore").replace(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", "", regex=True)
+        kept.to_csv(part, index=False, float_format="%.10g")
 
 
 # --- around a run ---
