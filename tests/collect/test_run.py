@@ -349,8 +349,11 @@ def test_a_check_asks_once_for_each_cell_and_keeps_nothing(tmp_path: Path, serve
 def test_a_judge_that_cannot_be_set_up(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = write_plan(tmp_path, server.url, tasks=1)
     monkeypatch.delenv("LOCAL_API_KEY")
-    with pytest.raises(CollectError, match="LOCAL_API_KEY"):
-        run(plan)
+    for criteria in ("x", "y"):  # nobody was asked: the plan may change
+        write_plan(tmp_path, server.url, tasks=1, rubric={"criteria": criteria})
+        with pytest.raises(CollectError, match="LOCAL_API_KEY"):
+            run(plan)
+    assert "the reminder in en" in (tmp_path / "run" / "polyjudge-run.json").read_text()
     for judge, words in (
         ({"model": "nobody/x"}, "nobody"),
         ({"model": "openai-api/local/x", "settings": {"warmth": 1}}, "no setting warmth"),

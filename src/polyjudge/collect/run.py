@@ -40,7 +40,7 @@ from polyjudge.base.text import count, names, redact, shell, tell
 from polyjudge.base.text import name as shown
 from polyjudge.collect.languages import tokens
 from polyjudge.collect.plan import ODD, Judge, Plan, hide_keys, load_plan
-from polyjudge.collect.prompts import Call
+from polyjudge.collect.prompts import Call, load_templates
 from polyjudge.collect.task import ASKED, Guard, judge_task, model_of, ready
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 
@@ -158,6 +158,7 @@ class _Run:
         self.logs = (folder / "logs").absolute()
         self.guards = {j.name: Guard(self.tick, careful=not j.settings.get("batch")) for j in plan.judges}
         self.prompts = {call.id: prompt for call, prompt in asked}
+        self.reminders = {language: x.reminder for (language, _), x in load_templates(plan).items()}
         self.found: dict[str, dict[str, Any]] = {}
         self.failed = 0
         self.bars = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
@@ -176,9 +177,9 @@ class _Run:
         rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step"})
         parts: dict[str, Any] = {f"rubric.{k}": v for k, v in rubric.items()}
         parts |= {f"{j.name}: {k}": v for j in self.plan.judges for k, v in j.identity.items()}
-        parts |= {
-            f"the prompt of {id_}": sha256(prompt.encode()).hexdigest()[:16] for id_, prompt in self.prompts.items()
-        }
+        texts = {f"the prompt of {id_}": prompt for id_, prompt in self.prompts.items()}
+        texts |= {f"the reminder in {language}": text for language, text in self.reminders.items()}
+        parts |= {k: sha256(text.encode()).hexdigest()[:16] for k, text in texts.items()}
         if path.exists():
             try:
                 before = dict(read_json(path)["parts"])
@@ -186,12 +187,11 @@ class _Run:
                 text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
                 raise CollectError(f"{text} Put it back, or use a new folder (-o).") from None
             self.read_logs()
+            before = before if any(self.logs.glob("*")) else {}  # nobody was asked yet
             new = tuple(f"{j}: " for j, found in self.found.items() if not any(s.scores for s in found.values()))
             if changed := [k for k, v in parts.items() if before.get(k, v) != v and not k.startswith(new)]:
-                text = (
-                    f"The plan is not the one that this run began with: {names(changed)} changed. Answers to two plans"
-                )
-                raise CollectError(f"{text} do not make a panel: use a new folder (-o), or a new name for a judge.")
+                text = f"The plan is not the one that this run began with: {names(changed)} changed. Answers to two"
+                raise CollectError(f"{text} plans do not make a panel: use a new folder (-o), or rename a judge.")
             if gone := [k for k in before if k.startswith("the prompt of ") and k not in parts]:
                 text = f"A run may grow, not shrink, and the plan lacks {count(len(gone), 'call')} of it: {names(gone)}"
                 raise CollectError(f"{text}. Put them back, or use a new folder (-o).")
