@@ -116,7 +116,8 @@ class Server(asyncio.Protocol):
         if delay := self.config.get("delay", 0.0):
             await asyncio.sleep(delay)
         dead = self.config.get("dead", {}).get(model)
-        fault = str(dead) if dead else self.fault(key)
+        always = [to for words, to in self.config.get("always", []) if re.search(words, prompt, re.DOTALL)]
+        fault = str(dead) if dead else always[0] if always else self.fault(key)
         if fault == "hang":
             await asyncio.sleep(3600)
         if fault.isdigit():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from collect_plans import write_plan
 from judge_server import Running, met, truth
 
 from polyjudge.base.errors import CollectError, UsageError
+from polyjudge.collect.languages import phrases
 from polyjudge.collect.run import Collection, collect
 from polyjudge.read import read_panel
 
@@ -205,6 +207,31 @@ def test_a_dead_judge_is_stopped_after_eight_calls_and_asked_again(
     check_ratings(scores(plan), 80)
 
 
+def test_calls_that_always_fail_keep_no_run_from_growing(tmp_path: Path, server: Running) -> None:
+    server.post("config", always=[["t00.5", "400"]])
+    for tasks in (50, 60):
+        found = run(write_plan(tmp_path, server.url, tasks=tasks, judges=["ja"]))
+        assert (found.scored, int(found.cells["failed"].sum())) == (1.8 * tasks, 0.2 * tasks)
+    assert "ja, most often (12 times): failed: Error code: 400 - ja has fault 400." in text_of(found)
+
+
+def test_every_answer_that_is_paid_is_counted(tmp_path: Path, server: Running) -> None:
+    again = re.escape(phrases("en")["again"])
+    server.post("config", always=[[f"t00.[123].*{again}", "400"], ["t00.[123]", "prose"], ["t00.4", "400"]])
+    price = {"input": 1.0, "output": 10.0}
+    found = run(write_plan(tmp_path, server.url, tasks=20, languages=["en"], judge={"price": price}), max_cost=0.05)
+    assert found.judges["output_tokens"].sum() == 20 * server.answered
+    assert found.cells[["unreadable", "failed", "not asked"]].sum().tolist() == [12, 4, 0]
+    assert sum(server.stats()["models"].values()) == server.answered + 4 * (12 + 4)  # four tries, in whatever slice
+
+
+def test_reasons_are_kept_and_are_text(tmp_path: Path, server: Running) -> None:
+    server.post("config", says=json.dumps({"score": 4, "reason": "\0" + "ค" * 3000}))
+    assert run(plan := write_plan(tmp_path, server.url, tasks=2)).complete
+    assert set(scores(plan)["reason"]) == {"ค" * 999}
+    assert read_panel(tmp_path / "run").complete
+
+
 def test_a_judge_that_says_nothing_readable_or_is_not_there_is_stopped(tmp_path: Path, server: Running) -> None:
     server.post("config", says="Lovely.")
     plan = write_plan(tmp_path / "a", server.url, tasks=50, judges=["ja"])
@@ -297,6 +324,7 @@ def test_the_limit_holds(tmp_path: Path, server: Running) -> None:
         assert set(by_task) <= {0, 4}  # whole tasks: judges and languages stay balanced
         assert ("limit" in keys_of(found)) is not found.complete
     assert spent == pytest.approx(whole)
+    assert keys_of(collect(plan, output=tmp_path / "limited", max_cost=1e-9)) == ["complete"]
     write_plan(tmp_path, server.url, tasks=30)
     with pytest.raises(UsageError, match="needs price and"):
         run(plan, max_cost=1)

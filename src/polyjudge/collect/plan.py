@@ -141,10 +141,13 @@ class Judge(_Part):
         """What tokens cost (METHODS 15); None where the plan has no price."""
         return None if self.price is None else (tokens_in * self.price.input + tokens_out * self.price.output) / 1e6
 
-    def worst(self, prompt: str, times: int) -> float:
-        """The most that a call can cost: a token for every byte, and as many out as may come, each time it is asked."""
-        size = len(f"{prompt}{self.settings.get('system_message', '')}".encode("utf-8", "replace")) + 500
-        return times * (self.dollars(size, self.max_tokens or 0) or 0.0)
+    def size(self, prompt: str) -> int:
+        """The most input tokens of a prompt: one for every byte that is sent."""
+        return len(f"{prompt}{self.settings.get('system_message', '')}".encode("utf-8", "replace"))
+
+    def worst(self, prompt: str, more: int, times: int) -> float:
+        """The most that a call can cost: so many tokens in and more, and as many out as may come, so many times."""
+        return times * (self.dollars(self.size(prompt) + more, self.max_tokens or 0) or 0.0)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from polyjudge.base.text import name as shown
 from polyjudge.collect.languages import tokens
 from polyjudge.collect.plan import ODD, Judge, Plan, hide_keys, load_plan
 from polyjudge.collect.prompts import Call, load_templates
-from polyjudge.collect.task import ASKED, Guard, judge_task, model_of, ready
+from polyjudge.collect.task import ASKED, CUT, STOPPED, Guard, judge_task, model_of, ready
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 
 NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
@@ -115,7 +115,7 @@ def collect(
 
     plan : YAML or JSON: languages, items, rubric and judges (docs/collect.md)
     output : folder of the run, created or resumed
-    dry_run : count calls, tokens and dollars, and show the prompts; nobody is asked
+    dry_run : count calls, tokens and dollars, and with --full show the prompts; nobody is asked
     check : one call per judge and language; nothing is kept
     max_cost : stop before the run has cost more than so many dollars; every judge needs a price and max_tokens
 
@@ -227,11 +227,16 @@ class _Run:
     def ask(self, asked: Asked) -> None:
         """One sitting of Inspect over all judges that lack one of these answers."""
         with _inspect(self.folder):
-            waiting = [j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead]
-            jobs = [judge_task(self.plan, j, model_of(j), asked, self.guards[j.name]) for j in waiting]
+            jobs = []
+            for judge in (j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead):
+                guard, known = self.guards[judge.name], self.found[judge.name]
+                guard.before = set(known)
+                guard.alive |= any(s.scores and pd.notna(s.scores["verdict"].value) for s in known.values())
+                new, old = ([x for x in asked if (x[0].id in known) is again] for again in (False, True))
+                jobs.append(judge_task(self.plan, judge, model_of(judge), new + old, guard))
             if jobs:
                 self.logs.mkdir(parents=True, exist_ok=True)
-                again = {"retry_attempts": 1, "retry_immediate": False, "continue_on_fail": True, "retry_on_error": 3}
+                again = {"retry_attempts": 1, "retry_immediate": False, "continue_on_fail": True}
                 quiet = {"display": "none", "log_level": "critical", "ctl_server": False, "score_display": False}
                 # the folder may hold logs of judges that have left the plan
                 folder = {"log_dir": str(self.logs), "log_dir_allow_dirty": True}
@@ -242,9 +247,9 @@ class _Run:
                     raise KeyboardInterrupt  # which Inspect keeps to itself
 
     def missing(self, judge: Judge, asked: Asked) -> list[str]:
-        """Ids of the calls that the judge has not answered."""
-        done = self.found.get(judge.name, {})
-        return [call.id for call, _ in asked if call.id not in done or not done[call.id].scores]
+        """Ids of the calls that the judge has not answered, and that were not given up in this sitting."""
+        done, lost = self.found.get(judge.name, {}), self.guards[judge.name].lost
+        return [x.id for x, _ in asked if x.id not in lost and (x.id not in done or not done[x.id].scores)]
 
     def in_slices(self, max_cost: float) -> list[Finding]:
         """Ask in slices of whole tasks whose worst case still fits into what is left of the money."""
@@ -253,19 +258,19 @@ class _Run:
             by_task[call.item.task].append((call, prompt))
         tasks, seen = list(by_task.values()), {x for found in self.found.values() for x in found}
         upto = max([i for i, calls in enumerate(tasks) if any(c.id in seen for c, _ in calls)], default=-1)
+        more = max(500, *(len(x.encode()) for x in self.reminders.values()))
         while upto < len(tasks):
             spent = _collection(self.plan, "run", answers(self.plan, self.asked, self.found), []).cost or 0.0
             alive = [j for j in self.plan.judges if not self.guards[j.name].dead]
-            costs = [
-                sum(j.worst(self.prompts[x], ASKED) for j in alive for x in self.missing(j, calls)) for calls in tasks
-            ]
+            waiting = [[(j, x) for j in alive for x in self.missing(j, calls)] for calls in tasks]
+            if not any(waiting):
+                break
+            costs = [sum(j.worst(self.prompts[x], more, ASKED) for j, x in calls) for calls in waiting]
             fits = sum(most <= max_cost - spent for most in accumulate(costs))
             if fits <= upto:  # Inspect drops what a later slice lacks: a slice never shrinks
-                text = (
-                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than"
-                )
-                text += " is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
-                return [Finding("notice", "limit", text)]
+                text = f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more"
+                rest = "than is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
+                return [Finding("notice", "limit", f"{text} {rest}")]
             self.ask([x for calls in tasks[:fits] for x in calls])
             self.read_logs()
             upto = fits
@@ -304,10 +309,10 @@ class _Run:
             lines = frame[(frame["judge"] == judge) & frame["what"].isin(["failed", "unreadable"])]
             if guard.dead:
                 why = shown(hide_keys(redact(guard.why)), 300)
-                text = f"{shown(judge)} was stopped after {count(guard.failed, 'failed call')} in a row: {why}"
+                text = f"{shown(judge)} was stopped after {count(len(guard.row), 'failed call')} in a row: {why}"
                 yield Finding("serious", "stopped", text, where={"judge": judge})
             elif len(lines):
-                why, times = Counter(lines["missing"]).most_common(1)[0]
+                why, times = Counter(lines["missing"].replace("cut", CUT)).most_common(1)[0]
                 text = f"{shown(judge)}, most often ({times:,} times): {shown(why, 300)}."
                 yield Finding("warning", "why", text, where={"judge": judge})
 
@@ -346,10 +351,9 @@ def _preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     for call, prompt in asked:
         prompts.setdefault(call.wording or call.language, prompt)
     items = count(len({(c.item.task, c.item.system) for c, _ in asked if not c.item.version}), "item")
-    text = (
-        f"{items} x {count(len(prompts), found.by)} x {count(len(plan.judges), 'judge')}: {count(found.calls, 'call')}"
-    )
-    text += f"{'' if found.cost is None else f', about ${found.cost:,.2f}'}. No judge was called."
+    judges, calls = count(len(plan.judges), "judge"), count(found.calls, "call")
+    dollars = "" if found.cost is None else f", about ${found.cost:,.2f}"
+    text = f"{items} x {count(len(prompts), found.by)} x {judges}: {calls}{dollars}. No judge was called."
     guess = "Tokens are estimated from the text, give or take a third; those of the output are a guess."
     if unpriced := [j.name for j in plan.judges if j.price is None]:
         guess += f" No total cost is shown for want of a price: {names(unpriced)}."
@@ -373,17 +377,17 @@ def answers(plan: Plan, asked: Asked, found: Mapping[str, Mapping[str, Any]]) ->
                 score, reason = float(verdict.value), hide_keys(verdict.explanation or "")[:1000]
                 why = (verdict.metadata or {}).get("how", "")
                 what = "scored" if score == score else "refused" if why == "refused" else "unreadable"
-            elif sample is None or str(sample.error).startswith("CancelledError"):
+            elif sample is None or re.match(f"CancelledError|.*{STOPPED}", str(sample.error)):
                 what = why = "not asked"
             else:
                 what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"
             usages = list(sample.model_usage.values()) if sample is not None else []
-            sent = sum(
-                u.input_tokens + (u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in usages
-            )
+            cached = sum((u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in usages)
+            sent = cached + sum(u.input_tokens for u in usages)
             got = sum(u.output_tokens for u in usages)
             if sample is not None and sample.scores and not got:  # what a service does not count is put at its worst
-                sent, got = len(prompt.encode()), judge.max_tokens or 0
+                times = (verdict.metadata or {}).get("asked", 1)
+                sent, got = (times * n for n in (judge.size(prompt), judge.max_tokens or 0))
             at = (item.task, item.system, item.version, call.language, call.wording, judge.name, call.replicate)
             rows.append((*at, call.part, score, reason, "" if what == "scored" else why, what, sent, got, item))
     columns = [*AT, "part", "score", "reason", "missing", "what", "input_tokens", "output_tokens", "item"]
@@ -401,9 +405,8 @@ def write_tables(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
         value = value.where(frame["part"] == "AB", 100 - value)
     groups = frame.assign(value=value).groupby(AT, sort=False)
     whole = groups["value"].count() == groups.size()
-    scores = groups.agg(
-        score=("value", "mean"), reason=("reason", "first"), missing=("missing", "max"), item=("item", "first")
-    )
+    kept = {c: (c, "max" if c == "missing" else "first") for c in ("reason", "missing", "item")}
+    scores = groups.agg(score=("value", "mean"), **kept)
     scores["score"] = scores["score"].where(whole)
     if kind == "pair":
         scores = scores.join(frame.set_index([*AT, "part"])["score"].unstack("part"))

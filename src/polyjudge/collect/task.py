@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,9 @@ LATER = 40
 """Failed calls in a row after which a judge is stopped that did answer before."""
 ASKED = 2
 """How often an answer is asked for at most: once more where it cannot be read."""
+TRIES = 4
+"""How often a call is tried that fails."""
+STOPPED, CUT = "the judge was stopped", "the answer was cut off (max_tokens)"
 TIMEOUT = 300
 """Seconds that a call may take where the plan does not say (attempt_timeout); a batch may take a day."""
 
@@ -52,9 +55,12 @@ class Guard:
     in the log, so the next sitting asks for them."""
 
     def __init__(self, tick: Callable[[bool], None] = lambda ok: None, careful: bool = True) -> None:
-        self.tick, self.alive, self.failed, self.going = tick, not careful, 0, 0
-        self.why, self.dead, self.event = "", False, anyio.Event()
+        self.tick, self.alive, self.going = tick, not careful, 0
+        self.why, self.dead, self.event, self.held = "", False, anyio.Event(), False
         self.seen: set[str | int] = set()
+        self.before: Container[str | int] = ()  # ids of calls of earlier sittings: that they fail again is no news
+        self.row: list[str | int] = []  # of failed calls
+        self.lost: dict[str | int, BaseException] = {}  # calls given up: a later slice does not try them again
 
     async def start_task(self, task: Any, samples: list[Sample], epochs: int) -> str:
         self.event = anyio.Event()  # in the loop of this sitting
@@ -62,14 +68,20 @@ class Guard:
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Let a call go, hold it until another was answered, or drop it."""
-        if not self.alive and not self.dead:
+        if not self.alive and not self.dead and id not in self.lost:
             self.going += 1
             if self.going > FIRST:
                 await self.event.wait()
-        if self.dead and id not in self.seen:  # one that was asked before ends as an error: the log is not complete
-            return EarlyStop(id=id, epoch=epoch, reason="the judge was stopped")
+        if self.dead and self.held:
+            return EarlyStop(id=id, epoch=epoch, reason=STOPPED)
+        self.held = self.dead  # the first one goes on and ends as an error, or the log would look complete
         self.seen.add(id)
         return None
+
+    async def settled(self) -> None:
+        """Wait until one of the first calls was answered, or all were tried once."""
+        while not self.alive and not self.dead and len(self.row) < min(self.going, FIRST):
+            await anyio.sleep(0.05)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
         """A sample has its score; one of an earlier sitting was counted before."""
@@ -77,20 +89,23 @@ class Guard:
             self.tick(True)
 
     async def complete_task(self) -> dict[str, Any]:
-        return {"stopped": self.dead, "failed": self.failed}
+        return {"stopped": self.dead, "failed": len(self.row)}
 
     def answered(self) -> None:
         """A call was answered."""
-        self.alive, self.failed = True, 0
+        self.alive, self.row = True, self.row if self.dead else []
         self.event.set()
 
-    def fail(self, error: BaseException) -> BaseException:
+    def fail(self, id: str | int, error: BaseException) -> BaseException:
         """A call failed after the retries of its request, or no score could be read from any answer so far."""
         last = getattr(error, "last_attempt", None)  # tenacity's RetryError says nothing by itself
-        error = (last.exception() if last is not None else None) or error
-        self.failed, self.why = self.failed + 1, f"{type(error).__name__}: {error}"
+        cause = error.__cause__ if hasattr(error, "provider_message") else None  # Inspect puts the request before it
+        error = (last.exception() if last is not None else cause) or error
+        self.why = f"{type(error).__name__}: {error}"
         self.tick(False)
-        if self.failed >= (LATER if self.alive else FIRST):
+        if not (self.dead or id in self.row or (self.alive and id in self.before)):
+            self.row.append(id)
+        if len(self.row) >= (LATER if self.alive else FIRST):
             self.dead = True
             self.event.set()
         return error
@@ -126,25 +141,32 @@ def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
     @solver(name="polyjudge/ask")  # type: ignore[untyped-decorator]
     def ask() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
+            call = state.sample_id
+            if guard.dead or call in guard.lost:
+                raise guard.lost.get(call) or RuntimeError(f"{STOPPED}: {guard.why}")
             for again in range(ASKED):
-                if guard.dead:
-                    raise RuntimeError(f"the judge was stopped: {guard.why}")
                 if again:
                     text = f"{state.input_text}\n{reminders.get(state.metadata['language'], '')}\n"
                     state.messages = [ChatMessageUser(content=text)]
-                try:
-                    state = await generate(state)
-                except Exception as error:
-                    raise guard.fail(error) from None
+                for left in reversed(range(TRIES)):
+                    try:
+                        state = await generate(state)
+                        break
+                    except Exception as error:
+                        why = guard.fail(call, error)
+                    await guard.settled()
+                    if guard.dead or not left:
+                        if again:
+                            return state  # an answer was paid for: it stays, unreadable
+                        guard.lost[call] = why
+                        raise why
                 found = _parsed(state, rubric)
                 if found.score is not None or found.how == REFUSED:
                     guard.answered()
                     return state
             if not guard.alive:
-                said = hide_keys(state.output.completion)[:200]
-                guard.fail(ValueError(f"no score can be read from its answers: {said}"))
-                if guard.dead:  # as an error it is asked again: the log must not look complete
-                    raise RuntimeError(f"the judge was stopped: {guard.why}")
+                said = CUT if found.how == "cut" else "no score can be read from its answers"
+                guard.fail(call, ValueError(f"{said}: {hide_keys(state.output.completion)[:200]}"))
             return state
 
         return solve
@@ -161,7 +183,10 @@ def _verdict(rubric: Rubric) -> Scorer:
     @scorer(metrics=[mean(), stderr()], name="verdict")  # type: ignore[untyped-decorator]
     def verdict() -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
-            return as_score(_parsed(state, rubric), state.output.completion)
+            asked = 1 + (state.user_prompt.text != state.input_text)
+            made = as_score(_parsed(state, rubric), state.output.completion, asked=asked)
+            made.explanation = (made.explanation or "")[:1000]  # Inspect's summary cuts what is longer by words
+            return made
 
         return score
 
