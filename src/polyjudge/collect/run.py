@@ -115,7 +115,7 @@ def collect(
 
     plan : YAML or JSON: languages, items, rubric and judges (docs/collect.md)
     output : folder of the run, created or resumed
-    dry_run : count calls, tokens and dollars, and with --full show the prompts; nobody is asked
+    dry_run : count calls, tokens and dollars, show the prompts (--full); nobody is asked
     check : one call per judge and language; nothing is kept
     max_cost : stop before the run has cost more than so many dollars; every judge needs a price and max_tokens
 
