@@ -45,7 +45,7 @@ def check_ratings(frame: pd.DataFrame, count: int) -> None:
 def test_every_score_is_the_truth(tmp_path: Path, server: Running, tasks: int) -> None:
     plan = write_plan(tmp_path, server.url, tasks=tasks)
     found = run(plan)
-    assert found.complete
+    assert not found.incomplete
     assert keys_of(found) == ["complete"]
     assert server.answered == found.calls == 4 * tasks
     check_ratings(scores(plan), 4 * tasks)
@@ -55,18 +55,18 @@ def test_every_score_is_the_truth(tmp_path: Path, server: Running, tasks: int) -
     assert len(texts) == 2 * tasks
     assert found.judges["output_tokens"].tolist() == [40 * tasks] * 2
     again = run(plan)
-    assert again.complete
+    assert not again.incomplete
     assert server.answered == 4 * tasks
 
 
 def test_pairs_comparisons_and_replicates(tmp_path: Path, server: Running) -> None:
     pair = write_plan(tmp_path / "pair", server.url, "pair", tasks=4, items={"keep": ["subset"]})
-    assert run(pair).complete
+    assert not run(pair).incomplete
     for r in scores(pair).itertuples():
         want = [truth(r.judge, r.task, r.language, part) for part in ("chosen", "rejected")]
         assert (r.chosen, r.rejected, r.score, r.subset) == (*want, want[0] - want[1], f"g{r.task[-1]}")
     compare = write_plan(tmp_path / "compare", server.url, "compare", tasks=4)
-    assert run(compare).complete
+    assert not run(compare).incomplete
     for r in scores(compare).itertuples():
         a, b = (truth(r.judge, r.task, r.language, part) for part in ("chosen", "rejected"))
         assert r.score == (50 if a == b else 100 if a > b else 0)
@@ -76,14 +76,14 @@ def test_pairs_comparisons_and_replicates(tmp_path: Path, server: Running) -> No
         a, b = (truth(r.judge, r.task, r.language, part) for part in (r.first, r.second))
         assert r.won == (0.5 if a == b else 1 if a > b else 0)
     twice = write_plan(tmp_path / "twice", server.url, tasks=3, rubric={"criteria": "It is right."}, replicates=2)
-    assert run(twice).complete
+    assert not run(twice).incomplete
     assert len(scores(twice)) == 3 * 2 * 2 * 2
 
 
 def test_checklists_with_prerequisites(tmp_path: Path, server: Running) -> None:
     plan = write_plan(tmp_path, server.url, "checklist", tasks=3, systems=["A", "B"], judges=["ja"])
     found = run(plan)
-    assert found.complete
+    assert not found.incomplete
     assert found.calls == 3 * 2 * 2 * 3
     verdicts, frame = scores(plan, "verdicts"), scores(plan)
     assert len(verdicts) == 3 * 2 * 2 * 3
@@ -105,7 +105,7 @@ def test_wordings_stand_in_place_of_languages(tmp_path: Path, server: Running) -
         tmp_path, server.url, tasks=3, languages=["en"], wordings={"short": "Be short.", "kind": "Be kind."}
     )
     found = run(plan)
-    assert found.complete
+    assert not found.incomplete
     assert found.by == "wording"
     frame = scores(plan)
     assert list(frame.columns[:3]) == ["task", "wording", "judge"]
@@ -162,9 +162,9 @@ def test_faults_that_pass_leave_no_trace(tmp_path: Path, server: Running, faults
     plan = write_plan(tmp_path, server.url, tasks=10, settings=settings)
     found = run(plan)
     for _ in range(3):  # a sample may fail four times in a row
-        found = found if found.complete else run(plan)
+        found = run(plan) if found.incomplete else found
     check_ratings(scores(plan), 40)
-    assert found.complete
+    assert not found.incomplete
     assert server.answered == 40
 
 
@@ -202,7 +202,7 @@ def test_a_dead_judge_is_stopped_after_eight_calls_and_asked_again(
     assert not [p for p in ours if b"local-key-of" in p.read_bytes()]
     assert "[key]" in text_of(found)
     server.post("config", dead={})
-    assert run(plan).complete
+    assert not run(plan).incomplete
     assert server.answered == 80
     check_ratings(scores(plan), 80)
 
@@ -227,7 +227,7 @@ def test_every_answer_that_is_paid_is_counted(tmp_path: Path, server: Running) -
 
 def test_reasons_are_kept_and_are_text(tmp_path: Path, server: Running) -> None:
     server.post("config", says=json.dumps({"score": 4, "reason": "\0" + "ค" * 3000}))
-    assert run(plan := write_plan(tmp_path, server.url, tasks=2)).complete
+    assert not run(plan := write_plan(tmp_path, server.url, tasks=2)).incomplete
     assert set(scores(plan)["reason"]) == {"ค" * 999}
     assert read_panel(tmp_path / "run").complete
 
@@ -258,9 +258,9 @@ def test_a_judge_that_refuses(tmp_path: Path, server: Running) -> None:
 
 def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Running) -> None:
     plan = write_plan(tmp_path, server.url, tasks=3)
-    assert run(plan).complete
+    assert not run(plan).incomplete
     write_plan(tmp_path, server.url, tasks=5, judges=["ja", "jb", "jc"], languages=["en", "th", "de"])
-    assert run(plan).complete
+    assert not run(plan).incomplete
     assert server.answered == 5 * 3 * 3
     check_ratings(scores(plan), 45)
 
@@ -296,9 +296,9 @@ def test_progress_counts_an_answer_once(tmp_path: Path, server: Running, monkeyp
 def test_a_judge_that_never_answered_may_change(tmp_path: Path, server: Running) -> None:
     server.post("config", dead={"wrong": 404})
     plan = write_plan(tmp_path, server.url, tasks=2, judges=["wrong"])
-    assert not run(plan).complete
+    assert run(plan).incomplete
     write_plan(tmp_path, server.url, tasks=2, judges=["wrong"], judge={"model": "openai-api/local/right"})
-    assert run(plan).complete
+    assert not run(plan).incomplete
 
 
 def test_a_folder_of_other_files(tmp_path: Path, server: Running) -> None:
@@ -319,10 +319,10 @@ def test_the_limit_holds(tmp_path: Path, server: Running) -> None:
         assert found.cost is not None
         assert spent < found.cost <= limit
         spent = found.cost
-        assert found.complete or found.cost > limit - 15 * whole / 30  # a task at its worst, asked twice
+        assert not found.incomplete or found.cost > limit - 15 * whole / 30  # a task at its worst, asked twice
         by_task = pd.read_csv(tmp_path / "limited" / "scores.csv").groupby("task")["score"].count()
         assert set(by_task) <= {0, 4}  # whole tasks: judges and languages stay balanced
-        assert ("limit" in keys_of(found)) is not found.complete
+        assert ("limit" in keys_of(found)) is found.incomplete
     assert spent == pytest.approx(whole)
     assert keys_of(collect(plan, output=tmp_path / "limited", max_cost=1e-9)) == ["complete"]
     write_plan(tmp_path, server.url, tasks=30)
@@ -336,7 +336,7 @@ def test_a_batch(tmp_path: Path, server: Running, monkeypatch: pytest.MonkeyPatc
     judge = {"model": "openai/ja", "model_args": {"responses_api": False}}
     plan = write_plan(tmp_path, server.url, tasks=5, judges=["ja"], judge=judge, settings={"batch": batch})
     found = run(plan)
-    assert found.complete
+    assert not found.incomplete
     assert server.stats()["batches"] >= 1
     check_ratings(scores(plan), 10)
 
@@ -412,5 +412,5 @@ def test_the_calibrated_score_in_a_copy_of_the_log(tmp_path: Path, server: Runni
     for kind in ("pair", "compare"):
         run(write_plan(tmp_path / kind, server.url, kind, tasks=1))
         log = list_eval_logs(str(tmp_path / kind / "run" / "logs"))[0].name.removeprefix("file://")
-        with pytest.raises(CollectError, match=r"calibrate the run's scores\.csv instead"):
+        with pytest.raises(CollectError, match=r"calibrate the run's scores\.csv"):
             score_log(log, cal, tmp_path / "parts.eval")

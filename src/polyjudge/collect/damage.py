@@ -1,10 +1,8 @@
 """Probes (METHODS 24): versions of a response whose order is known. Graded damage must cost points; placebos change
 form only; a plea for full marks or padding must not help.
 
-Damage is done to a stretch of whole words that begins with a sentence. Its severity is the share of the text in the
-stretch, about equal in every language. A sentence ends only where it surely does: two taken for one do no harm. Thai,
-Lao, Khmer and Burmese have no marks between words: there a word is what stands between spaces, cut further only before
-a letter that begins a syllable. Everything follows from the names of task and language.
+Damage is done to a stretch of whole words that begins with a sentence; its severity is its share of the text. Thai,
+Lao, Khmer and Burmese have no marks between words: a word is cut only before a letter that begins a syllable.
 """
 
 from __future__ import annotations
@@ -24,12 +22,9 @@ from polyjudge.collect.languages import phrases, shipped
 
 DAMAGE = ("drop", "shuffle", "duplicate", "truncate", "other", "language")
 PLACEBO = ("lines", "spacing")
-SHARES = (0.2, 0.4, 0.8)
-"""Share of the text edited at severity 1, 2 and 3."""
-TOLERANCE = 0.05
-"""A version whose share is off by more is left out: whole words are edited, so a short text may miss it."""
-FEWEST = 20
-"""Characters of a response below which it cannot be damaged by these shares."""
+SHARES = (0.2, 0.4, 0.8)  # share of the text edited at severity 1, 2 and 3
+TOLERANCE = 0.05  # a version whose share is off by more is left out: whole words are edited
+FEWEST = 20  # characters of a response below which it cannot be damaged by these shares
 _HAN, _KANA = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af々〇", "\u3041-\u309f"
 _MARKS, _SHUT = ".!?…․﹒．。！？｡؟۔।॥။።፧፨។៕‼⁇⁈⁉", ")\\]}）］｝」』】〉》〕”’»›\"'*_"
 _WORD = re.compile(

@@ -1,8 +1,7 @@
 """Answers into scores: strictly as asked for, then leniently, else missing. Never a guess, never a zero.
 
-Only the judge's answer is read here. The prompt, and with it the judged text, plays no part. An answer that was cut is
-never a score; neither is a number inside code, nor one that the answer only quotes: a verdict stands at the edge of the
-answer (last, or first and on its own), and everything that claims to be the score must agree.
+An answer that was cut is never a score; neither is a number inside code, nor one that the answer only quotes: a verdict
+stands first or last, and everything that claims to be the score must agree.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ STRICT, LENIENT, CUT = "strict", "lenient", "cut"
 NONE, SEVERAL = "no score found", "several scores"
 REFUSED = "refused"
 CUT_STOPS = {"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"}
-"""How an answer is said to have ended because it grew too long; `content_filter`: because it was not to be given."""
-WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}
-"""Preference for the answer shown first, in percent."""
+WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}  # preference for the answer shown first, in percent
 _NUMERALS = {c: str(i) for i, c in enumerate("〇一二三四五六七八九十")}
 _WIDE = {chr(c): chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
 _PLAIN = str.maketrans({**_WIDE, **dict.fromkeys("“”„‟«»", '"'), **dict.fromkeys("٬،、", ","), "−": "-", "٫": "."})

@@ -1,7 +1,4 @@
-"""The plan of a collection: what is judged, in which languages, by which rubric and judges. Checked here, once.
-
-A plan is YAML or JSON; `docs/collect.md` shows one. Models are named as Inspect names them (openai/gpt-4o-mini).
-"""
+"""The plan of a collection, YAML or JSON (docs/collect.md): items, languages, rubric and judges, checked once."""
 
 from __future__ import annotations
 
@@ -25,11 +22,9 @@ except ImportError as error:
 
 _TWO = ("prompt", "chosen", "rejected")
 NEEDED = {"rating": ("prompt", "response"), "checklist": ("prompt", "response", "requirements")}
-NEEDED |= {"pair": _TWO, "compare": _TWO}
-"""Fields that an item must have, by kind of rubric."""
+NEEDED |= {"pair": _TWO, "compare": _TWO}  # fields that an item must have, by kind of rubric
 DEFAULTS = {"temperature": 0, "max_retries": 5}
-LIMITS = {"max_retries", "timeout", "attempt_timeout", "max_connections", "batch"}
-"""Settings that may change between sittings: they decide how a judge is called, not what it answers."""
+LIMITS = {"max_retries", "timeout", "attempt_timeout", "max_connections", "batch"}  # may change between sittings
 
 
 def _text(value: str) -> str:
@@ -177,12 +172,10 @@ class Plan(_Part):
     languages: Annotated[list[Language], Field(min_length=1)]
     items: Items
     rubric: Rubric
-    settings: dict[str, JsonValue] = {}
-    """Those of all judges; a judge's own go before them, and null leaves one to the service."""
+    settings: dict[str, JsonValue] = {}  # of all judges; a judge's own go before, null leaves one to the service
     judges: Annotated[list[Judge], Field(min_length=1)]
     replicates: Annotated[int, Field(ge=1, le=1000)] = 1
-    wordings: dict[Name, Text] | None = None
-    """Name -> criteria: the same items in one language, judged by several wordings of the rubric."""
+    wordings: dict[Name, Text] | None = None  # name -> criteria: items in one language, judged by several
     probes: bool | Annotated[int, Field(ge=1, le=100_000)] = False
     """Tasks whose damaged, placebo, pleading and padded versions are judged beside the items (METHODS 24); true: 30."""
     folder: Path = Path()
@@ -244,11 +237,9 @@ def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
         plan = Plan.model_validate({**raw, "folder": folder})
     except ValidationError as error:
         raise CollectError(explain(error)) from None
-    judges = []
-    for judge in plan.judges:
-        judges.append(judge.model_copy(update={"settings": plan.settings_of(judge.settings)}))
-        if {"num_choices", "best_of"} & set(judges[-1].settings):
-            raise CollectError("settings: num_choices and best_of pay for several answers, and one is read.")
+    judges = [x.model_copy(update={"settings": plan.settings_of(x.settings)}) for x in plan.judges]
+    if any({"num_choices", "best_of"} & set(x.settings) for x in judges):
+        raise CollectError("settings: num_choices and best_of pay for several answers, and one is read.")
     plan = plan.model_copy(update={"judges": judges})
     text = plan.model_dump_json(include={"judges"})
     if _KEY.search(text) or hide_keys(text, 12) != text:  # OLLAMA_API_KEY=ollama is no secret

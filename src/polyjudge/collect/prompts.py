@@ -1,9 +1,5 @@
-"""Prompts: made of the shipped phrases or of templates of the user, checked, and filled in.
-
-What all items share comes first (task, criteria, how to read the material), then the item, then what differs between
-the calls of an item, so that providers can cache the common beginning. The judged material stands between tags with a
-mark that its author cannot know.
-"""
+"""Prompts, of shipped phrases or of the user's templates. What all items share comes first, so that providers can cache
+it; the judged material stands between tags with a mark that its author cannot know."""
 
 from __future__ import annotations
 
@@ -25,7 +21,6 @@ from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 MATERIAL = {"rating": ("prompt", "response"), "compare": ("prompt", "first", "second")}
 MATERIAL["checklist"] = ("prompt", "response", "requirement")
-"""Placeholders that a template of each kind must hold."""
 
 
 @dataclass(frozen=True)

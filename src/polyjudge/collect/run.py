@@ -1,8 +1,4 @@
-"""Run the judges of a plan and keep every answer: Inspect asks, a folder holds what came back (METHODS 15).
-
-A run folder holds `polyjudge-run.json` (what was asked, by hashes), `logs/` (Inspect's logs, one for each judge: the
-truth), and, written anew after every sitting, tables (docs/collect.md). `audit RUN` reads scores.csv and texts.csv.
-"""
+"""Run the judges of a plan and keep every answer: Inspect asks, a folder holds what came back (docs/collect.md)."""
 
 from __future__ import annotations
 
@@ -46,12 +42,10 @@ from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 
 NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
 KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
-OUTPUT = 100
-"""Output tokens guessed per call (the paper's took 94)."""
+OUTPUT = 100  # output tokens guessed per call (the paper's took 94)
 COLUMNS = ("judge", "model", "calls", "scored", "input_tokens", "output_tokens", "cost")
 AT = ["task", "system", "version", "language", "wording", "judge", "replicate"]
-Asked = Sequence[tuple[Call, str]]
-"""Calls with their prompts."""
+Asked = Sequence[tuple[Call, str]]  # calls with their prompts
 
 
 @dataclass(frozen=True)
@@ -77,14 +71,9 @@ class Collection(Result):
     prompts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def complete(self) -> bool:
-        """Whether every call gave a score."""
-        return self.scored == self.calls
-
-    @property
     def incomplete(self) -> bool:
         """Whether the command ends with 1: a score is missing."""
-        return not self.complete and self.kind != "dry run"
+        return self.scored < self.calls and self.kind != "dry run"
 
     def report(self) -> Report:
         """The answer as it is shown."""
@@ -95,14 +84,10 @@ class Collection(Result):
         sections += [Section("prompt", f"First prompt in {shown(x)}", (text,)) for x, text in self.prompts.items()]
         by = "" if self.by == "language" else f" --by {self.by}"
         step = Step(f"polyjudge audit {shell(self.folder)}{by}", "audit the scores")
-        return Report(
-            "collect",
-            f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}",
-            findings=self.findings,
-            board=Table("judges", "Judges", self.judges, board, {"cost": "dollars"}),
-            next=(step,) if self.kind == "run" and self.scored else (),
-            sections=tuple(sections),
-        )
+        heading = f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}"
+        table = Table("judges", "Judges", self.judges, board, {"cost": "dollars"})
+        after = (step,) if self.kind == "run" and self.scored else ()
+        return Report("collect", heading, (), self.findings, table, after, tuple(sections))
 
 
 def collect(
@@ -268,9 +253,10 @@ class _Run:
             costs = [sum(j.worst(self.prompts[x], more, ASKED) for j, x in calls) for calls in waiting]
             fits = sum(most <= max_cost - spent for most in accumulate(costs))
             if fits <= upto:  # Inspect drops what a later slice lacks: a slice never shrinks
-                text = f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more"
-                rest = "than is left. Raise --max-cost to continue. Failed calls that a service bills are not counted."
-                return [Finding("notice", "limit", f"{text} {rest}")]
+                text = (
+                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than"
+                )
+                return [Finding("notice", "limit", f"{text} is left. Raise --max-cost to continue.")]
             self.ask([x for calls in tasks[:fits] for x in calls])
             self.read_logs()
             upto = fits

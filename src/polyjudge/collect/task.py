@@ -1,9 +1,7 @@
 """The collection as an ordinary Inspect task, and a scorer for other people's evals; both are called polyjudge/judge.
 
-    inspect eval polyjudge/judge -T plan=plan.yaml --model openai/gpt-4o-mini      one judge of a plan, under Inspect
-    scorer=[judge(model="openai/gpt-4o"), judge(model="google/gemini-2.5-pro")]     in an eval of your own
-
-A log of `polyjudge collect` has the judge's name as its task; docs/collect.md says what its samples and scores hold.
+inspect eval polyjudge/judge -T plan=plan.yaml --model openai/gpt-4o-mini      one judge of a plan, under Inspect
+scorer=[judge(model="openai/gpt-4o"), judge(model="google/gemini-2.5-pro")]     in an eval of your own
 """
 
 from __future__ import annotations
@@ -37,17 +35,12 @@ from polyjudge.collect.parse import REFUSED, Parsed, parse
 from polyjudge.collect.plan import Judge, Plan, Rubric, explain, hide_keys, load_plan
 from polyjudge.collect.prompts import Call, bullets, calls_of, fence, fill, layout, load_templates, render
 
-FIRST = 8
-"""Calls that go ahead until one is answered, and after which a judge that answers none is stopped."""
-LATER = 40
-"""Failed calls in a row after which a judge is stopped that did answer before."""
-ASKED = 2
-"""How often an answer is asked for at most: once more where it cannot be read."""
-TRIES = 4
-"""How often a call is tried that fails."""
+FIRST = 8  # calls that go ahead until one is answered, and after which a judge that answers none is stopped
+LATER = 40  # failed calls in a row after which a judge is stopped that did answer before
+ASKED = 2  # how often an answer is asked for at most: once more where it cannot be read
+TRIES = 4  # how often a call is tried that fails
 STOPPED, CUT = "the judge was stopped", "the answer was cut off (max_tokens)"
-TIMEOUT = 300
-"""Seconds that a call may take where the plan does not say (attempt_timeout); a batch may take a day."""
+TIMEOUT = 300  # seconds that a call may take where the plan does not say (attempt_timeout); a batch may take a day
 
 
 class Guard:
@@ -84,15 +77,13 @@ class Guard:
             await anyio.sleep(0.05)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
-        """A sample has its score; one of an earlier sitting was counted before."""
-        if id in self.seen:
+        if id in self.seen:  # else it was counted in an earlier sitting
             self.tick(True)
 
     async def complete_task(self) -> dict[str, Any]:
         return {"stopped": self.dead, "failed": len(self.row)}
 
     def answered(self) -> None:
-        """A call was answered."""
         self.alive, self.row = True, self.row if self.dead else []
         self.event.set()
 
@@ -115,23 +106,21 @@ def judge_task(plan: Plan, judge: Judge, model: Model | None, asked: Iterable[tu
     """One judge's calls, as Inspect runs them."""
     reminders = {language: template.reminder for (language, _), template in load_templates(plan).items()}
     samples = [Sample(id=call.id, input=prompt, metadata=about(plan, judge.name, call)) for call, prompt in asked]
-    return Task(
-        dataset=MemoryDataset(samples, name=plan.name),
-        solver=_ask(plan.rubric, reminders, guard),
-        scorer=_verdict(plan.rubric),
-        model=model,
-        name=judge.name,
-        early_stopping=guard,
+    solver, scorer, named = (
+        _ask(plan.rubric, reminders, guard),
+        _verdict(plan.rubric),
+        MemoryDataset(samples, plan.name),
     )
+    return Task(named, solver=solver, scorer=scorer, model=model, name=judge.name, early_stopping=guard)
 
 
 def about(plan: Plan, judge: str, call: Call) -> dict[str, Any]:
     """The metadata of a sample."""
     kind = plan.rubric.kind
     where = {"pair": "part", "compare": "order", "checklist": "criterion"}.get(kind, "")
-    found = {"task": call.item.task, "language": call.language, "judge": judge, "system": call.item.system}
-    found |= {"wording": call.wording, "version": call.item.version, where: call.part}
-    found |= {"replicate": call.replicate} if plan.replicates > 1 else {}  # type: ignore[dict-item]
+    found: dict[str, Any] = {"task": call.item.task, "language": call.language, "judge": judge, where: call.part}
+    found |= {"system": call.item.system, "wording": call.wording, "version": call.item.version}
+    found |= {"replicate": call.replicate} if plan.replicates > 1 else {}
     return {k: v for k, v in found.items() if k and v != ""}
 
 
@@ -213,8 +202,7 @@ def config_of(judge: Judge) -> GenerateConfig:
     """The plan's settings of a judge, as Inspect has them."""
     settings = {**({} if judge.settings.get("batch") else {"attempt_timeout": TIMEOUT}), **judge.settings}
     if unknown := sorted(set(settings) - set(GenerateConfig.model_fields)):
-        text = f"{shown(judge.name)}: Inspect has no setting {names(unknown)}"
-        raise CollectError(f"{text}. It has max_tokens, top_p, seed, system_message and more (GenerateConfig).")
+        raise CollectError(f"{shown(judge.name)}: Inspect has no setting {names(unknown)} (see its GenerateConfig).")
     try:
         return GenerateConfig(**settings)
     except ValidationError as error:
@@ -300,8 +288,9 @@ def score_log(log: str | Path, calibrator: Any, out: str | Path) -> int:
     for sample in found.samples or []:
         scores, made = sample.scores or {}, {}
         if "verdict" in scores and {"part", "order"} & set(sample.metadata):
-            text = "holds parts of pairs or comparisons, no scores: calibrate the run's scores.csv instead"
-            raise CollectError(f"{shown(log, 200)} {text}.")
+            raise CollectError(
+                f"{shown(log, 200)} holds parts of pairs or comparisons: calibrate the run's scores.csv."
+            )
         for key, score in scores.items():
             where, value = {**sample.metadata, **(score.metadata or {})}, score.value
             if {"judge", "language"} <= set(where) and isinstance(value, (int, float)) and value == value:
