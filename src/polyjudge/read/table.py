@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, TooLarge, UsageError
 from polyjudge.base.later import framed
-from polyjudge.base.signals import Terminated
+from polyjudge.base.signals import Terminated, kept_back
 from polyjudge.base.text import count, name, names, redact
 from polyjudge.read.columns import usual
 
@@ -44,6 +44,13 @@ KINDS = {
 }  # fmt: skip
 SECONDS = 60.0
 """A view of a database file is somebody's program: it may run so long."""
+
+
+def engine() -> Any:
+    """DuckDB, loaded whole."""
+    with kept_back():
+        import duckdb
+    return duckdb
 
 
 def quote(text: object) -> str:
@@ -112,7 +119,7 @@ class Table:
 @contextmanager
 def engine_errors(where: str) -> Iterator[None]:
     """What the engine says about a file, as one sentence."""
-    import duckdb
+    duckdb = engine()
 
     try:
         yield
@@ -169,15 +176,13 @@ outputs: list[Path] = []
 
 def connect(files: Sequence[Path] = (), frame_rows: int = 0) -> Any:
     """A DuckDB connection of our own that may reach these files only."""
-    import duckdb
-
     said = os.environ.get(limits.VARIABLE)
     memory = limits.budget() * 3 // 4 if said else min(1200 << 20, limits.budget() // 2)
     size = (
         sum(p.stat().st_size * (8 if p.suffix in (".gz", ".parquet", ".pq") else 1) for p in files if p.exists())
         + frame_rows * 64
     )
-    con = duckdb.connect()
+    con = engine().connect()
     spill = Path(tempfile.gettempdir()) / f"polyjudge-{os.getpid()}"
     for setting, value in (
         ("autoinstall_known_extensions", "false"),
