@@ -70,5 +70,5 @@ def kept_back() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        for first in came[:1]:
+            signal.raise_signal(first)
