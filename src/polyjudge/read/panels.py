@@ -191,7 +191,10 @@ def _spool(work: Work) -> None:
         work.raw = table.keep("raw", f"SELECT * FROM {work.raw}")
     work.types = {c: table.columns[c][1] for c in parts}
     of = {r: (ident(roles.of[r]), work.types[roles.of[r]]) for r in ROLES if r in roles.of}
-    work.keys = {r: label_sql(*column) if r in (*CELLS, "replicate") else column[0] for r, column in of.items()}
+    numbers = {r for r, (_, kind) in of.items() if kind != "VARCHAR" and r in (*CELLS, "replicate")}
+    work.keys = {
+        r: label_sql(*column) if r in numbers else column[0] for r, column in of.items()
+    }  # texts: stripped later
     work.keys.setdefault("task", "'row ' || (rowid + 1)")
     if response:
         work.keys["length"] = "polyjudge_length"
