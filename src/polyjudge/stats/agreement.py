@@ -94,6 +94,7 @@ def agreement(
     over: Literal["systems", "tasks"] = "systems" if scores.shape[1] > 1 else "tasks"
     group = groups_of(units, seed)[unit]
     groups = int(group.max()) + 1
+    draws = min(draws, max(200, 800_000 // (m * m)))  # of many judges so many pairs: fewer are enough
     w = np.vstack([np.ones(groups), bootstrap(groups, draws, seed)])
     varies = [bool(_varies(scores[..., b])) for b in range(m)]
     pairs = list(combinations(range(m), 2))
