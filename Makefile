@@ -30,6 +30,7 @@ lint: .venv/test.stamp ## format, style, types, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/style.py --check
 
 validate: .venv/test.stamp ## every claim on planted truth, and against people's labels; ARGS="--panels 1000"
 	@$(BIN)/python -m validation $(ARGS)
