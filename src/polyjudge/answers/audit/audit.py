@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.answers.audit import gates as gate_room
 from polyjudge.answers.audit import judges as judge_room
 from polyjudge.answers.audit.advice import steps
+from polyjudge.answers.audit.criteria import alike, alike_finding
+from polyjudge.answers.audit.gates import gates
+from polyjudge.answers.audit.length import length
 from polyjudge.answers.audit.off import Off, off
 from polyjudge.answers.audit.pages import build
+from polyjudge.answers.audit.position import position
 from polyjudge.answers.audit.systems import Systems, amount, columns_of, systems, tiny_of
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
@@ -143,9 +146,9 @@ def audit(
     part = _part(panel, asked, _systems(panel, asked, level), _off(panel, asked, level))
     board = part.systems
     values = part.off.values if part.off.values is not None else panel.values()
-    passed = gate_room.gates(panel, threshold, level=level)
-    placed = gate_room.position(panel, level=level)
-    longer = gate_room.length(panel, level=level)
+    passed = gates(panel, threshold, level=level)
+    placed = position(panel, level=level)
+    longer = length(panel, level=level)
     found = [*part.findings, *judge_room.reversal_finding(panel, values, level), *judge_room.lacking(panel)]
     found += [*passed.findings, *(placed.findings if placed else ()), *(longer.findings if longer else ())]
     if np.isfinite(panel.scores).any() and panel.width < 1e-200:
@@ -357,7 +360,7 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
             where = {**one.where, "criterion": x}
             topic = one.topic if one.severity in ("warning", "serious") else ""
             own.append(replace(one, text=f"{name(x)}: {one.text}", where=where, topic=topic, head=""))
-    more = gate_room.alike_finding(gate_room.alike(panel.criteria), panel.units)
+    more = alike_finding(alike(panel.criteria), panel.units)
     return framed(rows), [*found, *(f for f in own if f.topic), *more, *(f for f in own if not f.topic)]
 
 
