@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from polyjudge.answers.audit.boards import board, seen_means
 from polyjudge.answers.audit.off import off
-from polyjudge.answers.audit.systems import board, seen_means
 from polyjudge.answers.drift import Drift, drift
 from polyjudge.answers.plan import plan
 from polyjudge.panel import Panel

@@ -9,7 +9,8 @@ from statistics import NormalDist
 import numpy as np
 
 from polyjudge.answers.audit.audit import audit
-from polyjudge.answers.audit.systems import Board, systems
+from polyjudge.answers.audit.boards import Board
+from polyjudge.answers.audit.systems import systems
 from polyjudge.panel import Array, Panel
 
 NOISES = ("normal", "exponential", "pass/fail")

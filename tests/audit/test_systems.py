@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from common import shared_file
-from polyjudge.answers.audit.systems import Board, Systems, own_maker, settle, systems
+from polyjudge.answers.audit.boards import Board, settle
+from polyjudge.answers.audit.own_maker import own_maker
+from polyjudge.answers.audit.systems import Systems, systems
 from polyjudge.panel import Panel
 
 

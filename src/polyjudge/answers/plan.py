@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from polyjudge import cbc
 from polyjudge.answers.audit.advice import command
-from polyjudge.answers.audit.systems import round_up, settle
+from polyjudge.answers.audit.boards import round_up, settle
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import percent
 from polyjudge.base.text import name

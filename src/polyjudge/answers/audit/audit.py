@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.answers.amounts import amount, tiny_of
 from polyjudge.answers.audit import judges as judge_room
 from polyjudge.answers.audit.advice import steps
+from polyjudge.answers.audit.boards import columns_of
 from polyjudge.answers.audit.criteria import alike, alike_finding
 from polyjudge.answers.audit.gates import gates
 from polyjudge.answers.audit.length import length
 from polyjudge.answers.audit.off import Off, off
 from polyjudge.answers.audit.pages import build
 from polyjudge.answers.audit.position import position
-from polyjudge.answers.audit.systems import Systems, amount, columns_of, systems, tiny_of
+from polyjudge.answers.audit.systems import Systems, systems
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
 from polyjudge.base.text import families as makers_of

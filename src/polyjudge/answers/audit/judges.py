@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge import cbc
-from polyjudge.answers.audit.systems import Board, spelled, tiny_of
+from polyjudge.answers.amounts import spelled, tiny_of
+from polyjudge.answers.audit.boards import Board
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import number, percent, points
 from polyjudge.base.text import MAKERS, families, name, names

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.answers.audit.systems import seen_means, tiny_of
+from polyjudge.answers.amounts import tiny_of
+from polyjudge.answers.audit.boards import seen_means
 from polyjudge.base.later import Later, framed
 from polyjudge.base.text import name
 from polyjudge.panel import Panel

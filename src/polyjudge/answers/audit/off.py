@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from polyjudge import cbc
-from polyjudge.answers.audit.systems import amount
+from polyjudge.answers.amounts import amount
 from polyjudge.base.errors import UsageError
 from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import number, percent, points

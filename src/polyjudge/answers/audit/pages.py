@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge._version import __version__
+from polyjudge.answers.amounts import amount, size
+from polyjudge.answers.audit.boards import columns_of
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.judges import unknown
-from polyjudge.answers.audit.systems import amount, columns_of, size
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.answers.audit.systems import LEAST, spelled
+from polyjudge.answers.amounts import spelled
+from polyjudge.answers.audit.boards import LEAST
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import percent, percent_ci
 from polyjudge.base.text import name
