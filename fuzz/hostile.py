@@ -35,7 +35,7 @@ from commands import DAMAGED, NAMES, ODD, PLACES, PLANS, WRITERS, Bench, fill, h
 from harmless import bombs, harm, hostile, odd_file, world, write, wrong_in
 
 from polyjudge import cli
-from polyjudge.panel import Long
+from polyjudge.read.long import Long
 from polyjudge.read import panels as reader
 
 
@@ -211,7 +211,7 @@ MUTANTS = (  # what is planted, the unit that finds it, where, and in whose plac
     ("people are judges", odd, "polyjudge.read.panels._people_among_judges", lambda work, entries, people: people),
     ("repeats are averaged", odd, "polyjudge.read.panels._refuse_repeats", nothing),
     ("missing is 0", odd, "polyjudge.read.panels._average", zero),
-    ("hashed units lose their weight", odd, "polyjudge.panel.Long.with_indicator", light),
+    ("hashed units lose their weight", odd, "polyjudge.read.long.Long.with_indicator", light),
     ("names are shown raw", names, "polyjudge.base.text.visible", lambda text, keep="": text),
     ("an output may be an input", places, "polyjudge.base.files.check_apart polyjudge.read.write.check_apart", nothing),
     ("columns of other numbers are judges", odd, "polyjudge.read.columns.NO_SCORE", re.compile("$^")),

@@ -7,7 +7,6 @@ any panel to one number per unit and cell: nothing later knows of rows, weights,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -84,7 +83,7 @@ class Panel:
         if self.scores.shape != shape:
             raise PanelError(f"The scores have the shape {self.scores.shape}, and the names {shape}.")
         if not np.isfinite(self.scores).any():
-            raise PanelError("There is no score in this panel. Name the column of scores: score='...' (--score).")
+            raise _no_score_error()
         if self.human is not None and not len(self.human):
             set_(self, "human", None)
             set_(self, "notes", (*self.notes, "The column of human labels is empty."))
@@ -116,51 +115,39 @@ class Panel:
         if y.ndim != 4:
             raise PanelError(f"Scores have three or four axes (task, system, language, judge), not {y.ndim}.")
         n, s, k, m = y.shape
-        seen = y[np.isfinite(y)]
-        more.setdefault("two_valued", len(np.unique(seen[:1000])) <= 2 and len(np.unique(seen)) <= 2)
+        if not np.isfinite(y).any():
+            raise _no_score_error()
         return cls(
             scores=y,
             tasks=tuple(tasks or (f"t{i + 1}" for i in range(n))),
             systems=tuple(systems or (("",) if s == 1 else (f"s{i + 1}" for i in range(s)))),
             languages=tuple(languages or (("",) if k == 1 else (f"l{i + 1}" for i in range(k)))),
             judges=tuple(judges or (f"J{i + 1}" for i in range(m))),
-            scale=scale or (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 0.0),
-            **more,
+            **scale_of(y[np.isfinite(y)], scale) | more,
         )
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, **more: Any) -> Panel:
         """A panel of a long table with the columns task, judge, score, and perhaps system and language. No guessing:
         for files and other names of columns there is `read_panel`. Repeated rows are replicates: their mean counts."""
-        long = Long.from_frame(frame)
-        tasks, systems, languages, judges = (long.labels[a] for a in ("task", *AXES))
-        y = long.average()[0][..., 0]
-        return cls.from_array(y, tasks=tasks, systems=systems, languages=languages, judges=judges, **more)
+        import pandas as pd
 
-    @classmethod
-    def from_long(
-        cls, long: Long, y: Array, repeats: Array | None, scales: list[dict[str, Any]], declared: bool, **made: Any
-    ) -> Panel:
-        """The panel of rows of scores, of which `y` is the array; `scales` of its criteria."""
-        tasks, systems, languages, judges, criteria = (tuple(x) for x in long.labels.values())
-        made |= {"tasks": tasks, "systems": systems, "languages": languages, "judges": judges, "length": long.lengths()}
-        made |= {k: v for k, v in (("unit", long.unit), ("weight", long.weight)) if v is not None}
-        if len(criteria) == 1:
-            return cls(scores=y[..., 0], criterion=criteria[0], replicates=repeats, **scales[0], **made)
-        parts = {
-            c: cls(scores=y[..., i], criterion=c, **scales[i], **made | {"notes": ()}) for i, c in enumerate(criteria)
-        }
-        lows, highs = np.array([s["scale"] for s in scales]).T
-        same = (highs.max() <= 2 * highs.min() and len(set(lows)) <= 2) or declared
-        z = y if same else (y - lows) / np.maximum(highs - lows, 1e-300)
-        if not same:
-            note = "Criteria are on different scales: their mean is of scores brought to 0 to 1."
-            made["notes"] = (*made["notes"], note)
-        used = np.isfinite(y).any((0, 1))  # a judge may lack a criterion in a language
-        there = np.where(used, np.isfinite(y), True).all(-1) & used.any(-1)
-        total = np.where(used & np.isfinite(z), z, 0.0).sum(-1) / np.maximum(used.sum(-1), 1)
-        ends = (float(lows.min()), float(highs.max())) if same else (0.0, 1.0)
-        return cls(scores=np.where(there, total, np.nan), scale=ends, criteria=parts, **made)
+        labels, codes = {}, []
+        for axis in ("task", *AXES):
+            texts = frame[axis].astype(str) if axis in frame else pd.Series([""] * len(frame), dtype=object)
+            code, distinct = pd.factorize(texts)
+            labels[plural(axis)] = list(map(str, distinct))
+            codes.append(code)
+        scores = pd.to_numeric(frame["score"]).to_numpy(dtype=float)
+        is_score = np.isfinite(scores)
+        shape = tuple(len(names) for names in labels.values())
+        place = np.ravel_multi_index(tuple(code[is_score] for code in codes), shape)
+        # In the order of scores, so that the mean of replicates does not depend on the order of rows.
+        order = np.lexsort((scores[is_score], place))
+        total = np.bincount(place[order], scores[is_score][order], minlength=int(np.prod(shape)))
+        times = np.bincount(place, minlength=len(total))
+        means = np.where(times > 0, total / np.maximum(times, 1), np.nan)
+        return cls.from_array(means.reshape(shape), **labels, **more)  # type: ignore[arg-type]
 
     # --- what it is ---
 
@@ -296,7 +283,9 @@ class Panel:
             where[axis] = np.array([have.index(x) for x in wanted], dtype=int)
         r = np.arange(len(self.tasks)) if rows is None else np.arange(len(self.tasks))[rows]
         s, k, m = where["system"], where["language"], where["judge"]
-        again = self.indicator
+        indicator = self.indicator
+        if indicator is not None:
+            indicator = SelectedIndicator(indicator, systems, languages, judges, rows)
         return replace(
             self,
             scores=self.scores[np.ix_(r, s, k, m)],
@@ -308,9 +297,7 @@ class Panel:
             weight=self.weight[r],
             length=None if self.length is None else self.length[np.ix_(r, s, k)],
             replicates=None if self.replicates is None else self.replicates[np.ix_(r, s, k, m)],
-            indicator=None
-            if again is None
-            else lambda t, how: again(t, how).select(systems=systems, languages=languages, judges=judges, rows=rows),
+            indicator=indicator,
         )
 
     def passes(self, threshold: float, how: str = ">") -> Panel:
@@ -353,6 +340,26 @@ class Panel:
         return least_squares_systems(part.scores, part.unit, part.weight)
 
 
+@dataclass(frozen=True)
+class SelectedIndicator:
+    """The indicator of a part of a panel: the part of what the indicator of the whole panel gives."""
+
+    indicator: Callable[[float, str], Panel]
+    systems: Sequence[str] | None
+    languages: Sequence[str] | None
+    judges: Sequence[str] | None
+    rows: NDArray[Any] | None
+
+    def __call__(self, threshold: float, how: str) -> Panel:
+        """The panel of shares."""
+        whole = self.indicator(threshold, how)
+        return whole.select(systems=self.systems, languages=self.languages, judges=self.judges, rows=self.rows)
+
+
+def _no_score_error() -> PanelError:
+    return PanelError("There is no score in this panel. Name the column of scores: score='...' (--score).")
+
+
 def with_texts(panel: Panel, rows: pd.DataFrame, by: Sequence[str] = ("task", *AXES)) -> pd.DataFrame:
     """Rows with prompt, response and reason beside the first 200, where the scores came with them."""
     if panel.texts is None or not len(rows):
@@ -364,242 +371,6 @@ def with_texts(panel: Panel, rows: pd.DataFrame, by: Sequence[str] = ("task", *A
         return rows
     texts = texts[[*keys, *told]].assign(**{c: texts[c].astype(str) for c in keys})
     return rows.merge(texts.groupby(keys, sort=False).first().reset_index(), on=keys, how="left", sort=False)
-
-
-# --- from rows of scores to an array ---
-
-
-@dataclass
-class Long:
-    """Scores in rows, on their way to a panel: each row is the sum of `times` scores of one cell of a task.
-
-    labels : axis -> names; `tasks` is one of them, or of the units that stand for them
-    codes : axis of cells -> number of its label in each cell
-    task, cell : numbers of each row
-    weight, unit : of each task: the number of tasks in it, where it stands for several; its cluster or hashed unit
-    levels : cell, score and number, where rows are sums
-    replicate : number of the repeat in each row; `any_row`: rows that repeat are such
-    """
-
-    labels: dict[str, list[str]]
-    codes: dict[str, Codes]
-    task: Codes
-    cell: Codes
-    total: Array
-    times: Codes
-    weight: Array | None = None
-    unit: Codes | None = None
-    levels: tuple[Codes, Array, Codes] | None = None
-    renamed: Codes | None = None
-    """The present number of each first number of a task; -1 where it is left out."""
-    replicate: Codes | None = None
-    any_row: bool = False
-    length: Array | None = None
-    """Characters of the response, in each row."""
-
-    @classmethod
-    def from_frame(cls, frame: pd.DataFrame) -> Long:
-        """Rows of a frame with columns of these names; an axis that it lacks has one label."""
-        import pandas as pd
-
-        labels, places = {}, []
-        for axis in ("task", *CELLS):
-            at, found = pd.factorize(frame[axis].astype(str)) if axis in frame else (np.zeros(len(frame), int), [""])
-            labels[axis] = list(map(str, found))
-            places.append(at)
-        sizes = [len(labels[a]) for a in CELLS]
-        cell = np.ravel_multi_index(tuple(places[1:]), sizes)
-        codes = dict(zip(CELLS, np.unravel_index(np.arange(int(np.prod(sizes))), sizes), strict=True))
-        score = pd.to_numeric(frame["score"]).to_numpy(dtype=float)
-        long = cls(labels, codes, places[0], cell, score, np.ones(len(frame), dtype=np.int64))
-        long.keep(np.isfinite(score))
-        return long
-
-    def of(self, axis: str) -> Codes:
-        """The number of the label in each row."""
-        return self.task if axis == "task" else self.codes[axis][self.cell]
-
-    def sort(self, axis: str, key: Callable[[str], Any]) -> None:
-        """Put labels in order."""
-        labels = self.labels[axis]
-        order = np.array(sorted(range(len(labels)), key=lambda i: key(labels[i])), dtype=np.int64)
-        self.labels[axis], rank = [labels[i] for i in order], np.argsort(order)
-        if axis == "task":
-            self.task, self.unit = rank[self.task], None if self.unit is None else self.unit[order]
-        else:
-            self.codes[axis] = np.where(self.codes[axis] < 0, -1, rank[self.codes[axis]])
-
-    def counts(self, axis: str) -> tuple[list[str], list[int]]:
-        """The labels of an axis, and the number of scores of each."""
-        times = np.bincount(self.of(axis), self.times, minlength=len(self.labels[axis]))
-        return self.labels[axis], times.astype(int).tolist()
-
-    def having(self, axis: str, labels: Sequence[str]) -> NDArray[np.bool_]:
-        """Which rows have one of these labels."""
-        if not labels:
-            return np.zeros(len(self.total), dtype=bool)
-        return np.array([x in labels for x in self.labels[axis]], dtype=bool)[self.of(axis)]
-
-    def keep(self, rows: NDArray[np.bool_]) -> None:
-        """Only these rows."""
-        for part in ("task", "cell", "total", "times", "replicate", "length"):
-            if getattr(self, part) is not None:
-                setattr(self, part, getattr(self, part)[rows])
-
-    def seen(self, criterion: int) -> tuple[Codes, Array, Codes]:
-        """Cell, score and number of a criterion: all scores, or the distinct ones of each cell that is left."""
-        cell, score, times = self.levels or (self.cell, self.total, self.times)
-        if self.levels is None and len(self.labels["criterion"]) == 1:
-            return cell, score, times
-        left = np.min(list(self.codes.values()), axis=0) >= 0
-        own = (left & (self.codes["criterion"] == criterion))[cell]
-        return cell[own], score[own], times[own]
-
-    def merge(self, axis: str, same: Mapping[str, str]) -> dict[str, str]:
-        """Make one of two labels where no answer has both: other -> the one that is kept. Returns what was merged."""
-        labels = self.labels[axis]
-        place = {x: i for i, x in enumerate(labels)}
-        to = np.arange(len(labels))
-        for other, kept in same.items():
-            to[place[other]] = place[kept]
-        own = self.of(axis)
-        rows = np.isin(to[own], [place[x] for x in same.values()])
-        rest = self.cell[rows]
-        if axis != "task":
-            others = [a for a in self.codes if a != axis]
-            sizes = [len(self.labels[a]) for a in others]
-            rest = np.ravel_multi_index(tuple(self.codes[a] for a in others), sizes)[rest]
-            rest = rest + self.task[rows] * int(np.prod(sizes))
-        both = np.unique(np.stack([rest, own[rows]]), axis=1)  # an answer and a label that it has
-        answers, counts = np.unique(np.stack([both[0], to[both[1]]]), axis=1, return_counts=True)
-        for kept in answers[1, counts > 1]:
-            to[to == kept] = np.flatnonzero(to == kept)
-        if axis == "task":
-            self.task = to[self.task]
-        else:
-            self.codes[axis] = to[self.codes[axis]]
-        return {other: kept for other, kept in same.items() if to[place[other]] != place[other]}
-
-    def shrink(self) -> None:
-        """Leave out labels that no row has: the numbers of tasks change, and cells may have none."""
-        for axis, labels in self.labels.items():
-            used = np.bincount(self.of(axis), minlength=len(labels)) > 0
-            to = np.where(used, np.cumsum(used) - 1, -1)
-            self.labels[axis] = [x for x, yes in zip(labels, used, strict=True) if yes]
-            if axis != "task":
-                self.codes[axis] = np.where(self.codes[axis] < 0, -1, to[self.codes[axis]])
-                continue
-            self.task, self.renamed = to[self.task], to if self.renamed is None else to[self.renamed]
-            self.weight = None if self.weight is None else self.weight[used]
-            self.unit = None if self.unit is None else self.unit[used]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Tasks, systems, languages, judges, criteria."""
-        return tuple(map(len, self.labels.values()))
-
-    def place(self, task: Codes, cell: Codes) -> Codes:
-        """The places of tasks and cells in an array of that shape; -1 for cells that are left out."""
-        codes = np.stack(list(self.codes.values()))
-        inner = np.ravel_multi_index(tuple(np.maximum(codes, 0)), self.shape[1:])
-        at = np.where((codes < 0).any(0), -1, inner)[cell]
-        return np.asarray(np.where((task < 0) | (at < 0), -1, task * int(np.prod(self.shape[1:])) + at), dtype=np.int64)
-
-    def average(self) -> tuple[Array, Array | None, tuple[int, int] | None, int]:
-        """Scores as an array: the mean of replicates; these by themselves, where the panel is small; the row of one of
-        several scores that are no replicates, and their number; how many rows repeat others with the same score."""
-        size, flat = int(np.prod(self.shape)), self.place(self.task, self.cell)
-        y = np.full(size, np.nan)
-        rows = times = np.bincount(flat, minlength=size)
-        if self.weight is not None:
-            times = np.bincount(flat, self.times / self.weight[self.task], minlength=size)
-        if rows.max() <= 1:
-            y[flat] = self.total / self.times
-        else:
-            order = np.lexsort((self.total, flat))  # the order of rows does not matter
-            first = np.flatnonzero(np.diff(flat[order], prepend=-1))
-            sums, counts = (np.add.reduceat(x[order], first) for x in (self.total, self.times))
-            y[flat[order][first]] = sums / counts
-        y, most = y.reshape(self.shape), int(np.argmax(times))
-        if times[most] <= 1 or self.any_row:
-            return y, self._repeats(flat), None, 0
-        if self.replicate is not None:
-            inner = flat * (int(self.replicate.max()) + 1) + self.replicate
-            if self.weight is not None or len(np.unique(inner)) == len(inner):
-                return y, self._repeats(flat), None, 0
-        if self.weight is not None or not np.allclose(y.ravel()[flat], self.total, rtol=1e-12, atol=0):
-            return y, None, (int(np.flatnonzero(flat == most)[0]), round(times[most])), 0
-        return y, None, None, int((rows[rows > 1] - 1).sum())
-
-    def _repeats(self, flat: Codes) -> Array | None:
-        """Scores with an axis of replicates."""
-        if self.replicate is None or self.weight is not None or self.shape[-1] > 1:
-            return None
-        r, size = int(self.replicate.max()) + 1, int(np.prod(self.shape))
-        inner = flat * r + self.replicate
-        if r * size > 5_000_000 or len(np.unique(inner)) < len(inner):
-            return None
-        z = np.full(size * r, np.nan)
-        z[inner] = self.total
-        return z.reshape(*self.shape[:-1], r)
-
-    def with_indicator(self, panel: Panel, sums: Callable[[str], tuple[Codes, Codes, Array, Codes]]) -> Panel:
-        """The panel of hashed units, which asks again for the share of scores that pass a test, such as `> 3`."""
-
-        def indicator(threshold: float, how: str) -> Panel:
-            tiny = 1e-9 * panel.width
-            test = {">": f"> {threshold + tiny!r}", ">=": f">= {threshold - tiny!r}"}
-            task, cell, total, times = sums(test.get(how, f"<= {threshold + tiny!r}"))
-            flat = self.place(task if self.renamed is None else self.renamed[task], cell)
-            passed = np.full(panel.scores.size, np.nan)
-            passed[flat[flat >= 0]] = (total / times)[flat >= 0]
-            z = passed.reshape(panel.scores.shape)
-            if how == "floor":
-                z = np.where(np.isnan(z) & np.isfinite(z).any((1, 3), keepdims=True), 1.0, z)
-            return replace(panel, scores=z, scale=(0.0, 1.0), two_valued=True, indicator=None)
-
-        return replace(panel, indicator=indicator)
-
-    def lengths(self) -> Array | None:
-        """Logarithm of the length of each answer, (tasks, systems, languages)."""
-        if self.length is None or not (self.length > 0).any():
-            return None
-        rows = self.length > 0
-        shape = self.shape[:3]
-        flat = np.ravel_multi_index((self.task[rows], *(self.of(a)[rows] for a in AXES[:2])), shape)
-        size = int(np.prod(shape))
-        times = np.bincount(flat, minlength=size)
-        total = np.bincount(flat, np.log(self.length[rows]), minlength=size)
-        return np.where(times > 0, total / np.maximum(times, 1), np.nan).reshape(shape)
-
-    def joined(self, axis: str) -> int:
-        """The most labels of an axis that one task has."""
-        size = len(self.labels[axis])
-        pairs = distinct(self.task * size + self.of(axis), len(self.labels["task"]) * size)
-        return int(np.bincount(pairs // size).max())
-
-    def alike_by_name(self) -> bool:
-        """Whether tasks whose names begin alike are scored alike, as parts of one document are."""
-        fronts = [re.sub(r"[-_:/.]+[^-_:/.]*$", "", x) for x in self.labels["task"]]
-        groups, at = np.unique(fronts, return_inverse=True)
-        n, g = len(fronts), len(groups)
-        if not 5 <= g <= n / 2:
-            return False
-        level = np.bincount(self.cell, self.total) / np.maximum(np.bincount(self.cell), 1)
-        times = np.maximum(np.bincount(self.task, minlength=n), 1)
-        means = np.bincount(self.task, self.total - level[self.cell], minlength=n) / times
-        own = np.bincount(at, means) / np.bincount(at)
-        within, between = float(((means - own[at]) ** 2).sum()), float((own[at] ** 2).sum() - n * means.mean() ** 2)
-        return between / (g - 1) > 3 * max(within, 1e-12) / (n - g)
-
-
-def distinct(numbers: Codes, size: int) -> Codes:
-    """The distinct ones of whole numbers below a size, sorted."""
-    if size > 20 * len(numbers) + 1_000_000:
-        return np.unique(numbers)
-    there = np.zeros(size, dtype=bool)
-    there[numbers] = True
-    return np.flatnonzero(there)
 
 
 def evident(low: float, high: float) -> tuple[float, float]:
@@ -616,9 +387,14 @@ def evident(low: float, high: float) -> tuple[float, float]:
 
 
 def scale_of(levels: Array, given: tuple[float, float] | None) -> dict[str, Any]:
-    """The lowest and highest score, declared or evident; whether scores are pass or fail."""
+    """The lowest and highest of these scores, declared or evident; whether they are pass or fail (0 and 1, 0 and 100).
+
+    >>> scale_of(np.array([0.0, 1.0]), None), scale_of(np.array([3.0, 4.0]), None)
+    ({'scale': (0.0, 1.0), 'two_valued': True}, {'scale': (3.0, 4.0), 'two_valued': False})
+    """
     low, high = float(levels.min()), float(levels.max())
-    two = bool(np.isin(levels, (0.0, 100.0) if (low, high) == (0.0, 100.0) else (0.0, 1.0)).all())
+    pass_or_fail = (0.0, 100.0) if (low, high) == (0.0, 100.0) else (0.0, 1.0)
+    is_two_valued = bool(np.isin(levels, pass_or_fail).all())
     if given:
-        return {"scale": given, "two_valued": two and (low, high) == given}
-    return {"scale": evident(low, high), "two_valued": two}
+        return {"scale": given, "two_valued": is_two_valued and (low, high) == tuple(given)}
+    return {"scale": evident(low, high), "two_valued": is_two_valued}

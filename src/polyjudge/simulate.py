@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -113,10 +114,20 @@ def sample_panel() -> Panel:
     >>> sample_panel().judges
     ('Aster', 'Borealis', 'Cobalt', 'Dahlia', 'Ember')
     """
-    from dataclasses import replace
-
     panel = sample().panel
-    return replace(panel, source="scores.csv", texts=lambda tasks: _texts(panel).query("task in @tasks"))
+    return replace(panel, source="scores.csv", texts=SampleTexts(panel))
+
+
+@dataclass(frozen=True)
+class SampleTexts:
+    """Texts of tasks of the sample."""
+
+    panel: Panel
+
+    def __call__(self, tasks: Sequence[str]) -> pd.DataFrame:
+        """Prompts, responses and reasons of these tasks."""
+        frame = _texts(self.panel)
+        return frame[frame["task"].isin(list(tasks))]
 
 
 def sample_frame() -> pd.DataFrame:

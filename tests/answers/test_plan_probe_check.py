@@ -218,7 +218,7 @@ def test_check_of_small_things() -> None:
 def test_what_is_missing_is_counted_in_each_language_where_none_shares_a_task() -> None:
     """Tasks of one language only; de lacks a system and a judge, which are not missing there; one score is."""
     y = np.full((10, 2, 2, 3), np.nan)
-    y[:6, :, 0], y[6:, 0, 1, :2] = 1.0, 3.0
+    y[:6, :, 0], y[6:, 0, 1, :2] = 0.0, 1.0
     y[0, 1, 0, 2] = np.nan
     panel = Panel.from_array(y, languages=("en", "de"))
     assert panel.facts.startswith("10 tasks (each in one of 2 languages), 2 systems, 3 judges: 43 scores, ")

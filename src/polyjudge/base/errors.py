@@ -25,7 +25,3 @@ class UsageError(PolyjudgeError, ValueError):
 
 class CollectError(PolyjudgeError, ValueError):
     """A plan, its items or a run folder cannot be used for a collection."""
-
-
-class PolyjudgeWarning(UserWarning):
-    """Something a user should look at that does not stop the work."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from polyjudge.read.labels import labels_of, read_table
-from polyjudge.read.panels import Reading, explain, read_panel
+from polyjudge.read.panels import explain, read_panel
+from polyjudge.read.work import Reading
 from polyjudge.read.write import write_scores
 
 __all__ = ["Reading", "explain", "labels_of", "read_panel", "read_table", "write_scores"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names, plural, shell
-from polyjudge.panel import AXES, CELLS, Long, Panel, distinct, scale_of
+from polyjudge.panel import AXES, CELLS, Panel, scale_of
 from polyjudge.read import columns as col
 from polyjudge.read import rows, scale, shape
-from polyjudge.read.columns import Asked, Roles
-from polyjudge.read.labels import labels_of, read_table
-from polyjudge.read.table import Table, ident, label_sql, open_frame, open_table, quote, stacked
+from polyjudge.read.columns import Asked
+from polyjudge.read.labels import labels_of
+from polyjudge.read.long import Indicator, Long, distinct, make_panel
+from polyjudge.read.table import ident, label_sql, open_frame, open_table, stacked
+from polyjudge.read.texts import ItemTexts, SourceTexts
+from polyjudge.read.work import Reading, Work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,42 +34,6 @@ ODD = re.compile(r"[^!-~\n]|__|^_|_$|^-?(0\d+|\d+\.0+)$", re.MULTILINE)
 DOCUMENTS = (
     "doc", "document", "doc_id", "document_id", "passage", "passage_id", "conversation_id", "thread_id", "article",
 )  # fmt: skip
-
-
-@dataclass
-class Reading:
-    """How a source was read: role -> column in words, distinct scores, number of rows that say that they failed."""
-
-    panel: Panel
-    roles: dict[str, str]
-    unused: tuple[str, ...]
-    levels: Array
-    failed: int
-    tool: str = ""
-
-
-@dataclass
-class Work:
-    """What is known while a source is read.
-
-    raw : the chosen columns as they are written, as what stands after FROM
-    typed : their rows with scores as numbers, one row a score
-    keys : role -> SQL of its labels in `raw`
-    types : column -> its type
-    tasks : the numbers of tasks, as what stands after FROM
-    """
-
-    table: Table
-    roles: Roles
-    asked: Asked
-    notes: list[str]
-    failed: int = 0
-    order: Any = None
-    raw: str = ""
-    typed: str = ""
-    tasks: str = ""
-    keys: dict[str, str] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
 
 
 def read_panel(
@@ -155,7 +122,12 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     used, tool = roles.used(), work.table.tool
     panel, levels = _panel(work)
     shown = str(source) if isinstance(source, (str, Path)) else ""
-    panel = replace(panel, source=shown, read=work.asked.words(), texts=_texts(work), order=_order(work, panel))
+    panel = replace(
+        panel, source=shown, read=work.asked.words(), texts=SourceTexts.of(work, source), order=_order(work, panel)
+    )
+    if isinstance(panel.indicator, Indicator):
+        again = replace(panel.indicator, read=read_panel, source=source, options=options)
+        panel = replace(panel, indicator=again)
     if labels is not None:
         import pandas as pd
 
@@ -165,7 +137,7 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
         beside = Path(source) / "texts.csv"  # a folder of `polyjudge collect`
         items = beside if beside.is_file() else None
     if items is not None:
-        panel = replace(panel, texts=_items(items, panel))
+        panel = replace(panel, texts=ItemTexts.of(items, panel))
     axes = [*next(iter(roles.wide.values()), {}), "judges"]
     several = {"judges" if "judge" in axes else axes[0]: roles.wide, "human": roles.humans, "error": roles.errors}
     said = roles.of | {role: names(listed, 6) for role, listed in several.items() if listed}
@@ -326,7 +298,7 @@ def _panel(work: Work) -> tuple[Panel, Array]:
     if work.order is not None and not asked.range:
         scales[0]["scale"] = (0.0, 1.0)
     noun = col.norm(asked.by).replace("_", " ") if asked.by else "language"
-    panel = Panel.from_long(
+    panel = make_panel(
         long, y, repeats, scales, asked.range is not None, noun=noun, human=people, notes=tuple(work.notes),
         clustered="cluster" in work.roles.of,
     )  # fmt: skip
@@ -342,7 +314,7 @@ def _verdicts(work: Work) -> Long:
     if rows.tasks_of(work) > rows.MOST_TASKS:
         raise PanelError(f"{work.table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
     work.order = pair_rows(work, [a for a in ROLES[:-1] if a in work.keys and a != "system"])
-    return Long.from_frame(shares(work.order, [c for c in work.order if c not in ("first", "second", "won")]))
+    return Long.from_frame(shares(work.order, [str(c) for c in work.order if c not in ("first", "second", "won")]))
 
 
 def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
@@ -552,54 +524,3 @@ def _check_tasks(work: Work, long: Long) -> None:
             "Tasks whose names begin alike are scored alike, as parts of one document are. If so, name its column: "
             "--cluster COLUMN."
         )
-
-
-# --- texts and labels ---
-
-
-def _texts(work: Work) -> Callable[[Sequence[str]], pd.DataFrame] | None:
-    """Fetch prompts, responses and reasons of tasks, by reading the source again."""
-    roles, table = work.roles, work.table
-    texts = {t: c for t, c in roles.texts.items() if c in table.columns}  # of a warehouse they are not fetched
-    if not texts or "task" not in roles.of:
-        return None
-    parts = {a: label_sql(*table.columns[roles.of[a]]) for a in ROLES[:4] if a in roles.of}
-    more = {role: column for role, column in roles.of.items() if role == "score"} | texts
-    parts |= {t: f"CAST({table.columns[c][0]} AS VARCHAR)" for t, c in more.items()}
-    listed = ", ".join(f"{sql} AS {ident(t)}" for t, sql in parts.items())
-
-    def fetch(tasks: Sequence[str]) -> pd.DataFrame:
-        wanted = ", ".join(map(quote, tasks)) or "NULL"
-        found = f"(SELECT {listed} FROM {table.relation}) WHERE task IN ({wanted})"
-        frame = table.frame({t: ident(t) for t in parts}, found)
-        if "score" in frame:
-            import pandas as pd
-
-            frame["score"] = pd.to_numeric(frame["score"], errors="coerce")
-        return frame
-
-    return fetch
-
-
-def _items(items: Any, panel: Panel) -> Callable[[Sequence[str]], pd.DataFrame]:
-    """Texts of tasks from a table of their own, beside those of the scores."""
-    frame = read_table(items)
-    roles = col.find_roles(list(frame.columns), Asked(), "The file of items", [])
-    if "task" not in roles.of:
-        raise PanelError(f"The file of items has no column of tasks ({names(frame.columns, 12)}). Call it task.")
-    keys = [a for a in ("task", "system", "language") if a in roles.of]
-    part = frame[[roles.of[a] for a in keys]].astype(str).set_axis(keys, axis=1)
-    part = part.assign(**{text: frame[column] for text, column in roles.texts.items()})
-    if not set(part["task"]) & set(panel.tasks):
-        raise PanelError(f"No item is a task of the scores: the items are {names(part['task'].unique(), 3)}.")
-    plain = panel.texts
-
-    def fetch(tasks: Sequence[str]) -> pd.DataFrame:
-        mine = part[part["task"].isin(list(tasks))]
-        if plain is None:
-            return mine.reset_index(drop=True)
-        found = plain(tasks)
-        own = [c for c in mine.columns if c not in found.columns or c in keys]
-        return found.merge(mine[own], on=[k for k in keys if k in found.columns], how="left")
-
-    return fetch

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
-from polyjudge.panel import CELLS, Long, scale_of
+from polyjudge.panel import CELLS, scale_of
+from polyjudge.read.long import Long, Sums
 from polyjudge.read.table import label_sql, quote
+from polyjudge.read.work import Work
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -24,11 +26,9 @@ PATTERN = 1 << 49
 """More than the numbers that tell apart which cells were seen."""
 DEFAULT = {"judge": "judge"}
 """The name of the only one, where no column names it; else it is empty."""
-Sums = tuple[Codes, Codes, Array, Codes]
-"""Rows of task, cell, sum of a value and number of scores."""
 
 
-def each_score(work: Any) -> Long:
+def each_score(work: Work) -> Long:
     """One row a score, of no more tasks than a panel has rows."""
     number, labels, codes = _cells(work)
     named = work.table.arrays(
@@ -53,7 +53,7 @@ def each_score(work: Any) -> Long:
     return Long(labels, codes, task, cell, score[rows], np.ones(len(rows), dtype=np.int64), unit=cluster, **more)
 
 
-def hashed(work: Any) -> tuple[Long, Callable[[str], Sums]]:
+def hashed(work: Work) -> tuple[Long, Callable[[str], Sums]]:
     """One row a unit, pattern of seen cells, and cell; and how often a test of the score holds in each."""
     table = work.table
     number, labels, codes = _cells(work)
@@ -131,7 +131,7 @@ def plain(found: Any, kind: Any) -> Any:
 # --- numbers for labels ---
 
 
-def tasks_of(work: Any) -> int:
+def tasks_of(work: Work) -> int:
     """Number the tasks as `work.tasks`: own (as it is written), task (its name), low, high (its clusters), nr."""
     table, kinds = work.table, {r: work.types.get(c, "VARCHAR") for r, c in work.roles.of.items()}
     key = work.keys["task"]
@@ -152,17 +152,17 @@ def tasks_of(work: Any) -> int:
     return int(table.rows(f"SELECT count(*) FROM ({some}) AS some_tasks")[0][0])
 
 
-def _joined(work: Any) -> str:
+def _joined(work: Work) -> str:
     """Scores beside their tasks: where our own engine has numbered them, else as they are."""
     return f"{work.typed} LEFT JOIN {work.tasks} ON typed.task = tasks.own" if work.table.ibis is None else work.typed
 
 
-def _task(work: Any) -> str:
+def _task(work: Work) -> str:
     kind = work.types.get(work.roles.of.get("task", ""), "VARCHAR")
     return "tasks.nr" if work.table.ibis is None else label_sql("typed.task", kind)
 
 
-def _cells(work: Any) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
+def _cells(work: Work) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
     """SQL of the number of a cell; the labels of each axis; and for each cell the number of its label."""
     wide = list(work.roles.wide.values())
     texts = {a: _texts(work, a) for a in CELLS if a in work.roles.of}
@@ -189,7 +189,7 @@ def _cells(work: Any) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
     return number, labels, codes
 
 
-def _texts(work: Any, axis: str) -> list[str]:
+def _texts(work: Work, axis: str) -> list[str]:
     """What is written in a column of labels."""
     if axis not in work.keys:
         return []
@@ -197,7 +197,7 @@ def _texts(work: Any, axis: str) -> list[str]:
     return sorted(str(text) for (text,) in found if text is not None)
 
 
-def _code(work: Any, axis: str, texts: list[str]) -> str:
+def _code(work: Work, axis: str, texts: list[str]) -> str:
     """SQL of the place of a text in a list; after its end where there is none."""
     cases = " ".join(f"WHEN {quote(x)} THEN {i}" for i, x in enumerate(texts))
     coded = f"CASE {axis} {cases} END" if texts else "NULL"
@@ -208,7 +208,7 @@ def _code(work: Any, axis: str, texts: list[str]) -> str:
     return f"coalesce(CAST({coded} AS INTEGER), {len(texts)})"
 
 
-def _levels(work: Any, coded: str) -> tuple[Codes, Array, Codes]:
+def _levels(work: Work, coded: str) -> tuple[Codes, Array, Codes]:
     """Cell, score and number of the distinct scores; of scores without levels the ends and the mean of each cell."""
     ask = f"count(*) AS n, count(*) - count(task) AS lost FROM {coded} WHERE score IS NOT NULL GROUP BY cell"
     found = work.table.arrays(f"SELECT cell, score, {ask}, score LIMIT {MOST_LEVELS + 1}")
@@ -227,7 +227,7 @@ def _levels(work: Any, coded: str) -> tuple[Codes, Array, Codes]:
     return cell, score, times
 
 
-def one_cluster(work: Any) -> None:
+def one_cluster(work: Work) -> None:
     """Refuse a task in two clusters."""
     if "cluster" not in work.keys:
         return
@@ -242,7 +242,7 @@ def one_cluster(work: Any) -> None:
         )
 
 
-def all_have(work: Any, axis: str, blank: int) -> None:
+def all_have(work: Work, axis: str, blank: int) -> None:
     """Refuse scores without a label."""
     if blank:
         raise PanelError(

@@ -6,16 +6,14 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import name, names, plural, shell
 from polyjudge.read import columns as col
 from polyjudge.read import scale
 from polyjudge.read.table import Table
-
-if TYPE_CHECKING:
-    from polyjudge.read.panels import Work
+from polyjudge.read.work import Work
 
 MAXIMA = ("max_score", "max_points", "out_of", "max_rating", "score_max", "scale_max", "max_grade", "max_value")
 

@@ -1,0 +1,54 @@
+"""What the readers share: a source while it is read, and how it was read in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.panel import Panel
+from polyjudge.read.columns import Asked, Roles
+from polyjudge.read.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Reading:
+    """How a source was read: role -> column in words, distinct scores, number of rows that say that they failed."""
+
+    panel: Panel
+    roles: dict[str, str]
+    unused: tuple[str, ...]
+    levels: Array
+    failed: int
+    tool: str = ""
+
+
+@dataclass
+class Work:
+    """What is known while a source is read.
+
+    raw : the chosen columns as they are written, as what stands after FROM
+    typed : their rows with scores as numbers, one row a score
+    keys : role -> SQL of its labels in `raw`
+    types : column -> its type
+    tasks : the numbers of tasks, as what stands after FROM
+    """
+
+    table: Table
+    roles: Roles
+    asked: Asked
+    notes: list[str]
+    failed: int = 0
+    order: pd.DataFrame | None = None
+    raw: str = ""
+    typed: str = ""
+    tasks: str = ""
+    keys: dict[str, str] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
