@@ -13,13 +13,13 @@ from polyjudge import Panel, read_panel, sample_panel
 
 
 def copied(panel: Panel) -> Panel:
-    again: Panel = pickle.loads(pickle.dumps(panel))
+    again: Panel = pickle.loads(pickle.dumps(panel))  # noqa: S301 our own
     return again
 
 
 @pytest.mark.parametrize("levels", [(0, 1), (3, 4), (0, 100), (0.2, 0.9), (1, 5), (13, 100), (2, 3, 5)])
 def test_the_same_scores_have_the_same_scale_however_they_come(levels: tuple[float, ...]) -> None:
-    scores = np.resize(levels, (12, 2, 2)).astype(float)
+    scores = np.random.default_rng(0).permutation(np.resize(levels, 60)).reshape(15, 2, 2).astype(float)
     frame = Panel.from_array(scores, languages=("en", "de"), judges=("a", "b")).to_frame()
     panels = [Panel.from_array(scores), Panel.from_frame(frame), read_panel(frame)]
     assert len({(panel.scale, panel.two_valued) for panel in panels}) == 1
@@ -34,7 +34,8 @@ def test_a_panel_is_pickled_with_its_texts(tmp_path: Path) -> None:
     for panel in (sample, read_panel(frame), read_panel(tmp_path / "scores.csv"), read_panel(frame, items=frame)):
         again = copied(panel)
         assert np.array_equal(again.scores, panel.scores)
-        assert panel.texts is not None and again.texts is not None
+        assert panel.texts is not None
+        assert again.texts is not None
         pd.testing.assert_frame_equal(again.texts(["t3"]), panel.texts(["t3"]))
 
 
