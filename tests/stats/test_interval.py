@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
-from polyjudge.stats.interval import group_df, interval, moderate, pass_prior, ruled_out
+from polyjudge.stats.interval import excess_kurtosis, group_df, interval, moderate, pass_prior, ruled_out
+
+Array = NDArray[np.float64]
 
 
 def test_one_contrast_is_plain_student() -> None:
@@ -26,13 +29,12 @@ def test_two_copies_of_one_contrast_are_no_more_than_one() -> None:
 
 def test_equal_variances_are_pooled_and_unequal_ones_are_not() -> None:
     f = np.full(4, 9.0)
-    s2, df = moderate(np.array([1.0, 1.1, 0.9, 1.0]), f)
-    assert np.allclose(s2, 1.0)
-    assert (df > 1000).all()
-    wild = np.array([0.01, 1.0, 100.0, 10000.0])
-    s2, df = moderate(wild, f)
-    assert (np.diff(s2) > 0).all()
-    assert (df < 12).all()
+    alike = moderate(np.array([1.0, 1.1, 0.9, 1.0]), f)
+    assert np.allclose(alike.variance, 1.0)
+    assert (alike.df > 1000).all()
+    wild = moderate(np.array([0.01, 1.0, 100.0, 10000.0]), f)
+    assert (np.diff(wild.variance) > 0).all()
+    assert (wild.df < 12).all()
 
 
 def test_moderation_is_that_of_smyth() -> None:
@@ -41,9 +43,10 @@ def test_moderation_is_that_of_smyth() -> None:
     d0, s0, f = 8.0, 3.0, 14
     sigma2 = d0 * s0 / g.chisquare(d0, 20000)
     s2 = sigma2 * g.chisquare(f, 20000) / f
-    got, df = moderate(s2, np.full(20000, float(f)))
-    assert df[0] - f == pytest.approx(d0, rel=0.1)
-    assert np.allclose(got, (d0 * s0 + f * s2) / (d0 + f), rtol=0.05)
+    got = moderate(s2, np.full(20000, float(f)))
+    assert got.df[0] - f == pytest.approx(d0, rel=0.1)
+    assert np.allclose(got.variance, (d0 * s0 + f * s2) / (d0 + f), rtol=0.05)
+    assert got.own is None
 
 
 def test_limits_hold_together_by_sidak() -> None:
@@ -115,3 +118,56 @@ def test_a_variance_that_is_larger_by_design_is_not_shrunk() -> None:
     told, untold = interval(x, scale=size), interval(x)
     assert told.se[-1] / told.se[0] == pytest.approx(3, rel=0.05)
     assert untold.se[-1] / untold.se[0] < 2.9 or untold.q[0] > told.q[0]
+
+
+def noisy_cells(seed: int, sizes: Array, n: int = 10) -> Array:
+    """Columns (n, cells) with noise of these sizes."""
+    return np.random.default_rng(seed).normal(size=(n, sizes.size)) * sizes.ravel()
+
+
+def test_a_noisy_cell_keeps_its_own_variance_and_widens_no_other() -> None:
+    sizes = np.ones((8, 6))
+    sizes[1, 2] = 6
+    x = noisy_cells(10, sizes, n=20)
+    found = interval(x, grid=(8, 6))
+    noisy = int(sizes.argmax())
+    assert found.se[noisy] == pytest.approx(x[:, noisy].std(ddof=1) / np.sqrt(20))
+    assert found.df[noisy] == pytest.approx(19, rel=0.3)
+    others = np.arange(48) != noisy
+    alone = interval(x[:, others])
+    assert found.se[others].mean() == pytest.approx(alone.se.mean(), rel=0.1)
+
+
+def test_a_noisy_judge_is_shrunk_to_its_own_level() -> None:
+    """All cells of one judge are three times as noisy: shrinking all to one level widens the others."""
+    sizes = np.ones((30, 12))
+    sizes[:, 2] = 3
+    x = noisy_cells(11, sizes)
+    with_levels, without = interval(x, grid=(30, 12)), interval(x)
+    error = np.log(with_levels.se / (sizes.ravel() / np.sqrt(10)))
+    assert np.sqrt((error**2).mean()) < 0.1
+    assert np.sqrt((np.log(without.se / (sizes.ravel() / np.sqrt(10))) ** 2).mean()) > 0.15
+
+
+def test_no_half_width_is_below_what_few_contrasts_say_of_themselves() -> None:
+    x = noisy_cells(12, np.ones((2, 4)), n=12)
+    found = interval(x)
+    own = stats.t.ppf(1 - (1 - 0.95 ** (1 / 8)) / 2, 22) * x.std(0, ddof=1) / np.sqrt(12)
+    assert (found.q * found.se >= own * (1 - 1e-9)).all()
+
+
+def test_heavy_tails_cost_degrees_of_freedom_and_normal_ones_do_not() -> None:
+    g = np.random.default_rng(13)
+    normal, heavy = g.normal(size=(60, 40)), np.exp(g.normal(size=(60, 40)))
+    assert excess_kurtosis(normal, 40) == 0
+    assert excess_kurtosis(heavy, 40) > 3
+    own = np.full(40, 2.0)
+    df = np.full(40, 59.0)
+    tailed = moderate(own, df, tails=excess_kurtosis(heavy, 40) / 60)
+    assert tailed.own_df is not None
+    assert (tailed.own_df < 59).all()
+    assert interval(heavy).df.max() < interval(normal).df.min()
+
+
+def test_a_kurtosis_of_constant_columns_is_none() -> None:
+    assert excess_kurtosis(np.ones((10, 3)), 1) == 0

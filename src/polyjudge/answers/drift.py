@@ -262,7 +262,7 @@ def _measured(
     v, seen = unit_means(flat, np.repeat(unit, len(kept)))
     if not whole:
         v = complete(d.mean(1).reshape(n, k * m), unit, weight).v
-    found = interval(v, level=1 - share, df=np.maximum(seen - 1.0, 1.0))
+    found = interval(v, level=1 - share, df=np.maximum(seen - 1.0, 1.0), grid=(k, m))
     tasks = round(float(weight.sum()))
     both = np.isfinite(flat).reshape(n, len(kept), k, m)
     was, now = (mean_seen(np.where(both, y[:, kept], np.nan), (0, 1), weight) for y in (before, after))
@@ -463,7 +463,8 @@ class _Gap:
             x = found.contrast(contrasts)
             rates = (np.where(found.present, found.mean, np.nan) - p.scale[0]) / p.width
             prior = pass_prior(rates, p.units, contrasts) if p.two_valued else None
-            both.append(interval(x, prior=prior, df=group_df(x, found.seen)))
+            grid = (k, m) if mean is None else None
+            both.append(interval(x, prior=prior, df=group_df(x, found.seen), grid=grid))
         a, b = both
         variance = a.se**2 + b.se**2
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -107,7 +107,7 @@ class LabelCalibrator(Calibrator):
         s2 = np.zeros(k)
         if many.any():
             df = (self.n_[many] - 1).astype(float)
-            s2[many] = moderate(squares[many] / df, df)[0]
+            s2[many] = moderate(squares[many] / df, df).variance
             s2[~many] = s2[many].mean()
         self.s2_ = s2
         self.v_ = s2 / np.maximum(self.n_, 1)

@@ -172,7 +172,13 @@ class _Work:
         sigma = math.nan if whole is None else cbc.noise_sigma(whole)
         self.radius = cbc.radius(sigma, values.units, k, m, 1 - level)
 
-    def interval(self, x: Array, contrasts: Array | None, together: int | None = None) -> Interval:
+    def interval(
+        self,
+        x: Array,
+        contrasts: Array | None,
+        together: int | None = None,
+        grid: tuple[int, int] | None = None,
+    ) -> Interval:
         """Of contrasts with these values (units, c). Where cells are missing, or scores are two-valued, the contrasts
         themselves (c, cells) say more of their variances."""
         prior, scale = None, None if contrasts is None else self.values.scale(contrasts)
@@ -182,12 +188,15 @@ class _Work:
             if scale is not None:  # both speak of the size of the contrast
                 prior = prior / np.maximum((contrasts**2).sum(1), 1e-300)
         df = group_df(x, self.values.seen)
-        return interval(x, level=self.level, together=together, prior=prior, df=df, scale=scale)
+        return interval(x, level=self.level, together=together, prior=prior, df=df, scale=scale, grid=grid)
 
     def excess(self, found: Excess, cells: Mask) -> Interval:
         """The excess of these cells."""
         needed = self.values.spread is not None or self.panel.two_valued
-        return self.interval(self.numbers(found, cells), found.contrasts[cells.ravel()] if needed else None)
+        grid = int(cells.any(1).sum()), int(cells.any(0).sum())
+        is_whole_grid = cells.sum() == grid[0] * grid[1]
+        contrasts = found.contrasts[cells.ravel()] if needed else None
+        return self.interval(self.numbers(found, cells), contrasts, grid=grid if is_whole_grid else None)
 
     def numbers(self, found: Excess, cells: Mask) -> Array:
         """One number per unit for the excess of each of these cells; NaN where it cannot be told."""
