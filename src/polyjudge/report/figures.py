@@ -166,6 +166,7 @@ def grid(chart: Chart, keys: Mapping[str, str] = NO_KEYS) -> Figure:
         "columns": columns, "rows": shown, "groups": group, "marks": marks, "limit": f"{limit:.3g}",
         "steps": steps if two else [f"m{i}" for i in range(1, STEPS + 1)],
         "opens": any(str(r.get("key") or "") in keys for r in rows),
+        "named": chart.options.get("named") or "clearly off, and named above",
     }  # fmt: skip
 
 

@@ -89,7 +89,8 @@ class Chart:
     intervals : label, value, low, high; optional panel (small multiples), best (yes: coloured), key. options: zero
         (text of the reference line)
     heatmap : row, column, value; optional text, mark ("named", "clear", ""), low, high, beta, key (of its drawer and
-        spread). options: limit (full colour), least (smaller values are drawn without weight)
+        spread). options: limit (full colour), least (smaller values are drawn without weight), named
+        (what that mark says)
     ranks : panel, group (x axis), label (line), rank
     matrix : row, column, value; optional group (of the row: its maker)
     lines : label, x, value; optional low, high. options: log

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.answers.amounts import amount, tiny_of
+from polyjudge.answers.audit import cell_agreement as cell_room
 from polyjudge.answers.audit import judges as judge_room
 from polyjudge.answers.audit.advice import steps
 from polyjudge.answers.audit.boards import columns_of
@@ -33,6 +34,7 @@ from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding, Report, Result, Step
 from polyjudge.stats.agreement import Agreement, agreement
+from polyjudge.stats.cell_agreement import CellAgreement, cell_agreement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +54,7 @@ class Part:
     agreement: Agreement | None
     off: Off
     findings: tuple[Finding, ...]
+    cells: CellAgreement | None = None
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -65,6 +68,7 @@ class Audit(Result):
     reversals : judge_i, judge_j, language_a, gap_a, language_b, gap_b, delta, p_published, p
     judges : language, judge ("panel"), r, low, high, mean, slope, slope_low, slope_high, named
     pairs : row, column, value (correlation of two judges), low, high, group
+    cell_agreement : language, judge, r (with the other judges there), low, high, others (r to be expected), named
     gates : language, judge, pass_raw, raw_low, raw_high, pass_calibrated, calibrated_low, calibrated_high
     position, length, criteria : as in their sections; empty where not asked
     """
@@ -75,6 +79,7 @@ class Audit(Result):
     reversals: Later[pd.DataFrame] = Later()
     judges: Later[pd.DataFrame] = Later()
     pairs: Later[pd.DataFrame] = Later()
+    cell_agreement: Later[pd.DataFrame] = Later()
     gates: Later[pd.DataFrame] = Later()
     position: Later[pd.DataFrame] = Later()
     length: Later[pd.DataFrame] = Later()
@@ -145,9 +150,11 @@ def audit(
     compared, people = _people(panel, labels, threshold, level, seed)
     asked = _Asked(matters, level, seed, given, _weights(panel, weights), compared is not None)
     parts = _criteria(panel, asked)
-    part = _part(panel, asked, _systems(panel, asked, level), _off(panel, asked, level))
+    cells = cell_agreement(panel.scores, panel.unit, level=level, seed=seed)
+    sound = cell_room.without_cells(panel, cells)
+    part = _part(panel, asked, _systems(sound, asked, level), _off(sound, asked, level), cells)
     board = part.systems
-    values = part.off.values if part.off.values is not None else panel.values()
+    values = panel.values() if part.off.values is None or sound is not panel else part.off.values
     passed = gates(panel, threshold, level=level)
     placed = position(panel, level=level)
     longer = length(panel, level=level)
@@ -162,7 +169,8 @@ def audit(
     if parts:
         table, found = _by_criterion(panel, parts, found)
     found = [*(f for f in found if not (people and f.key in ("judges.one", "off.none"))), *people, *damage]
-    read = part.off.named if part.off.kind == "named" else part.off.failing[:1] if part.off.kind == "many" else ()
+    off_cells = part.off.named if part.off.kind == "named" else part.off.failing[:1] if part.off.kind == "many" else ()
+    read = [*cell_room.cells_to_leave_out(panel, cells), *off_cells]
     lacking: list[Step] | None = [] if people else None
     if people and compared:
         from polyjudge.answers.humans.words import more_labels
@@ -176,6 +184,7 @@ def audit(
         reversals=partial(judge_room.reversals, panel, values),
         judges=lambda: judge_room.frame(panel, values, part.agreement, part.off.slopes, part.off.named),
         pairs=partial(judge_room.pairs, panel, part.agreement, given),
+        cell_agreement=partial(cell_room.frame, panel, cells),
         gates=lambda: passed.frame,
         position=lambda: framed() if placed is None else placed.frame,
         length=lambda: framed() if longer is None else longer.frame,
@@ -292,7 +301,7 @@ def _off(panel: Panel, asked: _Asked, level: float) -> Off:
     return off(panel, matters=asked.least(panel), level=level)
 
 
-def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off) -> Part:
+def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off, cells: CellAgreement | None) -> Part:
     """Systems, agreement and off of one criterion, and what they say."""
     agreed = None
     if len(panel.judges) > 1:
@@ -303,7 +312,9 @@ def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off) -> Par
     judged = judge_room.findings(panel, agreed, board.board if board else None, asked.families, asked.people)
     if any(f.key == "judges.blind" for f in judged):  # a ranking would be noise: what more is said of it would be too
         said = [f for f in said if f.key.startswith("winner")]
-    return Part(panel, board, agreed, found, (*said, *judged, *found.sentences))
+    of_cells = cell_room.findings(panel, cells, asked.people)
+    of_off = cell_room.findings_of_off(panel, cells, found.sentences)
+    return Part(panel, board, agreed, found, (*said, *judged, *of_cells, *of_off), cells)
 
 
 def holm(items: Sequence[str], run: Callable[[str, float], T], hit: Callable[[T], bool], level: float) -> dict[str, T]:
@@ -322,6 +333,9 @@ def holm(items: Sequence[str], run: Callable[[str, float], T], hit: Callable[[T]
 def _criteria(panel: Panel, asked: _Asked) -> dict[str, Part]:
     """Every criterion on its own, the level shared among them."""
     every, each = list(panel.criteria), panel.criteria
+    shared_level = 1 - (1 - asked.level) / max(len(every), 1)
+    cells = {x: cell_agreement(p.scores, p.unit, level=shared_level, seed=asked.seed) for x, p in each.items()}
+    each = {x: cell_room.without_cells(p, cells[x]) for x, p in each.items()}
     boards: dict[str, Systems | None] = holm(
         every,
         lambda x, level: _systems(each[x], asked, level),
@@ -332,7 +346,7 @@ def _criteria(panel: Panel, asked: _Asked) -> dict[str, Part]:
     offs: dict[str, Off] = holm(
         every, lambda x, level: _off(each[x], asked, level), lambda o: o.kind not in quiet, asked.level
     )
-    return {x: _part(each[x], asked, boards[x], offs[x]) for x in every}
+    return {x: _part(panel.criteria[x], asked, boards[x], offs[x], cells[x]) for x in every}
 
 
 def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding]) -> tuple[pd.DataFrame, list[Finding]]:

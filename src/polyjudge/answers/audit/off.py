@@ -481,10 +481,13 @@ def _untold(work: _Work, first: Interval) -> list[Finding]:
     empty = ~work.present
     rest = gone & ~empty & ~((k == 2) & empty.any(0)) & ~((m == 2) & empty.any(1, keepdims=True))
     found = []
-    for cells, text in ((empty, "No scores"), (rest, "No tasks that other judges scored too")):
+    for cells, key, text in (
+        (empty, "off.empty", "No scores"),
+        (rest, "off.untold", "No tasks that other judges scored too"),
+    ):
         said = [f"{panel.judges[b]} in {_place(panel, x)}" for x, b in np.argwhere(cells)]
         if said and not rest.all():
-            found.append(Finding("notice", "off.untold", f"{text}, so not compared: {names(said)}.", "Off"))
+            found.append(Finding("notice", key, f"{text}, so not compared: {names(said)}.", "Off"))
     return found
 
 

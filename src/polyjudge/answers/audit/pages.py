@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polyjudge._version import __version__
 from polyjudge.answers.amounts import amount, size
+from polyjudge.answers.audit import cell_agreement as cell_room
 from polyjudge.answers.audit.boards import columns_of
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.judges import unknown
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 MOST_ANSWERS = 10
 MOST_DRAWERS = 60
 MOST_BOARDS = 12
+CELL_KEYS = ("judges.reversed", "judges.blind_there", "judges.split_there")
 
 
 class Lazy(Mapping[str, Any]):
@@ -61,7 +63,20 @@ def build(a: Audit) -> Report:
     if a.parts_:
         of = f"the mean of the {len(a.parts_)} criteria ({names(list(a.parts_), 4)})"
         facts.append(f"What follows is of {of}; lines about one of them begin with its name.")
-    rooms = (_criteria, _systems, _off, _ranks, _agreement, _people, _gates, _position, _length, _reversals, _details)
+    rooms = (
+        _criteria,
+        _systems,
+        _cells,
+        _off,
+        _ranks,
+        _agreement,
+        _people,
+        _gates,
+        _position,
+        _length,
+        _reversals,
+        _details,
+    )
     return Report(
         command="audit",
         title=f"Audit of {name(_file(panel.source))}" if panel.source else "Audit",
@@ -171,6 +186,20 @@ def _intervals(a: Audit, key: str, title: str, frame: pd.DataFrame) -> Chart:
     alt = f"{name(frame['system'].iloc[0])} leads; {names(best)} may be the best."
     x = f"{a.panel.unit_name} behind the leader"
     return Chart(key, "intervals", title, made[keep].reset_index(drop=True), alt, x=x, options={"zero": "leader"})
+
+
+# --- agreement by judge and language ---
+
+
+def _cells(a: Audit) -> list[Section]:
+    """Where one judge agrees less than is to be expected."""
+    texts = tuple(f.text for f in a.findings if f.key in CELL_KEYS and not f.where.get("criterion"))
+    return cell_room.section(a.panel, a.part_.cells, texts)
+
+
+def _named_cells(a: Audit) -> list[tuple[str, str]]:
+    """Language and judge of the cells that are named by their agreement."""
+    return cell_room.cells_to_leave_out(a.panel, a.part_.cells)
 
 
 # --- off ---
@@ -431,6 +460,9 @@ def _drawers(a: Audit) -> tuple[dict[str, Callable[[], Any]], dict[str, Callable
             key = f"{language}|{judge}"
             drawers[key] = partial(answers, panel, language, judge)
             spreads[key] = partial(_spread, panel, language, judge)
+    for language, judge in _named_cells(a):
+        drawers[f"{language}|{judge}"] = partial(cell_room.answers_to_read, panel, language, judge, MOST_ANSWERS)
+        spreads[f"{language}|{judge}"] = partial(_spread, panel, language, judge)
     if panel.has_systems:
         for system in panel.systems[:MOST_DRAWERS]:
             drawers[f"system|{system}"] = partial(behind, panel, system)
@@ -464,11 +496,15 @@ def _cell_report(a: Audit, language: str, judge: str) -> Report:
         )
         where = {"language": language, "judge": judge}
         said = [Finding("warning" if x["clear"] else "info", "cell", text, "Off", where)]
+    if (language, judge) in _named_cells(a):
+        said += [f for f in a.findings if f.key in CELL_KEYS and f.where.get("judge") == judge]
     report = Report("audit", f"Answers of {who}", (panel.facts,), tuple(said), about=_about(a))
     if np.ptp(panel.weight) > 0 or panel.weight[0] != 1:
         large = Finding("notice", "cell.none", "The panel is too large to show single answers.", "Off")
         return replace(report, findings=(*said, large))
-    found, key = answers(panel, language, judge), f"{language}|{judge}"
+    opposed = (language, judge) in _named_cells(a)
+    found = (cell_room.answers_to_read if opposed else answers)(panel, language, judge, MOST_ANSWERS)
+    key = f"{language}|{judge}"
     columns = {"task": "name", "system": "name", "score": "points", "others": "points", **dict.fromkeys(TEXTS, "text")}
     columns = {c: kind for c, kind in columns.items() if c in found.columns}
     alone = len(panel.judges) < 2
