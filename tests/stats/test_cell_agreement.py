@@ -103,10 +103,10 @@ def test_a_judge_that_is_noisier_in_one_language_is_not_named() -> None:
 def test_a_cell_that_may_still_be_near_three_quarters_is_not_named() -> None:
     n_named = 0
     for seed in range(40):
-        scores = scores_of(100 + seed, n=30)
-        scores[:, :, 2, 3] += 22 * np.random.default_rng(seed).normal(size=(30, 1))  # r about half of 0.9
+        scores = scores_of(100 + seed, n=25)
+        scores[:, :, 2, 3] += 22 * np.random.default_rng(seed).normal(size=(25, 1))  # r about half of 0.9
         n_named += bool(positions(look(scores)))
-    assert n_named <= 1
+    assert n_named == 0
 
 
 def test_a_language_in_which_nobody_agrees_names_nobody() -> None:
