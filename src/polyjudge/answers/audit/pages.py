@@ -483,32 +483,41 @@ def _spread(panel: Panel, language: str, judge: str) -> pd.DataFrame:
 
 def _cell_report(a: Audit, language: str, judge: str) -> Report:
     """What `--cell` shows: what is off there, and the answers that differ most."""
-    panel, frame, said = a.panel, a.off, []
+    panel = a.panel
     who = f"{name(judge)} in {name(language)}" if len(panel.languages) > 1 else name(judge)
-    row = frame[(frame["language"] == language) & (frame["judge"] == judge)] if len(frame) else frame
-    if len(row) and np.isfinite(row["off"].iloc[0]):
-        x = row.iloc[0]
-        up = x["off"] > 0
-        by = amount(panel, abs(x["off"]), *((x["all_low"], x["all_high"]) if up else (-x["all_high"], -x["all_low"])))
-        text = (
-            f"In {name(language)}, {name(judge)} scores {by} {'higher' if up else 'lower'}, relative to the other "
-            f"judges, than in the other {panel.nouns}."
-        )
-        where = {"language": language, "judge": judge}
-        said = [Finding("warning" if x["clear"] else "info", "cell", text, "Off", where)]
-    if (language, judge) in _named_cells(a):
-        said += [f for f in a.findings if f.key in CELL_KEYS and f.where.get("judge") == judge]
-    report = Report("audit", f"Answers of {who}", (panel.facts,), tuple(said), about=_about(a))
-    if np.ptp(panel.weight) > 0 or panel.weight[0] != 1:
+    is_named_by_agreement = (language, judge) in _named_cells(a)
+    findings = _off_of_cell(a, language, judge)
+    if is_named_by_agreement:
+        findings += [f for f in a.findings if f.key in CELL_KEYS and f.where.get("judge") == judge]
+    report = Report("audit", f"Answers of {who}", (panel.facts,), tuple(findings), about=_about(a))
+    if panel.hashed:
         large = Finding("notice", "cell.none", "The panel is too large to show single answers.", "Off")
-        return replace(report, findings=(*said, large))
-    opposed = (language, judge) in _named_cells(a)
-    found = (cell_room.answers_to_read if opposed else answers)(panel, language, judge, MOST_ANSWERS)
-    key = f"{language}|{judge}"
+        return replace(report, findings=(*findings, large))
+    shown = answers(panel, language, judge)
+    if is_named_by_agreement:
+        shown = cell_room.answers_to_read(panel, language, judge, MOST_ANSWERS)
     columns = {"task": "name", "system": "name", "score": "points", "others": "points", **dict.fromkeys(TEXTS, "text")}
-    columns = {c: kind for c, kind in columns.items() if c in found.columns}
-    alone = len(panel.judges) < 2
-    title = f"Lowest scores of {who}" if alone else f"Answers of {who} that differ most from the other judges"
-    table = Table("answers", title, found, columns, {"others": "other judges"})
-    spreads = {} if alone else {key: _spread(panel, language, judge)}
-    return replace(report, board=table, drawers={key: found}, spreads=spreads)
+    columns = {c: kind for c, kind in columns.items() if c in shown.columns}
+    is_alone = len(panel.judges) < 2
+    title = f"Lowest scores of {who}" if is_alone else f"Answers of {who} that differ most from the other judges"
+    table = Table("answers", title, shown, columns, {"others": "other judges"})
+    key = f"{language}|{judge}"
+    spreads = {} if is_alone else {key: _spread(panel, language, judge)}
+    return replace(report, board=table, drawers={key: shown}, spreads=spreads)
+
+
+def _off_of_cell(a: Audit, language: str, judge: str) -> list[Finding]:
+    """How much higher or lower a judge scores in a language, where that can be told."""
+    panel, frame = a.panel, a.off
+    row = frame[(frame["language"] == language) & (frame["judge"] == judge)] if len(frame) else frame
+    if not len(row) or not np.isfinite(row["off"].iloc[0]):
+        return []
+    cell = row.iloc[0]
+    is_higher = cell["off"] > 0
+    limits = (cell["all_low"], cell["all_high"]) if is_higher else (-cell["all_high"], -cell["all_low"])
+    text = (
+        f"In {name(language)}, {name(judge)} scores {amount(panel, abs(cell['off']), *limits)} "
+        f"{'higher' if is_higher else 'lower'}, relative to the other judges, than in the other {panel.nouns}."
+    )
+    where = {"language": language, "judge": judge}
+    return [Finding("warning" if cell["clear"] else "info", "cell", text, "Off", where)]
