@@ -66,10 +66,10 @@ def build(a: Audit) -> Report:
     rooms = (
         _criteria,
         _systems,
-        _cells,
         _off,
         _ranks,
         _agreement,
+        _cells,
         _people,
         _gates,
         _position,
