@@ -13,6 +13,7 @@ import argparse
 import csv
 import math
 import os
+import re
 import sys
 import time
 from collections import defaultdict
@@ -30,15 +31,15 @@ from validation.designs import ALL_DESIGNS  # noqa: E402  (NumPy reads the setti
 
 Claim = Callable[[int], Sequence[tuple[str, float]]]
 """A seed -> for every size and noise of the row: its name, and whether the event happened; or how large it was (L3)."""
-MODULES = ("engine", "systems", "answers", "people", "noise", "cells_agree")
 HERE = Path(__file__).parent
 
 
 def claims() -> dict[str, Claim]:
     """Every claim that can be simulated, by its id."""
     out: dict[str, Claim] = {}
-    for name in MODULES:
-        out |= import_module(f"validation.{name}").CLAIMS
+    for path in sorted(HERE.glob("*.py")):
+        if re.search(r"^CLAIMS\b", path.read_text(encoding="utf-8"), re.MULTILINE):
+            out |= import_module(f"validation.{path.stem}").CLAIMS
     return out
 
 

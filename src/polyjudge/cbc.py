@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, stdtr
 
+from polyjudge.base.errors import PanelError
+
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -141,12 +143,20 @@ def double_centre(m: Array) -> Array:
 def interaction(scores: Array) -> Array:
     """Step 2, Eq. 3: beta^. Unbiased whatever mu(t), alpha(b) and gamma(t, l) are (Prop. 4), and any delta(t, b).
 
+    Scores with holes are refused: means of other tasks in each cell would make an interaction out of nothing.
+
     >>> rng = np.random.default_rng(0)
     >>> beta = double_centre(rng.normal(size=(3, 4)))
     >>> mu_alpha_gamma = rng.normal(size=(9, 1, 1)) + rng.normal(size=(1, 1, 4)) + rng.normal(size=(9, 3, 1))
     >>> bool(np.allclose(interaction(mu_alpha_gamma + beta), beta))
     True
     """
+    n_missing = int(np.isnan(scores).sum())
+    if n_missing:
+        raise PanelError(
+            f"{n_missing:,} of {scores.size:,} scores are missing, and Eq. 3 takes complete panels. Least squares for "
+            "panels with holes: ConsensusCalibrator().fit(Panel.from_array(scores))."
+        )
     return double_centre(cell_means(scores))
 
 

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from polyjudge import cbc
+from polyjudge.base.errors import PanelError
 
 TINY = 1e-9
 
@@ -178,3 +179,16 @@ def test_binomial_interval_is_scipys() -> None:
     for hits, of in ((0, 10), (3, 10), (10, 10), (5478, 8000)):
         wanted = stats.binomtest(hits, of).proportion_ci(method="exact")
         assert cbc.binomial_interval(hits, of) == pytest.approx((wanted.low, wanted.high))
+
+
+def test_the_interaction_of_scores_with_holes_is_refused() -> None:
+    """Where hard tasks lack a cell its mean is of other tasks: an interaction would come out of nothing."""
+    rng = np.random.default_rng(0)
+    additive = rng.normal(0, 20, (100, 1, 1)) + np.arange(3)[:, None] + np.arange(4)
+    hard_tasks = np.argsort(additive[:, 0, 0])[:50]
+    additive[hard_tasks, 0, 0] = np.nan
+    assert np.abs(cbc.double_centre(cbc.cell_means(additive))).max() > 3
+    for function in (cbc.interaction, cbc.calibrate):
+        with pytest.raises(PanelError, match="50 of 1,200 scores are missing"):
+            function(additive)
+    assert np.isnan(cbc.calibrate(additive, np.zeros((3, 4)))).sum() == 50

@@ -212,14 +212,6 @@ def test_ablations(devai: Panel) -> None:
     same("devai_without_one_judge", pd.DataFrame(left, columns=golden("devai_without_one_judge").columns))
 
 
-def test_links(devai: Panel) -> None:
-    found = protocols.links(scores_of(devai), 0.0, 100.0)
-    have = {}
-    for row in found.itertuples():
-        have |= {f"{row.link}: Spearman": row.spearman, f"{row.link}: sign changes": row.sign_changes}
-    same("devai_links", pd.DataFrame({"figure": list(have), "value": list(have.values())}))
-
-
 def test_bradley_terry_luce(devai: Panel) -> None:
     won = protocols.wins(scores_of(devai), np.ones((1, 55)), tiny=tiny(devai))
     same("devai_bradley_terry_luce", cells(devai, protocols.btl(*won)[0]))

@@ -143,3 +143,89 @@ def test_sweep() -> None:
     spreads = [100 * (p.max(0) - p.min(0)).mean() for p in passes]
     assert (row["spread_raw"], row["spread_calibrated"]) == pytest.approx(spreads)
     assert row["low"] <= row["held_out_fall"] <= row["high"]
+
+
+# --- beyond the paper: loops instead of matrices ---
+
+
+def tau_by_pairs(a: Any, b: Any, tiny: float) -> float:
+    """Kendall's tau-b, pair by pair."""
+    signs = [
+        [int(d > tiny) - int(d < -tiny) for i in range(len(x)) for d in x[i] - np.asarray(x[i + 1 :])] for x in (a, b)
+    ]
+    size = np.prod([sum(v != 0 for v in x) for x in signs]) ** 0.5
+    return float(sum(u * v for u, v in zip(*signs, strict=True)) / size) if size else float("nan")
+
+
+@pytest.mark.parametrize("shared", [0, 1, 4])
+def test_few_shot_by_loops(shared: int) -> None:
+    y, seed, language = scores(), 3, 1
+    n, k, m = y.shape
+    s = cbc.split(y, protocols.draws(n, 6, 5), tiny=1e-7)
+    order = np.random.default_rng(seed).random(s.drawn.shape)
+    expected = []
+    for r, drawn in enumerate(s.drawn):
+        others = [x for x in range(k) if x != language]
+        train = np.array([np.average(y[:, x], axis=0, weights=drawn) for x in others])
+        beta = train - train.mean(0) - train.mean(1, keepdims=True) + train.mean()
+        left = y[drawn == 0].mean(0)
+        row = np.zeros(m)
+        if shared:
+            tasks = sorted((t for t in range(n) if drawn[t] > 0), key=lambda t: order[r, t])[:shared]
+            gaps = np.array([y[t, language] - y[t, others].mean(0) for t in tasks])
+            gaps = gaps - gaps.mean(1, keepdims=True)
+            row = gaps.mean(0)
+            if shared > 1:
+                noise = gaps.var(0, ddof=1).sum() / shared
+                row = row * max(0.0, 1 - noise / (row**2).sum())
+        taus = [tau_by_pairs(left[language] - row, left[x] - beta[i], 1e-7) for i, x in enumerate(others)]
+        expected.append(np.nanmean(taus))
+    assert protocols.few_shot(s, language, shared, seed) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_zero_shared_tasks_are_the_papers_zero_shot() -> None:
+    y = scores()
+    s = cbc.split(y, protocols.draws(len(y), 20, 1), tiny=1e-7)
+    zero_shot = cbc.leave_one_language_out(s, 2)[1]
+    np.testing.assert_allclose(protocols.few_shot(s, 2, 0), zero_shot, atol=1e-6)
+
+
+def test_families_by_loops() -> None:
+    y, rng = scores(), np.random.default_rng(0)
+    family = rng.integers(2, size=len(y))
+    effect = protocols.compare_families(y, family, draws=200, seed=4)
+    parts = [np.array([cbc.double_centre(y[t]) for t in np.flatnonzero(family == f)]) for f in (0, 1)]
+
+    def correlation(a: Any, b: Any) -> float:
+        total, noise = 0.0, [0.0, 0.0]
+        squares = [0.0, 0.0]
+        for cell in np.ndindex(*a.shape[1:]):
+            x, z = (part[(slice(None), *cell)] for part in (a, b))
+            total += x.mean() * z.mean()
+            for i, part in enumerate((x, z)):
+                squares[i] += part.mean() ** 2
+                noise[i] += part.var(ddof=1) / len(part)
+        return float(total / np.sqrt((squares[0] - noise[0]) * (squares[1] - noise[1])))
+
+    assert effect.r[0] == pytest.approx(correlation(*parts))
+    assert effect.r[1] == pytest.approx(correlation(*parts[::-1]))
+
+    def between(groups: Any) -> float:
+        whole = np.array([cbc.double_centre(t) for t in y]).mean(0)
+        betas = [np.array([cbc.double_centre(y[t]) for t in np.flatnonzero(groups == f)]).mean(0) for f in (0, 1)]
+        return sum((groups == f).sum() * ((betas[f] - whole) ** 2).sum() for f in (0, 1))
+
+    again = np.random.default_rng(4)
+    exchanged = [between(again.permutation(family)) for _ in range(200)]
+    assert effect.p == pytest.approx((1 + sum(x >= between(family) * (1 - 1e-9) for x in exchanged)) / 201)
+
+
+def test_a_family_of_its_own_is_found() -> None:
+    rng = np.random.default_rng(2)
+    planted = [5 * cbc.double_centre(rng.normal(size=(4, 4))) for _ in range(2)]
+    family = np.repeat([0, 1], 30)
+    y = rng.normal(size=(60, 4, 4)) * 5 + np.array([planted[f] for f in family])
+    effect = protocols.compare_families(y, family, draws=200)
+    truth = (planted[0] * planted[1]).sum() / np.sqrt((planted[0] ** 2).sum() * (planted[1] ** 2).sum())
+    assert effect.p < 0.01
+    assert effect.low[0] < truth < effect.high[0]

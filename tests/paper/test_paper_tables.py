@@ -37,9 +37,10 @@ def found(panel: Panel) -> PaperReport:
 
 
 def test_every_table_is_there(found: PaperReport) -> None:
-    assert list(found.frames) == list(TITLES)
-    assert found.left_out == ()
-    assert {t.name for t in found.report().tables} == set(TITLES)
+    """But those that need what the user has to name: families of tasks, people's labels."""
+    assert set(found.frames) == set(TITLES) - {"families", "anchor"}
+    assert [text.rpartition(": ")[2] for text in found.left_out] == ["--family COLUMN.", "--threshold '>=4'."]
+    assert {t.name for t in found.report().tables} == set(found.frames)
     assert found.charts == ("interaction", "ranks", "convergence")
 
 
@@ -55,8 +56,9 @@ def test_tables_are_what_cbc_says(found: PaperReport, panel: Panel) -> None:
     assert table.loc["raw", "tau"] < table.loc["cbc", "tau"]
     chosen = found.frames["decisions"].set_index("method")
     assert chosen.loc["raw", "accuracy"] < chosen.loc["cbc", "accuracy"] <= 1
-    exact = cbc.binomial_interval(round(chosen.loc["raw", "accuracy"] * 200 * 5), 200 * 5)
-    assert tuple(chosen.loc["raw", ["accuracy_low", "accuracy_high"]]) == pytest.approx(exact)
+    right = cbc.decisions(cbc.split(scores, cbc.draw(24, 200, 0), tiny=1e-7))["raw"].right.mean(1)
+    ends = tuple(np.percentile(right, [2.5, 97.5]))
+    assert tuple(chosen.loc["raw", ["accuracy_low", "accuracy_high"]]) == pytest.approx(ends)
     assert found.radius == pytest.approx(cbc.radius(cbc.noise_sigma(scores), 24, 5, 4))
 
 
@@ -73,17 +75,57 @@ def test_what_a_panel_does_not_allow_is_left_out() -> None:
     holes = scores.copy()
     holes[::5, 2, 1] = np.nan
     left = report(Panel.from_array(holes, scale=(0.0, 100.0)), replicates=100).left_out
-    assert [x.split(":")[0] for x in left] == ["Section 6"]
+    assert [x.split(":")[0] for x in left] == ["Section 6", "Beyond the paper", "Table 5"]
     small = report(Panel.from_array(scores[:, :2, :2], scale=(0.0, 100.0)), replicates=100)
-    assert {"unseen", "ablation_judges", "without", "information"}.isdisjoint(small.frames)
-    assert len(small.left_out) == 4
+    assert {"unseen", "ablation_judges", "without", "information", "few_shot"}.isdisjoint(small.frames)
+    assert len(small.left_out) == 7
     with pytest.raises(PanelError, match="two of each"):
         report(Panel.from_array(scores[:, :1]))
     apart = scores[:, :2, :2].copy()
     apart[::2, 0, 0] = apart[1::2, 0, 1] = np.nan
     apart[:, 1, 0] = np.nan
-    with pytest.raises(PanelError, match="cannot be compared"):
+    with pytest.raises(PanelError, match="Too few judges and languages can be compared"):
         report(Panel.from_array(apart))
+
+
+def test_an_empty_cell_is_named_and_the_others_are_estimated() -> None:
+    scores = made(replicates=1)[..., 0]
+    empty = scores.copy()
+    empty[:, 2, 1] = np.nan
+    found = report(Panel.from_array(empty, scale=(0.0, 100.0)), replicates=100)
+    assert found.left_out[0] == "beta^ of J2 in l3 cannot be known. Tables of the whole grid leave out l3."
+    cells = found.frames["interaction"].set_index(["language", "judge"])
+    assert cells.index[cells["beta"].isna()].tolist() == [("l3", "J2")]
+    # least squares on the cells that are there: the additive fit of languages and judges leaves the interaction
+    means = empty.mean(0)
+    seen = np.isfinite(means)
+    design = np.zeros((int(seen.sum()), 9))
+    for row, (language, judge) in enumerate(np.argwhere(seen)):
+        design[row, language] = design[row, 5 + judge] = 1
+    fitted = design @ np.linalg.lstsq(design, means[seen], rcond=None)[0]
+    np.testing.assert_allclose(cells["beta"].dropna(), means[seen] - fitted, atol=1e-9)
+    without = report(Panel.from_array(np.delete(scores, 2, axis=1), scale=(0.0, 100.0)), replicates=100)
+    pd.testing.assert_frame_equal(found.frames["calibration"], without.frames["calibration"])
+
+
+def test_families_of_tasks(tmp_path: Path) -> None:
+    scores = made(n=40, replicates=1)[..., 0]
+    frame = Panel.from_array(scores, scale=(0.0, 100.0)).to_frame()
+    number = frame["task"].str[1:].astype(int)
+    frame["domain"] = np.where(number <= 15, "code", np.where(number <= 38, "law", "rare"))
+    table = report(frame, family="domain", replicates=100).frames["families"]
+    assert table["family"].tolist() == ["code", "law"]
+    assert table["tasks"].tolist() == [15, 23]
+    assert (table["low"] < table["r"]).all() and (table["r"] < table["high"]).all()  # noqa: PT018
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    again = report(tmp_path / "scores.csv", family="domain", replicates=100).frames["families"]
+    pd.testing.assert_frame_equal(table, again)
+    with pytest.raises(UsageError, match="no column 'topic'"):
+        report(frame, family="topic")
+    with pytest.raises(UsageError, match="two families"):
+        report(frame, family="judge")
+    with pytest.raises(UsageError, match="give the file or the frame"):
+        report(Panel.from_array(scores), family="domain")
 
 
 def test_wrong_arguments(panel: Panel) -> None:
@@ -112,7 +154,10 @@ def test_the_commands(cli: Run, tmp_path: Path) -> None:
     changed = cli("paper", "reproduce", "mrewardbench", "--anchor", tmp_path / "sample.csv", "--json")
     assert changed.returncode == 1, changed.stderr
     assert '"differs"' in changed.stdout
-    assert cli("paper", "reproduce", "devai").returncode == 2
+    refused = cli("paper", "reproduce", "devai")
+    assert refused.returncode == 2
+    assert "curl -L -o run_level_scores.csv https://" in refused.stderr
+    assert "645,737 bytes" in refused.stderr
     Panel.from_array(made(replicates=1)[..., 0]).to_frame().to_csv(tmp_path / "scores.csv", index=False)
     own = cli("paper", "report", tmp_path / "scores.csv", "--json", "--replicates", "100")
     assert own.returncode == 0, own.stderr

@@ -127,6 +127,8 @@ def calibrate(
             f"These scores have {len(panel.criteria)} criteria: {names(panel.criteria)}. Language may do something "
             f"else to each, so calibrate one at a time: --criteria {shell(first)}."
         )
+    if not by_labels and extend is None:
+        _check_two_of_each(panel)
     made: ConsensusCalibrator | LabelCalibrator
     if by_labels:
         made = LabelCalibrator(level=level).fit(panel, labels)
@@ -173,6 +175,18 @@ def _audit(panel: Panel, output: Path, column: str) -> str:
     said = zip(panel.read[::2], panel.read[1::2], strict=True)
     kept = [x for option, value in said if option not in other for x in (option, value)]
     return " ".join(["polyjudge audit", *map(shell, (output, *kept, flag, ",".join(new)))])
+
+
+def _check_two_of_each(panel: Panel) -> None:
+    """Refuse a panel in which there is no interaction to take off."""
+    _, _, n_languages, n_judges = panel.shape
+    if n_languages > 1 and n_judges > 1:
+        return
+    lacking = f"one {panel.noun}" if n_languages == 1 else "one judge"
+    raise PanelError(
+        f"These scores have {lacking}: without labels, calibrating compares judges over {panel.nouns} and needs two of "
+        "each. With people's labels: --labels FILE. Who wins and what drifts need no calibrating: polyjudge audit."
+    )
 
 
 def _cells(made: ConsensusCalibrator, panel: Panel, level: float, extended: bool) -> pd.DataFrame:

@@ -156,7 +156,8 @@ class ConsensusCalibrator(Calibrator):
         said = f"has never seen {names(new)}" if new else f"knows nothing of {name(judge)} in {name(language)}"
         return CalibratorError(
             f"The calibrator {said}. It knows {names(self.judges, 8)} in {names(self.languages, 12)}. Fit it on scores "
-            "with them, extend it, or leave such scores as they are: unseen='keep' (--unseen keep)."
+            "with them, extend it by a few tasks scored in old and new (extend(scores); --extend FILE), or leave such "
+            "scores as they are: unseen='keep' (--unseen keep)."
         )
 
     def _panel(self, panel: Panel, unseen: str) -> Panel:

@@ -3,6 +3,7 @@ the authors' released runs: `values` returns them by the keys of claims.csv."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,6 +49,31 @@ OTHERS = {  # task:requirements
 """Requirements of category "Other" or of none, typed as in the released code."""
 FOLDERS = ("gpt-4o", "gpt-5.4", "claude-sonnet-4.6", "gemini-3-flash-preview", "deepseek-v3.2", "qwen3.5-9b")
 """Of the authors' judgments, in the order of `JUDGES`."""
+
+
+REPOSITORY = "KurbanIntelligenceLab/multilingual-judge-calibration"
+COMMIT = "4436df2ed3e93b402bd1d53db7cbbc3e45c5de73"
+RELEASED = "paper/analysis/run_level_scores.csv"
+RELEASED_BYTES = 645_737
+RELEASED_SHA256 = "a21deb5722decf93b361e537cff5ee65ccb339be0347d8204ac6e99d0961f901"
+
+
+def how_to_fetch() -> str:
+    """Where the authors' runs are, and the line that fetches them."""
+    address = f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/{RELEASED}"
+    return (
+        f"Give the authors' run_level_scores.csv with --data ({RELEASED_BYTES:,} bytes, sha256 {RELEASED_SHA256}). "
+        f"Fetch it with: curl -L -o run_level_scores.csv {address}"
+    )
+
+
+def is_another_file(path: str | Path) -> bool:
+    """Whether a file is there and is not the released one, byte for byte."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() != RELEASED_SHA256
+    except OSError:
+        return False
 
 
 class Runs(NamedTuple):

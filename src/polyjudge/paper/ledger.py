@@ -58,9 +58,12 @@ class Reproduction(Result):
         rank = [FIRST.index(key) if key in FIRST else len(FIRST) for key in rows["key"]]
         order = sorted(range(len(rows)), key=lambda i: (rows["verdict"].iloc[i] != "differs", rank[i]))
         where = [str(x).split(",")[0].removesuffix(" results").removesuffix(" code") for x in rows["place"]]
-        texts = {x: [name(shown(value), 12) for value in rows[x]] for x in ("printed", "computed")}
+        texts = {
+            title: [name(shown(value), 12) for value in rows[column]]
+            for title, column in (("published", "printed"), ("here", "computed"))
+        }
         rows = rows.assign(where=where, what=[name(x, 40) for x in rows["name"]], **texts).iloc[order]
-        columns = dict.fromkeys(("where", "what", "printed", "computed", "verdict"), "name")
+        columns = dict.fromkeys(("where", "what", "published", "here", "verdict"), "name")
         board = Table("claims", "Published and computed", rows.reset_index(drop=True), columns, most=1000)
         other = rows[rows["kind"] == "artefact"]
         notes = tuple(f"{a}, {b}: {c}" for a, b, c in zip(other["place"], other["name"], other["note"], strict=True))
@@ -92,7 +95,7 @@ def reproduce(
     """Compute the paper's numbers again and print each beside the published one.
 
     A number prints as published when it lies within half a unit of the last printed digit. The command ends with 1 if
-    one does not. docs/paper.md says where the authors' files are.
+    one does not. Without --data the address of the authors' file is printed.
 
     which : devai or mrewardbench
     data : the authors' run_level_scores.csv (devai) or pilot_complete_panel.csv (mrewardbench; without it what their
@@ -118,11 +121,12 @@ def reproduce(
     decisions = None
     if which == "devai":
         if data is None:
-            raise UsageError("Give the authors' run_level_scores.csv with --data (docs/paper.md says where it is).")
+            raise UsageError(devai.how_to_fetch())
         if anchor is not None:
             raise UsageError("The human anchor belongs to M-RewardBench: polyjudge paper reproduce mrewardbench.")
         if judgments is not None and instances is None:
             raise UsageError("--judgments needs the types of the requirements: add --instances FILE.")
+        found += [_other_file(data)] if devai.is_another_file(data) else []
         runs = devai.read_runs(data)
         computed = devai.values(runs, instances, judgments, seed)
         found += [] if labels is None else [_people(devai.people(runs, labels, seed))]
@@ -244,12 +248,25 @@ def _r(r: float, low: float, high: float) -> str:
     return f"{number(r, 2)} [{number(low, 2)}, {number(high, 2)}]"
 
 
+def _other_file(path: Path) -> Finding:
+    text = f"{name(path, 200)} is not the released file byte for byte: its checksum differs."
+    return Finding("notice", "checksum", text, "File")
+
+
 def _retracted(decisions: pd.DataFrame) -> Finding:
-    a = decisions.set_index("language").loc["all"]
-    text = (
-        "The gain against people's preferences is rounding, and retracted by its authors: as published "
-        f"{a['raw_published']} and {a['cbc_published']} of {a['rows']} decisions agree, with a tie tolerance "
-        f"{a['raw']} and {a['cbc']}. {a['ties']} margins were exact ties; calibrating left about 1e-17 of them, and "
-        f"{a['counted']} were then counted as agreement."
+    """The gain against people's preferences as published, and what of it is left with a tie tolerance."""
+    row = decisions.set_index("language").loc["all"]
+    published, tolerant = row["cbc_published"] - row["raw_published"], row["cbc"] - row["raw"]
+    numbers = (
+        f"as published {row['raw_published']} and {row['cbc_published']} of {row['rows']} decisions agree, with a tie "
+        f"tolerance {row['raw']} and {row['cbc']}. {row['ties']} margins were exact ties"
     )
-    return Finding("notice", "anchor", text, "Anchor")
+    if tolerant == 0 and published != 0:
+        start = "The gain against people's preferences is rounding, and retracted by its authors"
+        rest = f"; calibrating left about 1e-17 of them, and {row['counted']} were then counted as agreement."
+    elif published == tolerant:
+        start, rest = "The change against people's preferences does not come from ties", "."
+    else:
+        start = "The change against people's preferences comes in part from ties"
+        rest = f", and {row['counted']} of them were counted as agreement after rounding tipped them."
+    return Finding("notice", "anchor", f"{start}: {numbers}{rest}", "Anchor")

@@ -1,17 +1,21 @@
-"""The paper's analyses beside the calibrator: its draws, ablations, information, pairwise model, gates, links (METHODS
-6, 9 to 11). Arrays in, arrays or frames out; scores are (n tasks, k languages, m judges), as in `polyjudge.cbc`."""
+"""The paper's analyses beside the calibrator: draws, ablations, information, pairwise model, gates.
+
+And two questions that it leaves open: an unseen language with a few tasks, and families of tasks. METHODS 6, 8 to 11.
+
+Arrays in, arrays or frames out; scores are (n tasks, k languages, m judges), as in `polyjudge.cbc`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import digamma, expit, logit
+from scipy.special import digamma, expit, stdtrit
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError
@@ -263,7 +267,7 @@ def _climb(w: Array, t: Array, th: Array, a: Array, free: bool = True) -> tuple[
     return th, value
 
 
-# --- METHODS 9 and 10: gates at many thresholds, and the interaction on other scales ---
+# --- METHODS 9: gates at many thresholds ---
 
 
 def sweep(scores: Array, marks: Sequence[float], drawn: Counts | None = None, tiny: float = 0.0) -> pd.DataFrame:
@@ -287,22 +291,109 @@ def sweep(scores: Array, marks: Sequence[float], drawn: Counts | None = None, ti
     return pd.DataFrame(rows, columns=names)
 
 
-def links(scores: Array, low: float, high: float) -> pd.DataFrame:
-    """beta^ on bent scales beside beta^: link, spearman (over cells), sign_changes (of cells of at least 1% of the
-    range)."""
-    n, width = len(scores), high - low
-    share = (scores - low) / width
-    linear = cbc.interaction(scores)
-    bent = {
-        "arcsine": np.arcsin(np.sqrt(np.clip(share, 0, 1))),
-        "percentile ranks": pd.Series(scores.ravel()).rank(pct=True).to_numpy().reshape(scores.shape),
-        "logit, clipped at 1e-4": logit(np.clip(share, 1e-4, 1 - 1e-4)),
-        "logit, squeezed by half a task": logit((np.clip(share, 0, 1) * (n - 1) + 0.5) / n),
-    }
-    rows = []
-    for link, values in bent.items():
-        other = cbc.interaction(values)
-        ranks = [pd.Series(np.round(x.ravel(), 12)).rank() for x in (linear, other)]
-        turned = (np.sign(linear) != np.sign(other)) & (np.abs(linear) >= 0.01 * width)
-        rows.append((link, float(ranks[0].corr(ranks[1])), int(turned.sum())))
-    return pd.DataFrame(rows, columns=["link", "spearman", "sign_changes"])
+# --- METHODS 8: a language of which only a few tasks are scored ---
+
+
+def few_shot(s: cbc.Split, language: int, shared_tasks: int, seed: int = 0) -> Array:
+    """Mean tau of a language with each of the others on the left-out tasks, (replicates,), where its row of beta^ comes
+    from `shared_tasks` of the drawn tasks and the other rows from all of them. 0 shared tasks: its row is 0.
+
+    Replicates that drew fewer distinct tasks are left out.
+    """
+    others = np.delete(np.arange(s.left.shape[1]), language)
+    calibrated_others = s.left[:, others] - cbc.double_centre(s.train[:, others])
+    row, is_usable = _few_shot_row(s, language, shared_tasks, seed)
+    own = cbc.signs(s.left[:, [language]] - row[:, None], s.tiny)
+    taus = cbc.tau(own, cbc.signs(calibrated_others, s.tiny))[:, 0]
+    has_tau = np.isfinite(taus)
+    mean_tau = np.where(has_tau, taus, 0.0).sum(1) / np.maximum(has_tau.sum(1), 1)
+    return np.asarray(mean_tau[is_usable])
+
+
+def _few_shot_row(s: cbc.Split, language: int, shared_tasks: int, seed: int) -> tuple[Array, NDArray[np.bool_]]:
+    """The language's row of beta^ in each replicate, (replicates, judges), shrunk by the share of it that is noise; and
+    which replicates have that many distinct tasks."""
+    n_judges = s.values.shape[2]
+    is_drawn = s.drawn > 0
+    is_usable = is_drawn.sum(1) >= shared_tasks
+    if shared_tasks == 0:
+        return np.zeros((len(is_drawn), n_judges)), is_usable
+    gap = s.values[:, language] - np.delete(s.values, language, axis=1).mean(1)
+    gap = gap - gap.mean(1, keepdims=True)
+    order = np.random.default_rng(seed).random(is_drawn.shape)
+    order[~is_drawn] = np.inf
+    is_shared = order <= np.partition(order, shared_tasks - 1, axis=1)[:, [shared_tasks - 1]]
+    weight = is_shared / is_shared.sum(1, keepdims=True)
+    mean = weight @ gap
+    variance_of_mean = np.maximum(weight @ gap**2 - mean**2, 0.0) / max(shared_tasks - 1, 1)
+    size = (mean**2).sum(1)
+    noise_share = variance_of_mean.sum(1) / np.maximum(size, 1e-300)
+    if shared_tasks == 1:  # one task tells nothing of its own noise
+        noise_share = np.zeros(len(mean))
+    return mean * np.maximum(0.0, 1.0 - noise_share)[:, None], is_usable
+
+
+# --- METHODS 10: does beta^ carry over between families of tasks, or is there a three-way effect ---
+
+
+class FamilyEffect(NamedTuple):
+    """p : of a difference between the families' beta^, by exchanging tasks between families
+    r : (families,) correlation of a family's beta^ with that of all other tasks, freed from noise; NaN where noise is
+        all there is
+    low, high : 95% interval of r by the jackknife over tasks; like r it may lie above 1
+    """
+
+    p: float
+    r: Array
+    low: Array
+    high: Array
+
+
+def compare_families(scores: Array, family: Counts, draws: int = 1000, seed: int = 0) -> FamilyEffect:
+    """Whether the interaction of language and judge differs between families of tasks; `family` numbers them by task.
+
+    Large effects of tasks cancel in each task's double centring, so that tasks may change places between families.
+    """
+    rng = np.random.default_rng(seed)
+    per_task = cbc.double_centre(scores).reshape(len(scores), -1)
+    n_families = int(family.max()) + 1
+    observed = _spread_between(per_task, family, n_families)
+    exchanged = np.array([_spread_between(per_task, rng.permutation(family), n_families) for _ in range(draws)])
+    p = (1 + int((exchanged >= observed * (1 - 1e-9)).sum())) / (1 + draws)
+    rows = [_correlation_interval(per_task[family == f], per_task[family != f]) for f in range(n_families)]
+    r, low, high = np.array(rows).T
+    return FamilyEffect(p, r, low, high)
+
+
+def _spread_between(per_task: Array, family: Counts, n_families: int) -> float:
+    """Sum of squares between the families' means."""
+    sizes = np.bincount(family, minlength=n_families)
+    sums = np.zeros((n_families, per_task.shape[1]))
+    np.add.at(sums, family, per_task)
+    centred = sums / sizes[:, None] - per_task.mean(0)
+    return float((sizes[:, None] * centred**2).sum())
+
+
+def _true_correlation(here: Array, elsewhere: Array) -> float:
+    """Correlation of two means over tasks, less what the noise of both takes from it; NaN where noise is all."""
+    means = here.mean(0), elsewhere.mean(0)
+    noise = (here.var(0, ddof=1).sum() / len(here), elsewhere.var(0, ddof=1).sum() / len(elsewhere))
+    signal = [float((mean**2).sum() - variance) for mean, variance in zip(means, noise, strict=True)]
+    if min(signal) <= 0:
+        return float("nan")
+    return float((means[0] * means[1]).sum() / np.sqrt(signal[0] * signal[1]))
+
+
+def _correlation_interval(here: Array, elsewhere: Array) -> tuple[float, float, float]:
+    """The correlation of two samples of tasks, and its interval: each task of each sample left out once."""
+    r = _true_correlation(here, elsewhere)
+    without_one = (
+        np.array([_true_correlation(np.delete(here, task, 0), elsewhere) for task in range(len(here))]),
+        np.array([_true_correlation(here, np.delete(elsewhere, task, 0)) for task in range(len(elsewhere))]),
+    )
+    if not all(np.isfinite(values).all() for values in without_one):
+        return r, float("nan"), float("nan")
+    variance = sum(float((len(values) - 1) * values.var()) for values in without_one)
+    smaller = min(len(here), len(elsewhere))
+    half_width = float(stdtrit(smaller - 1, 0.975)) * np.sqrt(variance)
+    return r, r - half_width, r + half_width

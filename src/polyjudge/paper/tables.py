@@ -6,22 +6,27 @@ Whatever a panel does not allow (information without replicates, subsets of two 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.numbers import number, p_value, points
 from polyjudge.base.numbers import threshold as pass_mark
-from polyjudge.base.text import count
+from polyjudge.base.text import count, names
+from polyjudge.base.text import name as named
 from polyjudge.calibrate import baselines
+from polyjudge.calibrate.consensus import interaction_parts
 from polyjudge.panel import Panel
 from polyjudge.paper import protocols
+from polyjudge.paper.own_anchor import anchor_sentences, compare_with_people
+from polyjudge.read.labels import read_table
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Table
+from polyjudge.stats.cells import Values
 from polyjudge.stats.interval import interval
 from polyjudge.stats.variance import components, fits
 
@@ -38,26 +43,41 @@ TITLES = {
     "without": "Without one judge",
     "ablation_tasks": "Table 7: number of tasks",
     "information": "Section 6: information of a score about its language (nats)",
-    "pairwise": "Appendix C: Bradley-Terry strength of every judge",
     "gates": "Gates: pass rates (%) and their spread over languages (percentage points)",
-    "links": "The interaction on other scales",
+    "few_shot": "Beyond the paper: an unseen language with a few shared tasks",
+    "families": "Beyond the paper: beta^ by family of tasks",
+    "anchor": "Table 5: agreement with people, raw and calibrated",
 }
 NOTES = {
     "interaction": "Rows and columns sum to 0 by arithmetic. low and high hold for all cells together.",
     "reversals": "p published ignores that the languages were picked by the data; p selected allows for it.",
     "fit": "R2 is of the scores it was fitted on.",
-    "calibration": "tau is consistency between languages, not accuracy. Gain in points squared (METHODS 3, I7).",
+    "calibration": "tau is consistency between languages, not accuracy; its limits are percentiles of resamples. "
+    "Gain in points squared (docs/methods.md, section 3).",
     "unseen": "Mean imputation equals zero-shot by arithmetic.",
-    "decisions": "The target is the additive model's own answer on the left-out tasks, not a human one.",
+    "decisions": "The target is the additive model's own answer on the left-out tasks, not a human one. Limits are "
+    "percentiles of resamples.",
     "ablation_judges": "Without ties the mean over all subsets is that of all judges by arithmetic; only sd tells.",
     "ablation_tasks": "error is the mean |beta^ - beta^ of all tasks|; radius that of Prop. 2.",
     "information": "Less what permuted labels give; p is at least 1 in 501.",
-    "pairwise": "Who scores higher on the same task, not who is right.",
-    "gates": "A score above the threshold passes.",
-    "links": "Cells of at least 1% of the scale count as changed in sign.",
+    "gates": "A score above the threshold passes. On whole-number scores calibrating moves scores across the mark by "
+    "itself: there, read audit --threshold.",
+    "few_shot": "Mean tau of a language with the others on left-out tasks, averaged over languages; limits are "
+    "percentiles of resamples.",
+    "families": "r is the correlation of a family's beta^ with that of all other tasks, freed from noise: 1 where "
+    "beta^ carries over. p: tasks exchanged between families.",
+    "anchor": "A score within the tie rule of the pass mark agrees with nobody.",
 }
-SINGLE = ("fit", "variance", "information", "pairwise", "gates", "links")
-PERCENT = ("share", "accuracy")
+SINGLE = ("fit", "variance", "information", "gates")
+WHOLE_GRID = (
+    *SINGLE, "calibration", "unseen", "decisions", "ablation_judges", "without", "ablation_tasks", "few_shot",
+    "families",
+)  # fmt: skip
+"""Tables that take every judge in every language."""
+PERCENT = ("share", "accuracy", "agree_raw", "agree_calibrated", "gain_without_ties")
+SHARED_TASKS = (0, 2, 5, 12, 30)
+SMALLEST_FAMILY = 5
+"""Tasks."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,70 +125,129 @@ def report(
     panel: Panel | Any,
     *,
     threshold: tuple[str, ...] | None = None,
+    family: str | None = None,
     replicates: int = 1000,
     seed: int = 0,
 ) -> PaperReport:
     """Give the paper's tables and figures for your own panel.
 
     Rank reversals, fit, held-out consistency of all methods, unseen languages, decisions, ablations, information,
-    pairwise strengths, gates and links. As in the paper, its frameworks are replicates: --replicate framework.
+    gates; with people's labels their agreement. As in the paper, its frameworks are replicates: --replicate framework.
 
     panel : scores: a file, frame or table
-    threshold : pass marks of the gates (4 passes above 4, >=4 from 4 on); by default the quartiles of the scores
+    threshold : pass marks of the gates (4 passes above 4, >=4 from 4 on); by default the quartiles of the scores. The
+        first one is also the mark by which people's labels are compared
+    family : a column of the scores that sorts tasks, such as a domain: whether beta^ is the same in each family
     replicates : bootstrap replicates of the tasks
     seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge paper report scores.csv -o tables
-        polyjudge paper report scores.csv --replicate framework
+        polyjudge paper report scores.csv --replicate framework --family domain
     """
     from polyjudge.read import read_panel
 
+    source = panel
     panel = read_panel(panel)
-    _, _, k, m = panel.shape
-    if k < 2 or m < 2:
-        raise PanelError(f"The paper compares judges over {panel.nouns}: it needs two of each at least.")
     if not 100 <= replicates <= 100_000:
         raise UsageError(f"Replicates are from 100 to 100,000, not {replicates}.")
-    values = panel.values()
-    if not values.estimable(cbc.double_centre(np.eye(k * m).reshape(-1, k, m)).reshape(-1, k * m)).all():
-        raise PanelError(
-            f"Some judges and {panel.nouns} cannot be compared: no tasks join them. Read the others alone."
-        )
     tiny = 1e-9 * panel.width
-    marks = tuple(q - 2 * tiny * (how == ">=") for q, how in map(pass_mark, threshold or ())) or tuple(
-        np.unique(np.nanquantile(panel.scores, [0.25, 0.5, 0.75]))
-    )
-    work = _Work(panel, values.v, tiny, replicates, seed)
-    parts: dict[str, Callable[[_Work], pd.DataFrame]] = {
-        "interaction": _interaction, "reversals": _reversals, "fit": _fit, "variance": _variance,
-        "calibration": _calibration, "unseen": _unseen, "decisions": _decisions, "ablation_judges": _judges,
-        "without": _without, "ablation_tasks": _tasks, "information": _information, "pairwise": _pairwise,
-        "gates": partial(_gates, marks=marks), "links": _links,
-    }  # fmt: skip
-    frames, left = {}, []
-    for name, part in parts.items():
+    marks = tuple(mark - 2 * tiny * (how == ">=") for mark, how in map(pass_mark, threshold or ()))
+    families = None if family is None else families_of(source, panel, family)
+    whole, gaps = _whole_grid(panel)
+    work = _Work(panel, panel.values(), tiny, replicates, seed, marks, families)
+    work_on_whole_grid = replace(work, panel=whole, reduced=whole.values())
+    frames, left_out = {}, [gaps] if gaps else []
+    for name, make_table in TABLES.items():
         try:
             if panel.indicator is not None and name in SINGLE:
                 raise PanelError("it takes single tasks, and of so many only means are kept.")
-            frames[name] = part(work)
+            frames[name] = make_table(work_on_whole_grid if name in WHOLE_GRID else work)
         except PolyjudgeError as error:
-            left.append(f"{TITLES[name]}: {error}")
-    radius = cbc.radius(cbc.noise_sigma(values.v), values.units, k, m)
-    return PaperReport(frames, tuple(left), radius, replicates, seed, tuple(_findings(work, frames, radius)), panel)
+            left_out.append(f"{TITLES[name]}: {error}")
+    radius = _radius(work_on_whole_grid)
+    findings = tuple(_findings(work_on_whole_grid, frames, radius))
+    return PaperReport(frames, tuple(left_out), radius, replicates, seed, findings, panel)
+
+
+def _whole_grid(panel: Panel) -> tuple[Panel, str]:
+    """The part in which every judge is compared in every language, and the sentence that says what it leaves out."""
+    _, _, k, m = panel.shape
+    if k < 2 or m < 2:
+        raise PanelError(f"The paper compares judges over {panel.nouns}: it needs two of each at least.")
+    _, is_known = interaction_parts(panel.values())
+    if is_known.all():
+        return panel, ""
+    cells = f"beta^ of {_unknown_cells(panel, is_known)} cannot be known"
+    languages, judges = _largest_whole_grid(panel, is_known)
+    too_few = PanelError(f"Too few judges and {panel.nouns} can be compared: {cells}.")
+    if min(len(languages), len(judges)) < 2:
+        raise too_few
+    part = panel.select(languages=languages, judges=judges)
+    if not interaction_parts(part.values())[1].all():
+        raise too_few
+    dropped = [name for name in (*panel.languages, *panel.judges) if name not in (*languages, *judges)]
+    return part, f"{cells}. Tables of the whole grid leave out {names(dropped, 8)}."
+
+
+def _largest_whole_grid(panel: Panel, is_known: NDArray[np.bool_]) -> tuple[list[str], list[str]]:
+    """The languages without a gap with all judges, or all languages with the judges without one: the larger grid."""
+    whole_languages = [x for x, row in zip(panel.languages, is_known, strict=True) if row.all()]
+    whole_judges = [x for x, column in zip(panel.judges, is_known.T, strict=True) if column.all()]
+    candidates = [(whole_languages, list(panel.judges)), (list(panel.languages), whole_judges)]
+    return max(candidates, key=lambda grid: (min(map(len, grid)) > 1, len(grid[0]) * len(grid[1])))
+
+
+def _unknown_cells(panel: Panel, is_known: NDArray[np.bool_]) -> str:
+    """Which cells of beta^ cannot be estimated."""
+    cells = [f"{panel.judges[b]} in {panel.languages[x]}" for x, b in np.argwhere(~is_known)]
+    return names(cells, 6)
+
+
+def families_of(source: Any, panel: Panel, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Names of the families of tasks, and the number of each task's family."""
+    if isinstance(source, Panel):
+        raise UsageError("Families of tasks are a column of the scores: give the file or the frame, not a panel.")
+    frame = source if hasattr(source, "iloc") else read_table(source)
+    columns = [str(c) for c in frame.columns]
+    if column not in columns:
+        raise UsageError(f"There is no column {named(column)!r}. The scores have {names(columns, 12)}.")
+    task_columns = [c for c in columns if set(panel.tasks) <= set(frame[c].astype(str))]
+    if not task_columns:
+        raise UsageError("No column of the scores holds the names of the tasks, so families cannot be assigned.")
+    pairs = frame[[task_columns[0], column]].astype(str).drop_duplicates()
+    split_tasks = pairs[task_columns[0]].duplicated()
+    if split_tasks.any():
+        task = named(pairs[task_columns[0]][split_tasks].iloc[0])
+        raise UsageError(f"Task {task} is in two families of {named(column)}: a family sorts whole tasks.")
+    of_task = pairs.set_index(task_columns[0])[column].reindex(list(panel.tasks))
+    numbers, labels = pd.factorize(of_task, sort=True)
+    return tuple(map(str, labels)), np.asarray(numbers, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What the tables are made of: of an incomplete panel the pseudo-values (METHODS 17)."""
+    """What the tables are made of.
+
+    marks : pass marks of the gates, None where the user names none
+    families : names of the families of tasks, and the number of each task's
+    """
 
     panel: Panel
-    values: Array
+    reduced: Values
     tiny: float
     replicates: int
     seed: int
+    marks: tuple[float, ...]
+    families: tuple[tuple[str, ...], NDArray[np.int64]] | None
+
+    @property
+    def values(self) -> Array:
+        """(units, languages, judges); of an incomplete panel the pseudo-values (METHODS 17)."""
+        return self.reduced.v
 
     def split(self) -> cbc.Split:
+        """Replicates that leave tasks out."""
         s = cbc.split(self.values, cbc.draw(len(self.values), self.replicates, self.seed), tiny=self.tiny)
         if not len(s.left):
             raise PanelError("no replicate left a task out; score more tasks.")
@@ -181,9 +260,9 @@ class _Work:
 
 
 def _interaction(w: _Work) -> pd.DataFrame:
-    d = cbc.double_centre(w.values)
-    i = interval(d.reshape(len(d), -1), together=d[0].size)
-    return w.cells(mean=w.values.mean(0), beta=i.estimate, low=i.low, high=i.high)
+    parts, is_known = interaction_parts(w.reduced)
+    limits = interval(parts.reshape(len(parts), -1), together=int(is_known.sum()))
+    return w.cells(mean=w.values.mean(0), beta=limits.estimate, low=limits.low, high=limits.high)
 
 
 def _reversals(w: _Work) -> pd.DataFrame:
@@ -250,8 +329,8 @@ def _unseen(w: _Work) -> pd.DataFrame:
 def _decisions(w: _Work) -> pd.DataFrame:
     rows = []
     for method, found in cbc.decisions(w.split()).items():
-        ends = cbc.binomial_interval(int(found.right.sum()), found.right.size)
-        rows.append((method, found.right.mean(), *ends, *protocols.summary(found.regret.mean(1))))
+        accuracy, regret = protocols.summary(found.right.mean(1)), protocols.summary(found.regret.mean(1))
+        rows.append((method, *accuracy, *regret))
     columns = ["method", "accuracy", "accuracy_low", "accuracy_high", "regret", "regret_from", "regret_to"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -283,13 +362,9 @@ def _information(w: _Work) -> pd.DataFrame:
     return pd.DataFrame([protocols.information(_runs(w), w.seed)])
 
 
-def _pairwise(w: _Work) -> pd.DataFrame:
+def _gates(w: _Work) -> pd.DataFrame:
     y = w.panel.scores.reshape(-1, *w.panel.shape[2:])
-    return w.cells(strength=protocols.btl(*protocols.wins(y, np.ones((1, len(y))), tiny=w.tiny))[0])
-
-
-def _gates(w: _Work, marks: tuple[float, ...]) -> pd.DataFrame:
-    y = w.panel.scores.reshape(-1, *w.panel.shape[2:])
+    marks = w.marks or tuple(np.unique(np.nanquantile(w.panel.scores, [0.25, 0.5, 0.75])))
     y = y[np.isfinite(y).all((1, 2))]
     if len(y) < 2:
         raise PanelError("fewer than two answers have all their scores.")
@@ -297,12 +372,58 @@ def _gates(w: _Work, marks: tuple[float, ...]) -> pd.DataFrame:
     return protocols.sweep(y, marks, drawn, w.tiny)
 
 
-def _links(w: _Work) -> pd.DataFrame:
-    y = w.panel.scores.mean(1)
-    y = y[np.isfinite(y).all((1, 2))]
-    if len(y) < 2:
-        raise PanelError("fewer than two tasks have all their scores.")
-    return protocols.links(y, *w.panel.scale)
+def _few_shot(w: _Work) -> pd.DataFrame:
+    languages = range(len(w.panel.languages))
+    if len(languages) < 3:
+        raise PanelError(f"it takes three {w.panel.nouns}.")
+    s = w.split()
+    rows: list[tuple[int, float, float, float]] = []
+    for shared in SHARED_TASKS:
+        if (s.drawn > 0).sum(1).min() < shared:  # every language and replicate must have them
+            continue
+        taus = np.mean([protocols.few_shot(s, language, shared, w.seed) for language in languages], axis=0)
+        rows.append((shared, *protocols.summary(taus)))
+    return pd.DataFrame(rows, columns=["shared_tasks", "tau", "low", "high"])
+
+
+def _families(w: _Work) -> pd.DataFrame:
+    if w.families is None:
+        raise PanelError("it needs a column that sorts tasks: --family COLUMN.")
+    labels, family = w.families
+    if len(w.values) != len(family):
+        raise PanelError("it takes single tasks, and here units are clusters of them.")
+    sizes = np.bincount(family, minlength=len(labels))
+    is_large = sizes >= SMALLEST_FAMILY
+    if is_large.sum() < 2:
+        raise PanelError(f"it takes two families of {SMALLEST_FAMILY} tasks or more.")
+    is_used = is_large[family]
+    numbers = np.unique(family[is_used], return_inverse=True)[1]
+    effect = protocols.compare_families(w.values[is_used], numbers, w.replicates, w.seed)
+    return pd.DataFrame(
+        {
+            "family": np.array(labels, dtype=object)[is_large], "tasks": sizes[is_large],
+            "r": effect.r, "low": effect.low, "high": effect.high, "p_exchanged": effect.p,
+        }
+    )  # fmt: skip
+
+
+def _anchor(w: _Work) -> pd.DataFrame:
+    parts, _ = interaction_parts(w.reduced)
+    return compare_with_people(w.panel, parts.mean(0), w.marks[0] if w.marks else None, w.tiny)
+
+
+TABLES: dict[str, Callable[[_Work], pd.DataFrame]] = {
+    "interaction": _interaction, "reversals": _reversals, "fit": _fit, "variance": _variance,
+    "calibration": _calibration, "unseen": _unseen, "decisions": _decisions, "ablation_judges": _judges,
+    "without": _without, "ablation_tasks": _tasks, "information": _information, "gates": _gates,
+    "few_shot": _few_shot, "families": _families, "anchor": _anchor,
+}  # fmt: skip
+
+
+def _radius(w: _Work) -> float:
+    """The radius of Prop. 2 by the noise."""
+    _, k, m = w.values.shape
+    return cbc.radius(cbc.noise_sigma(w.values), len(w.values), k, m)
 
 
 def _findings(w: _Work, frames: dict[str, pd.DataFrame], radius: float) -> list[Finding]:
@@ -321,7 +442,10 @@ def _findings(w: _Work, frames: dict[str, pd.DataFrame], radius: float) -> list[
         out.append(Finding("info", "consistency", f"{text} That is consistency, not accuracy.", "Held out"))
     largest, reach = (points(x * panel.factor) for x in (frames["interaction"]["beta"].abs().max(), radius))
     text = f"The largest cell of beta^ is {largest} {panel.unit_name}; the radius of Prop. 2, by the noise, {reach}."
-    return [*out, Finding("info", "radius", text, "Cells")]
+    out.append(Finding("info", "radius", text, "Cells"))
+    if "anchor" in frames:
+        out.append(Finding("info", "anchor", anchor_sentences(frames["anchor"]), "People"))
+    return out
 
 
 def _charts(frames: dict[str, pd.DataFrame], panel: Panel) -> dict[str, tuple[Chart, ...]]:

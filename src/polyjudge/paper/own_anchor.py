@@ -1,0 +1,171 @@
+"""Do people agree more with calibrated scores: the panel's mean and each judge against people's verdicts (METHODS 12).
+
+A score above the mark passes, one within the tie rule of it is a tie and agrees with nobody. The mean over judges of an
+answer that all judges scored cannot change (I1). A judge's own ties do get decided by calibrating, mostly by chance
+alone: they are counted, and the gain is also given without them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.base.errors import PanelError
+from polyjudge.base.numbers import ci, percent
+from polyjudge.base.text import name
+from polyjudge.panel import Panel
+from polyjudge.stats.interval import interval
+
+Array = NDArray[np.float64]
+PANEL_MEAN = "mean of the judges"
+COLUMNS = (
+    "who", "answers", "agree_raw", "agree_calibrated", "gain", "gain_low", "gain_high", "ties", "ties_decided",
+    "gain_without_ties",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Answers with people's verdicts.
+
+    raw, calibrated : (answers,) 1 passes, -1 fails, 0 a tie with the mark
+    people : (answers,) 1 or -1
+    unit : (answers,) the sampling unit of each
+    """
+
+    raw: Array
+    calibrated: Array
+    people: Array
+    unit: NDArray[np.int64]
+
+
+def compare_with_people(panel: Panel, beta: Array, mark: float | None, tiny: float) -> pd.DataFrame:
+    """A row for the mean of the judges and one for each judge, `COLUMNS`; beta is (languages, judges), NaN unknown."""
+    mark = _pass_mark(panel, mark)
+    verdicts = people_by_answer(panel, mark)
+    calibrated = panel.scores - beta
+    usable = np.isfinite(calibrated)
+    rows = []
+    for judge, judge_name in enumerate(panel.judges):
+        of_judge = panel.scores[..., judge] - mark, calibrated[..., judge] - mark
+        is_scored = usable[..., judge]
+        rows.append((judge_name, *_agreement_row(_decide(panel, of_judge, is_scored, verdicts, tiny))))
+    is_complete = usable.all(-1)
+    means = panel.scores.mean(-1) - mark, calibrated.mean(-1) - mark
+    rows.insert(0, (PANEL_MEAN, *_agreement_row(_decide(panel, means, is_complete, verdicts, tiny))))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _pass_mark(panel: Panel, mark: float | None) -> float:
+    if mark is not None:
+        return mark
+    if panel.scale[0] < 0:  # margins: the sign decides
+        return 0.0
+    raise PanelError("it needs a pass mark: --threshold '>=4'.")
+
+
+def people_by_answer(panel: Panel, mark: float) -> Array:
+    """People's verdict on each answer, (rows, systems, languages): 1, -1; NaN where there is none or they are split."""
+    if panel.human is None:
+        raise PanelError("it needs people's labels: a column human, or --human COLUMN.")
+    labels = panel.human
+    values = labels["label"].to_numpy(dtype=float)
+    are_verdicts = bool(np.isin(values, (0.0, 1.0)).all())
+    passes = values == 1 if are_verdicts else values > mark
+    shape = panel.scores.shape[:3]
+    place = [
+        _positions(labels, axis, names)
+        for axis, names in zip(("task", "system", "language"), _axes(panel), strict=True)
+    ]
+    is_known = np.all([index >= 0 for index in place], axis=0)
+    flat = np.ravel_multi_index(tuple(index[is_known] for index in place), shape)
+    size = int(np.prod(shape))
+    total = np.bincount(flat, weights=np.where(passes[is_known], 1.0, -1.0), minlength=size)
+    verdicts = np.where(total == 0, np.nan, np.sign(total)).reshape(shape)
+    if not np.isfinite(verdicts).any():
+        raise PanelError("no label belongs to an answer of this panel.")
+    return np.asarray(verdicts)
+
+
+def _axes(panel: Panel) -> tuple[tuple[str, ...], ...]:
+    return panel.tasks, panel.systems, panel.languages
+
+
+def _positions(labels: pd.DataFrame, axis: str, names: tuple[str, ...]) -> NDArray[np.int64]:
+    """The place of each label on an axis; -1 for names that the panel does not have."""
+    if axis not in labels:
+        return np.zeros(len(labels), dtype=np.int64) if len(names) == 1 else np.full(len(labels), -1, dtype=np.int64)
+    return np.asarray(pd.Index(names).get_indexer(pd.Index(labels[axis].astype(str))), dtype=np.int64)
+
+
+def _decide(panel: Panel, margins: tuple[Array, Array], is_scored: Any, verdicts: Array, tiny: float) -> Decisions:
+    """Decisions on the answers that are scored and labelled."""
+    is_used = is_scored & np.isfinite(verdicts)
+    raw, calibrated = (np.where(np.abs(x[is_used]) <= tiny, 0.0, np.sign(x[is_used])) for x in margins)
+    unit = np.broadcast_to(panel.unit[:, None, None], is_used.shape)[is_used]
+    return Decisions(raw, calibrated, verdicts[is_used], unit)
+
+
+def _agreement_row(decisions: Decisions) -> tuple[Any, ...]:
+    """Answers, agreement before and after, the gain with its interval, ties, ties decided, the gain without these."""
+    agree_raw = decisions.raw == decisions.people
+    agree_calibrated = decisions.calibrated == decisions.people
+    gained = agree_calibrated.astype(float) - agree_raw.astype(float)
+    was_tie = decisions.raw == 0
+    is_decided = was_tie & (decisions.calibrated != 0)
+    if not len(gained):
+        return (0, *[np.nan] * 5, 0, 0, np.nan)
+    low, high = _gain_interval(gained, decisions.unit)
+    without_ties = float(gained[~was_tie].mean()) if (~was_tie).any() else np.nan
+    ends = (float(gained.mean()), low, high)
+    ties = (int(was_tie.sum()), int(is_decided.sum()))
+    return (len(gained), float(agree_raw.mean()), float(agree_calibrated.mean()), *ends, *ties, without_ties)
+
+
+def _gain_interval(gained: Array, unit: NDArray[np.int64]) -> tuple[float, float]:
+    """95% interval of a mean over answers, units as a ratio estimator."""
+    sizes = np.bincount(unit)
+    sums = np.bincount(unit, weights=gained)
+    is_used = sizes > 0
+    mean = gained.mean()
+    per_unit = mean + (sums[is_used] - mean * sizes[is_used]) / sizes[is_used].mean()
+    limits = interval(per_unit[:, None], together=1)
+    return float(limits.low[0]), float(limits.high[0])
+
+
+def anchor_sentences(table: pd.DataFrame) -> str:
+    """What calibrating does to the agreement with people: the panel's mean first, then the judges."""
+    panel_row, judges = table.iloc[0], table.iloc[1:]
+    sentences = (_panel_sentence(panel_row), _judges_sentence(judges), _ties_sentence(judges))
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _panel_sentence(row: Any) -> str:
+    agreement = (
+        f"The mean of the judges agrees with people on {percent(row['agree_raw'])} of {row['answers']:,} answers"
+    )
+    if row["gain"] == 0:
+        return f"{agreement}, calibrated or not."
+    return f"{agreement}; calibrating changes that by {_gain_text(row)}."
+
+
+def _judges_sentence(judges: pd.DataFrame) -> str:
+    if not judges["gain"].notna().any():
+        return ""
+    largest = judges.iloc[int(judges["gain"].abs().fillna(-1.0).to_numpy().argmax())]
+    return f"Of single judges it changes {name(largest['who'])} most, by {_gain_text(largest)}."
+
+
+def _gain_text(row: Any) -> str:
+    return ci(100 * row["gain"], 100 * row["gain_low"], 100 * row["gain_high"], "percentage points", sign=True)
+
+
+def _ties_sentence(judges: pd.DataFrame) -> str:
+    decided, ties = int(judges["ties_decided"].sum()), int(judges["ties"].sum())
+    if not decided:
+        return ""
+    return f"Calibrating decided {decided:,} of {ties:,} scores at the pass mark by chance: read the gain without ties."
