@@ -70,11 +70,18 @@ class JudgeErrors:
     freedom: float
     control_weight: float
 
+    @property
+    def level_variance(self) -> Array:
+        """(k,) sampling variance of the mean error of the labelled systems."""
+        n_known = np.isfinite(self.error).sum(axis=1)
+        return np.asarray(self.covariance.sum(axis=(1, 2)) / np.maximum(n_known, 1) ** 2)
+
     def without(self, row: int) -> JudgeErrors:
         """The errors of the other languages."""
         kept = np.arange(len(self.languages)) != row
         return replace(
             self,
+            freedom=max(self.freedom * (1 - 1 / len(kept)), 1.0),
             languages=self.languages[kept],
             error=self.error[kept],
             covariance=self.covariance[kept],
@@ -91,17 +98,17 @@ def judge_means(scores: Array, unit: Index, weight: Array) -> Judged:
     influence = np.zeros((n_groups, n_languages, n_systems))
     for language in range(n_languages):
         is_scored = np.isfinite(scores[:, :, language])
-        rows, systems = is_scored.any(axis=1), is_scored.any(axis=0)
-        if not systems.any():
+        rows, scored = np.any(is_scored, axis=1), np.any(is_scored, axis=0)
+        if not scored.any():
             continue
-        seen = scores[:, :, language][np.ix_(rows, systems)]
+        seen = scores[:, :, language][np.ix_(rows, scored)]
         units, own_unit = np.unique(unit[rows], return_inverse=True)
         if np.isfinite(seen).all():
             values = complete(seen, own_unit, weight[rows])
         else:
             values = least_squares_systems(seen[:, :, None, None], own_unit, weight[rows])
         is_joined = _largest_part(values.null)
-        systems = np.flatnonzero(systems)[is_joined]
+        systems = np.flatnonzero(scored)[is_joined]
         means = values.mean[is_joined]
         mean[language, systems] = means
         each = (values.v[:, is_joined] - means) / len(units)
@@ -191,12 +198,13 @@ def measure_errors(
     severity : (languages,) variance that annotators add to a level, NaN where it cannot be told
     """
     n_languages = scores.shape[2]
-    found = {language: _labels_of(scores[:, :, language], labels[:, :, language], unit) for language in range(n_languages)}
-    known = {language: np.isfinite(x.mean_people) & np.isfinite(judged.mean[language]) for language, x in found.items()}
-    languages = [language for language in found if known[language].any() and len(found[language].unit) > 1]
+    every = [_labels_of(scores[:, :, language], labels[:, :, language], unit) for language in range(n_languages)]
+    mean_people = np.array([labels_there.mean_people for labels_there in every])
+    is_measured = np.any(np.isfinite(mean_people + judged.mean), axis=1)
+    languages = [row for row in range(n_languages) if is_measured[row] and len(every[row].unit) > 1]
     if not languages:
         return None
-    by_language = [found[language] for language in languages]
+    by_language = [every[language] for language in languages]
     weight = _control_weight(by_language)
     error = np.array([
         (1 - weight) * judged.mean[language] - (labels.mean_people - weight * labels.mean_judged)
@@ -292,7 +300,7 @@ def joined_systems(is_known: Mask) -> Mask:
     reach = np.eye(is_known.shape[1]) + known.T @ known > 0
     for _ in range(is_known.shape[1]):
         reach = (reach.astype(float) @ reach) > 0
-    reach &= is_known.any(axis=0)[:, None]
+    reach &= np.any(is_known, axis=0)[:, None]
     return np.asarray(reach[int(reach.sum(axis=1).argmax())])
 
 
@@ -300,15 +308,13 @@ def draw_people(judged: Judged, measured: JudgeErrors, n_draws: int = 2000, seed
     """Draws of what people would say of every system in every language."""
     rng = np.random.default_rng(seed)
     errors, spread = draw_errors(measured, len(judged.mean), n_draws, rng)
-    level_errors, level_spread = draw_levels(measured, errors, n_draws, rng)
+    level_errors, has_level, level_spread = draw_levels(measured, errors, n_draws, rng)
     n_groups, *shape = judged.influence.shape
     influence = judged.influence.reshape(n_groups, -1)
     if n_groups > influence.shape[1]:
-        influence = np.linalg.qr(influence, mode="r")
+        influence = np.asarray(np.linalg.qr(influence, mode="r"))
     sampled = rng.normal(size=(n_draws, len(influence))) @ influence
     differences = judged.mean - errors + measured.control_weight * sampled.reshape(n_draws, *shape)
-    has_level = np.isfinite(level_errors).all(axis=0)
-    has_level[measured.languages] &= np.isfinite(measured.severity)
     return People(differences, -level_errors, has_level, spread, level_spread)
 
 
@@ -365,9 +371,7 @@ def _precision(measured: JudgeErrors, row: int, spread: Array, sampling_scale: A
     return _Precision(systems, matrix, vector * np.sqrt(value))
 
 
-def draw_errors(
-    measured: JudgeErrors, n_languages: int, n_draws: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def draw_errors(measured: JudgeErrors, n_languages: int, n_draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draws of the judges' error (draws, languages, systems), each with mean 0 over the systems that labels join; and
     of its sd between languages. NaN for systems that nobody labelled, and where one or two languages tell nothing."""
     n_labelled, n_systems = measured.error.shape
@@ -421,7 +425,8 @@ def _draw_common(
     total += size[:, None, None] / len(joined)  # constants are known to nothing: any value makes it invertible
     covariance = np.linalg.inv(total)
     noise = rng.normal(size=weighted.shape)
-    drawn = np.einsum("dst,dt->ds", covariance, weighted) + np.einsum("dst,dt->ds", np.linalg.cholesky(covariance), noise)
+    estimate = np.einsum("dst,dt->ds", covariance, weighted)
+    drawn = estimate + np.einsum("dst,dt->ds", np.linalg.cholesky(covariance), noise)
     common = np.full((n_draws, n_systems), np.nan)
     common[:, joined] = drawn - drawn.mean(axis=1, keepdims=True)
     return common
@@ -429,48 +434,60 @@ def _draw_common(
 
 def draw_levels(
     measured: JudgeErrors, errors: Array, n_draws: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Draws of the judges' error of the level, (draws, languages), and of its sd between languages.
+) -> tuple[Array, Mask, Array]:
+    """Draws of the judges' error of the level, (draws, languages); for which languages they make an interval; and draws
+    of its sd between languages.
 
     From one or two languages each has its own, the others none. Where one annotator's harshness hides the level, what
-    was measured is given, and `People.has_level` says that it has no interval.
+    was measured is given all the same, for a value without an interval.
     """
     n_languages = errors.shape[1]
+    own, variance = _own_levels(measured, errors)
+    is_told = np.isfinite(own).all(axis=0)
+    rows = np.flatnonzero(np.isfinite(measured.severity) & is_told)
     levels = np.full((n_draws, n_languages), np.nan)
-    is_known = np.isfinite(measured.error)
-    own = np.empty((n_draws, len(is_known)))
-    for row, language in enumerate(measured.languages):
-        rest = measured.error[row] - errors[:, language]
-        told = np.isfinite(rest).all(axis=0)
-        own[:, row] = rest[:, told].mean(axis=1) if told.any() else np.nan
-    variance = measured.covariance.sum(axis=(1, 2)) / is_known.sum(axis=1) ** 2 - measured.shared[1]
-    rows = np.flatnonzero(np.isfinite(measured.severity) & np.isfinite(own).all(axis=0))
+    has_level = np.zeros(n_languages, dtype=bool)
+    if is_told.sum() >= FEWEST_LANGUAGES:
+        levels[:] = own[:, is_told].mean(axis=1, keepdims=True)
     levels[:, measured.languages] = own
     if len(rows) == 0:
-        return levels, np.full(n_draws, np.nan)
+        return levels, has_level, np.full(n_draws, np.nan)
     sampling_scale = measured.freedom / rng.chisquare(measured.freedom, n_draws)
-    sampling = (variance[rows] * sampling_scale[:, None]) + measured.severity[rows]  # (draws, rows)
+    sampling = variance[rows] * sampling_scale[:, None] + measured.severity[rows]  # (draws, rows)
     tells_spread = len(rows) >= FEWEST_LANGUAGES
-    middle = np.median(own[:, rows], axis=0)
-    squares = np.full(n_draws, float(((middle - middle.mean()) ** 2).sum()))
-    freedom = len(rows) - 1 if tells_spread else 0
+    spread, common = _common_level(own[:, rows], sampling, len(rows) - 1 if tells_spread else 0, rng)
+    if tells_spread:
+        heavy_noise = rng.standard_t(2 * len(rows), (n_draws, n_languages))
+        unlabelled = np.setdiff1d(np.arange(n_languages), measured.languages)
+        levels[:, unlabelled] = common[:, None] + np.sqrt(spread)[:, None] * heavy_noise[:, unlabelled]
+        has_level[unlabelled] = True
+    share = spread[:, None] / (spread[:, None] + sampling)
+    drawn = common[:, None] + share * (own[:, rows] - common[:, None])
+    levels[:, measured.languages[rows]] = drawn + np.sqrt(share * sampling) * rng.normal(size=share.shape)
+    has_level[measured.languages[rows]] = True
+    levels += np.sqrt(measured.shared[1]) * rng.normal(size=(n_draws, 1))
+    return levels, has_level, np.sqrt(spread)
+
+
+def _own_levels(measured: JudgeErrors, errors: Array) -> tuple[Array, Array]:
+    """Of each labelled language draws of its own error of the level (draws, k), and its sampling variance (k,)."""
+    own = np.full((len(errors), len(measured.languages)), np.nan)
+    for row, language in enumerate(measured.languages):
+        rest = measured.error[row] - errors[:, language]
+        is_told = np.isfinite(rest).all(axis=0)
+        if is_told.any():
+            own[:, row] = rest[:, is_told].mean(axis=1)
+    return own, np.maximum(measured.level_variance - measured.shared[1], 1e-300)
+
+
+def _common_level(own: Array, sampling: Array, freedom: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draws of the variance of levels between languages, and of the level that they have in common."""
+    middle = np.median(own, axis=0)
+    squares = np.full(len(own), float(((middle - middle.mean()) ** 2).sum()))
     spread = _draw_variance(squares, freedom, sampling.mean(axis=1), rng)
     precision = 1 / (sampling + spread[:, None])
     total = precision.sum(axis=1)
-    common = (precision * own[:, rows]).sum(axis=1) / total + rng.normal(size=n_draws) / np.sqrt(total)
-    if tells_spread:
-        heavy_noise = rng.standard_t(2 * len(rows), (n_draws, n_languages))
-        drawn = common[:, None] + np.sqrt(spread)[:, None] * heavy_noise
-        labelled_alone = np.setdiff1d(measured.languages, measured.languages[rows])
-        drawn[:, labelled_alone] = levels[:, labelled_alone]
-        levels = drawn
-    share = spread[:, None] / (spread[:, None] + sampling)
-    noise = rng.normal(size=share.shape)
-    levels[:, measured.languages[rows]] = (
-        common[:, None] + share * (own[:, rows] - common[:, None]) + np.sqrt(share * sampling) * noise
-    )
-    levels += np.sqrt(measured.shared[1]) * rng.normal(size=(n_draws, 1))
-    return levels, np.sqrt(spread)
+    return spread, (precision * own).sum(axis=1) / total + rng.normal(size=len(own)) / np.sqrt(total)
 
 
 # --- limits ---
@@ -486,14 +503,15 @@ class Differences:
     @property
     def ahead(self) -> Mask:
         """Whether the row is certainly ahead of the column."""
+        tiny = 1e-9 * float(np.nanmax(np.abs(self.middle), initial=0.0))
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.middle - self.half_width > 0)
+            return np.asarray(self.middle - self.half_width > tiny)
 
     @property
     def known(self) -> Mask:
         """(languages, systems): which systems have a difference to another."""
-        n_systems = self.middle.shape[1]
-        return np.asarray((np.isfinite(self.middle) & ~np.eye(n_systems, dtype=bool)).any(axis=2))
+        n_known = np.isfinite(self.middle).sum(axis=2)
+        return np.asarray(n_known > 0)
 
     @property
     def rank_low(self) -> Index:
@@ -562,7 +580,7 @@ def predict_left_out(measured: JudgeErrors, level: float = 0.95, n_draws: int = 
     """For each labelled language, whether the others predict its measured differences (all together); of one system
     its level. Empty below three labelled languages."""
     held: list[bool] = []
-    n_labelled, n_systems = measured.error.shape
+    n_labelled = len(measured.languages)
     if n_labelled < FEWEST_LANGUAGES:
         return held
     for row in range(n_labelled):
@@ -612,11 +630,7 @@ def _predict_errors(others: JudgeErrors, n_draws: int, rng: np.random.Generator)
 
 def _predict_level(others: JudgeErrors, n_draws: int, rng: np.random.Generator) -> Array:
     """Draws (draws, 1) of the error of the level in a language without labels."""
-    error = others.error[:, 0]
-    variance = others.covariance[:, 0, 0] + np.nan_to_num(others.severity)
-    squares = np.full(n_draws, float(((error - error.mean()) ** 2).sum()))
-    spread = _draw_variance(squares, len(error) - 1, np.full(n_draws, variance.mean()), rng)
-    precision = 1 / (variance + spread[:, None])
-    total = precision.sum(axis=1)
-    common = precision @ error / total + rng.normal(size=n_draws) / np.sqrt(total)
-    return np.asarray(common + np.sqrt(spread) * rng.standard_t(2 * len(error), n_draws))[:, None]
+    own = np.tile(others.error[:, 0], (n_draws, 1))
+    sampling = np.tile(others.covariance[:, 0, 0] + np.nan_to_num(others.severity), (n_draws, 1))
+    spread, common = _common_level(own, sampling, own.shape[1] - 1, rng)
+    return np.asarray(common + np.sqrt(spread) * rng.standard_t(2 * own.shape[1], n_draws))[:, None]
