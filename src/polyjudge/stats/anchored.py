@@ -406,7 +406,9 @@ def draw_errors(measured: JudgeErrors, n_languages: int, n_draws: int, rng: np.r
         errors[:, language, told] = common[:, told] + own[:, told]
     shared_noise = np.sqrt(measured.shared[0]) * rng.normal(size=(n_draws, n_systems))
     errors += shared_noise[:, None]
-    return errors - np.nanmean(np.where(np.isfinite(errors), errors, np.nan), axis=2, keepdims=True), np.sqrt(spread)
+    is_told = np.isfinite(errors)
+    n_told = np.maximum(is_told.sum(axis=2, keepdims=True), 1)
+    return errors - np.where(is_told, errors, 0.0).sum(axis=2, keepdims=True) / n_told, np.sqrt(spread)
 
 
 def _draw_common(
@@ -510,8 +512,7 @@ class Differences:
     @property
     def known(self) -> Mask:
         """(languages, systems): which systems have a difference to another."""
-        n_known = np.isfinite(self.middle).sum(axis=2)
-        return np.asarray(n_known > 0)
+        return np.asarray(np.isfinite(self.middle).sum(axis=2) > 0)
 
     @property
     def rank_low(self) -> Index:
@@ -553,8 +554,9 @@ def limit_differences(draws: Array, families: Sequence[Sequence[int]], level: fl
 
 def average_languages(draws: Array) -> Array:
     """Draws of the mean over languages (draws, systems); a system that languages lack is compared inside the others."""
-    is_known = np.isfinite(draws).all(axis=0)
-    known = is_known[is_known.any(axis=1)][:, is_known.any(axis=0)]
+    is_known: Mask = np.asarray(np.isfinite(draws).all(axis=0))
+    some_language, some_system = np.any(is_known, axis=1), np.any(is_known, axis=0)
+    known = is_known[some_language][:, some_system]
     overall = np.full((len(draws), draws.shape[2]), np.nan)
     if not known.size:
         return overall
@@ -569,7 +571,7 @@ def average_languages(draws: Array) -> Array:
     take = np.zeros((n_systems, n_languages + n_systems))
     take[:, :n_languages] = 1 / n_languages
     take[np.arange(n_systems), n_languages + np.arange(n_systems)] = 1
-    overall[:, is_known.any(axis=0)] = cells @ (take @ fit).T
+    overall[:, some_system] = cells @ (take @ fit).T
     return overall
 
 

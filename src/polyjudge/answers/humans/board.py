@@ -158,7 +158,7 @@ def people_board(panel: Panel, sides: Sides, *, level: float = 0.95, seed: int =
         means=np.clip(np.median(means, axis=0), *ends),
         low=np.clip(low, *ends),
         high=np.clip(high, *ends),
-        judges=_with_overall(judged.mean[None])[0],
+        judges=np.vstack([judged.mean, _judges_overall(judged, draws)]),
         limits=limit_differences(draws, [languages, others, [n_languages]], level),
         labels=np.logical_and(np.isfinite(sides.y), np.isfinite(scores)).sum(axis=0),
         predicted=tuple(predict_left_out(measured, level, seed=seed)),
@@ -182,8 +182,14 @@ def _with_overall(draws: Array) -> Array:
 
 def _has_level(people: People) -> NDArray[np.bool_]:
     """Of each language, and of their mean, whether the level has an interval."""
-    is_in_mean = np.isfinite(people.differences).all(axis=0).any(axis=1)
+    is_in_mean = np.any(np.isfinite(people.differences).all(axis=0), axis=1)
     return np.append(people.has_level, people.has_level[is_in_mean].all())
+
+
+def _judges_overall(judged: Judged, people: Array) -> Array:
+    """What judges say of systems over the same languages as people's overall."""
+    is_told = np.any(np.isfinite(people[:, :-1]).all(axis=0), axis=1)
+    return average_languages(np.where(is_told[:, None], judged.mean, np.nan)[None])[0]
 
 
 def on_scale_of_labels(scores: Array, labels: Array, same: bool) -> Array:
@@ -216,9 +222,7 @@ def languages_of_one_annotator(found: Labelled, n_languages: int) -> list[int]:
     return alone
 
 
-def with_annotators(
-    measured: JudgeErrors, scores: Array, sides: Sides, alone: list[int], unit: Index
-) -> JudgeErrors:
+def with_annotators(measured: JudgeErrors, scores: Array, sides: Sides, alone: list[int], unit: Index) -> JudgeErrors:
     """The same errors, with what annotators add to the variance of levels where a language has several of them."""
     found = sides.found
     n_languages = scores.shape[2]
@@ -283,9 +287,8 @@ def frame_of_one_language(panel: Panel, frame: pd.DataFrame, pairs: pd.DataFrame
     rows = frame[(frame["judge"] == lead) & (frame["system"] != OVERALL)]
     n_systems = len(rows)
     columns = {"people_low": "low", "people_high": "high", "labelled": "labels"}
-    board = rows.rename(columns=columns | {"low": "-", "high": "--"}).sort_values(
-        "people", ascending=False, kind="stable"
-    )
+    kept = rows[["language", "system", "people", *columns]]
+    board = kept.rename(columns=columns).sort_values("people", ascending=False, kind="stable")
     ahead = pd.concat([pairs.loc[pairs["low"] > 0, "other"], pairs.loc[pairs["high"] < 0, "system"]])
     behind = pd.concat([pairs.loc[pairs["low"] > 0, "system"], pairs.loc[pairs["high"] < 0, "other"]])
     board["rank_low"] = 1 + board["system"].map(ahead.value_counts()).fillna(0).astype(int)
@@ -452,7 +455,7 @@ def board_table(h: Humans) -> Table | None:
     else:
         place = {system: i for i, system in enumerate(h.panel_.systems)}
         rows["judges"] = [float(h.board_.judges[-1, place[system]]) for system in rows["system"]]
-    return Table("people", "Board (what people would give, and the judges alone)", rows, *_columns(h))
+    return Table("people", "Board (what people would give, what the judges alone say)", rows, *_columns(h))
 
 
 def _columns(h: Humans) -> tuple[dict[str, str], dict[str, str]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyjudge.answers.humans import words
+from polyjudge.answers.humans.board import COLUMNS, PeopleBoard, board_frame, frame_of_one_language, people_board
 from polyjudge.answers.humans.returned import is_label_folder, read_labels
 from polyjudge.answers.humans.weights import weights_by_labels
 from polyjudge.base.errors import PanelError, UsageError
@@ -44,6 +45,8 @@ RULES = {
 class Humans(Result):
     """Judges beside people.
 
+    board : language, system, people, low, high, rank_low, rank_high, labels, basis: what people would say of every
+        system in every language; empty without systems
     frame : language, system, judge, panel (what the judge gives), people (what people would), difference, low, high;
         people_low, people_high; labels, labels_low, labels_high (labels alone); labelled, answers
     judges : language, judge, labelled, and with their limits accuracy, kappa, sensitivity, specificity, r, difference
@@ -56,6 +59,7 @@ class Humans(Result):
     removes : share of the language error that a `LabelCalibrator` removes, with limits, or None
     """
 
+    board: pd.DataFrame
     frame: pd.DataFrame
     judges: pd.DataFrame
     pairs: pd.DataFrame
@@ -72,6 +76,7 @@ class Humans(Result):
     panel_: Panel
     sides_: Sides
     calibrator_: LabelCalibrator | None
+    board_: PeopleBoard | None
     options_: dict[str, Any]
 
     @property
@@ -187,8 +192,22 @@ def humans(
         "calibrator_": calibrator,
         "options_": {"threshold": threshold, "allow": allow, "level": level, "seed": seed, "given": labels},
     }
+    parts |= _board(panel, sides, parts, level, seed)
     made = Humans(findings=(), **parts)
     return Humans(findings=(*words.findings(made), *said), **parts)
+
+
+def _board(panel: Panel, sides: Sides, parts: dict[str, Any], level: float, seed: int) -> dict[str, Any]:
+    """What people would say of every system in every language (METHODS 39), or of the one language (METHODS 13)."""
+    import pandas as pd
+
+    board = people_board(panel, sides, level=level, seed=seed)
+    if board is not None:
+        return {"board": board_frame(board), "board_": board}
+    if panel.has_systems and len(panel.languages) == 1:
+        frame = frame_of_one_language(panel, parts["frame"], parts["pairs"], sides.lead)
+        return {"board": frame, "board_": None}
+    return {"board": pd.DataFrame(columns=list(COLUMNS)), "board_": None}
 
 
 # --- what is compared ---

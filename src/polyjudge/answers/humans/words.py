@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyjudge._version import __version__
+from polyjudge.answers.humans.board import board_findings, board_section, board_table
 from polyjudge.base.numbers import ci, digits_of, missing, number, percent, percent_ci
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.consensus import taken_off
@@ -26,11 +28,16 @@ UNEVEN = 2.0  # z of labelled against other answers from which it is said
 
 
 def findings(h: Humans) -> tuple[Finding, ...]:
-    """All that is said: annotators first, then agreement, what people would say, who may decide, where they part."""
+    """All that is said: people's board, annotators, agreement, what people would say, where both differ."""
     left = ~np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all()  # answers that are yet to be corrected
     removes = h.calibrator_.findings() if h.calibrator_ is not None and left else ()
-    found = [*_annotators(h), _agreement(h), *_rate(h), *_languages(h), *_systems(h), *removes]
-    found += [*_alone(h), *_apart(h)]
+    board = board_findings(h.board_) if h.board_ is not None else []
+    systems = _systems(h) if h.board_ is None else []
+    details = [*_rate(h), *_languages(h), *systems, *removes]
+    apart_ = _apart(h)
+    if board:  # it says who is first and how sure that is: the screen has no room for more
+        details, apart_ = ([replace(finding, topic="") for finding in part] for part in (details, apart_))
+    found = [*board, *_annotators(h), _agreement(h), *details, *_alone(h), *apart_]
     return (*found, *_requirements(h), *_caveats(h), *_weights(h), *_consensus(h))
 
 
@@ -141,7 +148,7 @@ def _languages(h: Humans) -> list[Finding]:
     """The two languages between which the judge is surely not alike beside people; languages without labels."""
     rows, m, found = h.judges[h.judges["judge"] == h.sides_.lead], "accuracy" if h.sides_.verdicts else "difference", []
     rows = rows[rows["language"].isin(h.panel_.languages)]
-    if lacking := [name(x) for x in rows.loc[rows["labelled"] == 0, "language"]]:
+    if lacking := [name(x) for x in rows.loc[rows["labelled"] == 0, "language"]] * (h.board_ is None):
         text = f"{names(lacking)} {'has' if len(lacking) == 1 else 'have'} no labels: nothing here is about "
         found.append(_say("lacking", f"{text}{'it' if len(lacking) == 1 else 'them'}.", "notice"))
     rows = rows[rows[m + "_low"].notna()].assign(at=rows[m].round(9)).sort_values("at", kind="stable")
@@ -351,7 +358,9 @@ def _consensus(h: Humans) -> list[Finding]:
 def report(h: Humans) -> Report:
     """Facts, findings, tables."""
     panel, o = h.panel_, h.options_
+    board = board_section(h)
     sections = (
+        *((board,) if board is not None else ()),
         Section("agreement", "Do the judges agree with people?", tables=(_judges(h),), charts=_charts(h)),
         Section("rates", "What would people say of all answers?", tables=_rates(h)),
         Section("apart", "Where judges and people disagree", tables=_disagreements(h)),
@@ -363,7 +372,9 @@ def report(h: Humans) -> Report:
     shown = tuple(s for s in sections if s.tables)
     read = next((t for t in _disagreements(h) if "text" in t.columns.values()), None)  # with texts, on the first screen
     facts = (panel.facts, counted(h))
-    return Report("humans", "Judges and people", facts, h.findings, read, _next(h), shown, about=about)
+    return Report(
+        "humans", "Judges and people", facts, h.findings, board_table(h) or read, _next(h), shown, about=about
+    )
 
 
 def counted(h: Humans) -> str:
