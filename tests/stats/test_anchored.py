@@ -193,8 +193,19 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 
 
 def test_too_few_labels_measure_nothing() -> None:
-    _, judged, people = planted(13, labelled=1, labels=1)
+    _, judged, people = planted(13, labelled=1, labels=5)
     assert fit(judged, people)[1] is None
+
+
+def test_labels_that_are_all_alike_are_not_exact() -> None:
+    """Twenty passes where judges say pass: the next label may be another."""
+    judged = np.ones((TASKS, SYSTEMS, LANGUAGES))
+    judged[::9] = 0.0
+    people = np.full(judged.shape, np.nan)
+    people[1:9, :, :3] = 1.0
+    means, measured = fit(judged, people)
+    limits = limit_differences(draw_people(means, measured).differences, [[0, 1, 2]])
+    assert (limits.half_width[0, 0, 1:] > 0.02).all()
 
 
 def test_systems_that_are_the_same_are_level() -> None:

@@ -30,6 +30,10 @@ FEWEST_LANGUAGES = 3
 """Labelled languages from which on something is said of the others."""
 FEWEST_LABELS = 2
 """Labels of a system in a language from which on they count."""
+FEWEST_UNITS = 6
+"""Labelled units of a language from which on its error is measured."""
+FEWEST_DIFFERENT = 6
+"""Labels that differ from what the judges say, below which more may differ than those that were drawn."""
 MOST_GROUPS = 1000
 """Units are added up to so many groups: sums of independent influences have the same covariance."""
 MOST_SHARED = 0.8
@@ -201,7 +205,7 @@ def measure_errors(
     every = [_labels_of(scores[:, :, language], labels[:, :, language], unit) for language in range(n_languages)]
     mean_people = np.array([labels_there.mean_people for labels_there in every])
     is_measured = np.any(np.isfinite(mean_people + judged.mean), axis=1)
-    languages = [row for row in range(n_languages) if is_measured[row] and len(every[row].unit) > 1]
+    languages = [row for row in range(n_languages) if is_measured[row] and len(every[row].unit) >= FEWEST_UNITS]
     if not languages:
         return None
     by_language = [every[language] for language in languages]
@@ -211,7 +215,8 @@ def measure_errors(
         for language, labels in zip(languages, by_language, strict=True)
     ])  # fmt: skip
     residuals = [labels.people - weight * labels.judged for labels in by_language]
-    covariance, freedom = _covariances(by_language, residuals)
+    variances = _label_variances(by_language, residuals) + _unseen_variance(scores, labels, residuals)
+    covariance, freedom = _covariances(by_language, residuals, variances)
     is_known = np.isfinite(error)
     covariance = np.where(is_known[:, :, None] & is_known[:, None, :], covariance, 0.0)
     shared = _shared(by_language, residuals, covariance, is_known)
@@ -219,31 +224,52 @@ def measure_errors(
     return JudgeErrors(np.array(languages), error, covariance, shared, extra[languages], freedom, weight)
 
 
-def _covariances(by_language: Sequence[_Labels], residuals: Sequence[Array]) -> tuple[Array, float]:
+def _growth(labels: _Labels) -> float:
+    """By what squares of centred residuals are multiplied: a mean of each system was taken out."""
+    n_looks, n_systems = float((labels.number > 0).sum()), float((labels.number > 0).any(axis=0).sum())
+    return n_looks / max(n_looks - n_systems, 1.0)
+
+
+def _label_variances(by_language: Sequence[_Labels], residuals: Sequence[Array]) -> Array:
+    """(k,) variance of a label in each language."""
+    return np.array([
+        _growth(labels) * float((residual**2).sum()) / float((labels.number**2).sum())
+        for labels, residual in zip(by_language, residuals, strict=True)
+    ])  # fmt: skip
+
+
+def _unseen_variance(scores: Array, labels: Array, residuals: Sequence[Array]) -> float:
+    """What one differing label more would add to the variance, where so few differ that chance may have missed some."""
+    residual = np.concatenate([x.ravel() for x in residuals])
+    squares, fourths = float((residual**2).sum()), float((residual**4).sum())
+    if fourths > 0 and squares**2 / fourths >= FEWEST_DIFFERENT:
+        return 0.0
+    is_labelled = np.isfinite(scores) & np.isfinite(labels)
+    ends = np.concatenate([scores[is_labelled], labels[is_labelled]])
+    jump = max(float(np.ptp(ends)), 1e-6 * float(np.abs(ends).max()), 1e-12)
+    return jump**2 / float(is_labelled.sum())
+
+
+def _covariances(by_language: Sequence[_Labels], residuals: Sequence[Array], variances: Array) -> tuple[Array, float]:
     """Sampling covariance (k, systems, systems) of the means of residuals, and its degrees of freedom.
 
     Each language has its own variance of a label, shrunk to their mean; the correlation of labels of one task is that
     of all languages.
     """
-    own, products, pairs, tasks = [], 0.0, 0.0, []
+    products, pairs = 0.0, 0.0
     for labels, residual in zip(by_language, residuals, strict=True):
-        n_cells = int((labels.number > 0).any(axis=0).sum())
-        n_looks = float((labels.number > 0).sum())
-        grow = n_looks / max(n_looks - n_cells, 1.0)
-        own.append(grow * float((residual**2).sum()) / float((labels.number**2).sum()))
-        products += grow * float((residual.sum(axis=1) ** 2 - (residual**2).sum(axis=1)).sum())
-        pairs += float((labels.number.sum(axis=1) ** 2 - (labels.number**2).sum(axis=1)).sum())
-        tasks.append(n_looks / n_cells)
-    n_tasks = np.array(tasks)
-    variance = np.array(own)
-    mean_variance = variance.mean()
-    variance = (variance * (n_tasks - 1) + mean_variance * PRIOR_TASKS) / (n_tasks - 1 + PRIOR_TASKS)
+        by_task, counts = residual.sum(axis=1), labels.number.sum(axis=1)
+        products += _growth(labels) * float((by_task**2).sum() - (residual**2).sum())
+        pairs += float((counts**2).sum() - (labels.number**2).sum())
+    n_tasks = np.array([float((x.number > 0).sum() / (x.number > 0).any(axis=0).sum()) for x in by_language])
+    mean_variance = float(variances.mean())
+    shrunk = (variances * (n_tasks - 1) + mean_variance * PRIOR_TASKS) / (n_tasks - 1 + PRIOR_TASKS)
     n_systems = by_language[0].number.shape[1]
-    correlation = products / max(pairs * mean_variance, 1e-300) if pairs > 0 else 0.0
+    correlation = products / (pairs * mean_variance) if pairs > 0 else 0.0
     correlation = float(np.clip(correlation, -0.5 / max(n_systems - 1, 1), 0.99))
     alike = np.full((n_systems, n_systems), correlation) + (1 - correlation) * np.eye(n_systems)
     together = np.array([x.number.T @ x.number / np.outer(x.counts, x.counts) for x in by_language])
-    return variance[:, None, None] * alike * together, max(float((n_tasks - 1).sum()), 1.0)
+    return shrunk[:, None, None] * alike * together, max(float((n_tasks - 1).sum()), 1.0)
 
 
 def _shared(
