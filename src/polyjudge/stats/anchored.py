@@ -244,10 +244,9 @@ def _unseen_variance(scores: Array, labels: Array, residuals: Sequence[Array]) -
     squares, fourths = float((residual**2).sum()), float((residual**4).sum())
     if fourths > 0 and squares**2 / fourths >= FEWEST_DIFFERENT:
         return 0.0
-    is_labelled = np.isfinite(scores) & np.isfinite(labels)
-    ends = np.concatenate([scores[is_labelled], labels[is_labelled]])
+    ends = np.concatenate([scores[np.isfinite(scores)], labels[np.isfinite(labels)]])
     jump = max(float(np.ptp(ends)), 1e-6 * float(np.abs(ends).max()), 1e-12)
-    return jump**2 / float(is_labelled.sum())
+    return jump**2 / float(np.isfinite(labels).sum())
 
 
 def _covariances(by_language: Sequence[_Labels], residuals: Sequence[Array], variances: Array) -> tuple[Array, float]:
