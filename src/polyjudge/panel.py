@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, plural
 from polyjudge.stats.cells import Values, complete, least_squares_cells, least_squares_systems
+from polyjudge.verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,8 @@ class Panel:
     noun : what the languages are called ("language", "rubric", "domain"), `by` which judges are compared
     texts : tasks -> frame of task, system, language, judge, score, prompt, response, reason (columns may be missing)
     indicator : threshold, how (">", ">=", "floor") -> panel of 0 and 1; set by the engine where rows are means
-    order : pairwise verdicts: task, language, judge, first, second, won (1: the first place won, 0.5 tie, 0)
+    pairs : verdicts on pairs of systems, of which scores are the shares that each system won; with people's votes
+    order : verdicts whose order is known: task, language, judge, first, second, won (1: the first place, 0.5 tie, 0)
     length : (rows, systems, languages) log of the length of the responses
     replicates : (rows, systems, languages, judges, replicates), where there are any and the panel is small
     notes : how it was read, where that is not obvious; each one sentence
@@ -67,6 +69,7 @@ class Panel:
     texts: Callable[[Sequence[str]], pd.DataFrame] | None = None
     indicator: Callable[[float, str], Panel] | None = None
     order: pd.DataFrame | None = None
+    pairs: Verdicts | None = None
     length: Array | None = None
     replicates: Array | None = None
     notes: tuple[str, ...] = ()
@@ -183,12 +186,12 @@ class Panel:
     @property
     def unit_name(self) -> str:
         """What differences of scores are counted in."""
-        return "percentage points" if self.two_valued else "points"
+        return "percentage points" if self.two_valued or self.pairs is not None else "points"
 
     @property
     def factor(self) -> float:
-        """What differences are multiplied by to be shown: pass or fail is shown in percentage points."""
-        return 100.0 / self.width if self.two_valued else 1.0
+        """What differences are multiplied by to be shown: pass or fail, and wins, are shown in percentage points."""
+        return 100.0 / self.width if self.two_valued or self.pairs is not None else 1.0
 
     @property
     def has_systems(self) -> bool:
@@ -203,6 +206,14 @@ class Panel:
     @property
     def facts(self) -> str:
         """The first line of every screen: what was read."""
+        if self.pairs is None:
+            return self._describe_scores()
+        _, s, k, m = self.shape
+        languages = f", {count(k, self.noun)}" if k > 1 else ""
+        return self.pairs.describe(round(self.weight.sum()), s, languages, m)
+
+    def _describe_scores(self) -> str:
+        """How many scores there are, of what, and how many are missing."""
         _, s, k, m = self.shape
         parts = [count(round(self.weight.sum()), "task")]
         parts[0] += f" (each in one of {count(k, self.noun)})" if self.apart else ""
@@ -298,6 +309,7 @@ class Panel:
             length=None if self.length is None else self.length[np.ix_(r, s, k)],
             replicates=None if self.replicates is None else self.replicates[np.ix_(r, s, k, m)],
             indicator=indicator,
+            pairs=None if self.pairs is None else self.pairs.select(r, s, k, m),
         )
 
     def passes(self, threshold: float, how: str = ">") -> Panel:
@@ -335,6 +347,8 @@ class Panel:
     def system_values(self, languages: Sequence[str] | None = None, judges: Sequence[str] | None = None) -> Values:
         """One number per unit and system, compared inside (task, language, judge)."""
         part = self if languages is None and judges is None else self.select(languages=languages, judges=judges)
+        if part.pairs is not None:
+            return part.pairs.system_values(len(part.systems), part.unit)
         if part.complete:
             return complete(part.scores.mean((2, 3)), part.unit, part.weight)
         return least_squares_systems(part.scores, part.unit, part.weight)

@@ -8,9 +8,11 @@ import numpy as np
 
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
+from polyjudge.panel import Panel
 from polyjudge.read.rows import DEFAULT
 from polyjudge.read.scale import ABSENT
 from polyjudge.read.table import ident
+from polyjudge.verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,3 +78,24 @@ def shares(frame: pd.DataFrame, axes: list[str]) -> pd.DataFrame:
     two = frame[[*axes, "second", "won"]].rename(columns={"second": "system", "won": "score"})
     both = pd.concat([one, two.assign(score=1.0 - two["score"])], ignore_index=True)
     return both.groupby([*axes, "system"], sort=True)["score"].mean().reset_index()
+
+
+def as_verdicts(order: pd.DataFrame, panel: Panel) -> Verdicts:
+    """The verdicts of a frame (task, language, judge, first, second, won) as numbers of the panel's names."""
+    import pandas as pd
+
+    names_of = {"task": panel.tasks, "language": panel.languages, "judge": panel.judges}
+    names_of |= {"first": panel.systems, "second": panel.systems}
+    codes = {axis: pd.Index(listed).get_indexer(pd.Index(order[axis])) for axis, listed in names_of.items()}
+    won = order["won"].to_numpy(dtype=float)
+    made = Verdicts(
+        task=codes["task"],
+        first=codes["first"],
+        second=codes["second"],
+        language=codes["language"],
+        judge=codes["judge"],
+        won=won,
+        place=np.ones(len(won)),
+        part=np.zeros(len(won), dtype=np.int64),
+    )
+    return made.take(np.min(np.stack(list(codes.values())), axis=0) >= 0)

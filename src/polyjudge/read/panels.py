@@ -20,6 +20,7 @@ from polyjudge.read import rows, scale, shape
 from polyjudge.read.columns import Asked
 from polyjudge.read.labels import labels_of
 from polyjudge.read.long import Indicator, Long, distinct, make_panel
+from polyjudge.read.pairs import as_verdicts
 from polyjudge.read.table import ident, label_sql, open_frame, open_table, stacked
 from polyjudge.read.texts import ItemTexts, SourceTexts
 from polyjudge.read.work import Reading, Work
@@ -125,6 +126,8 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     panel = replace(
         panel, source=shown, read=work.asked.words(), texts=SourceTexts.of(work, source), order=_order(work, panel)
     )
+    if panel.order is not None:
+        panel = replace(panel, pairs=as_verdicts(panel.order, panel), two_valued=False)
     if isinstance(panel.indicator, Indicator):
         again = replace(panel.indicator, read=read_panel, source=source, options=options)
         panel = replace(panel, indicator=again)

@@ -78,6 +78,11 @@ class Board:
         return self.order[0]
 
     @property
+    def beside(self) -> dict[str, Any]:
+        """More columns of the board, in its order; of pairs the share of wins as it was observed."""
+        return {}
+
+    @property
     def joined(self) -> NDArray[np.bool_]:
         """Systems that can be compared with the leader."""
         return np.asarray(np.isfinite(self.gap[self.leader]))
@@ -178,9 +183,10 @@ def columns_of(boards: Mapping[str, Board]) -> dict[str, Any]:
         low, high = (np.where(np.arange(len(x)) == top, np.nan, x[:, top])[o] for x in (b.low, b.high))
         part = {"language": [language] * len(o), "system": [b.systems[x] for x in o], "mean": b.mean[o]}
         part |= {"behind_leader": b.gap[o, top], "low": low, "high": high}
-        part |= {"rank_low": b.rank_low[o], "rank_high": b.rank_high[o], "may_be_best": b.may_be_best[o]}
+        part |= {"rank_low": b.rank_low[o], "rank_high": b.rank_high[o], "may_be_best": b.may_be_best[o]} | b.beside
         parts.append(part)
     columns = ["language", "system", "mean", "behind_leader", "low", "high", "rank_low", "rank_high", "may_be_best"]
+    columns += [x for x in (parts[0] if parts else ()) if x not in columns]
     return {x: np.concatenate([part[x] for part in parts]) if parts else [] for x in columns}
 
 

@@ -16,6 +16,7 @@ from polyjudge.answers.audit import cell_agreement as cell_room
 from polyjudge.answers.audit.boards import columns_of
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.judges import unknown
+from polyjudge.answers.audit.pair_boards import describe_shares
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names
@@ -118,17 +119,23 @@ def _board(a: Audit) -> Table | None:
     if s is None or any(f.key == "judges.blind" for f in a.findings):
         return None
     what = "share that passes" if a.panel.two_valued else "mean score"
+    if a.panel.pairs is not None:
+        what = describe_shares(s.board)
     title = f"Systems ({what}, difference from the leader)"
     data = columns_of({"all": s.board})
     data |= {c: a.panel.factor * data[c] for c in ("behind_leader", "low", "high")}
     columns = {"rank_low": "rank rank_high", "system": "name", "mean": _mean(a), "behind_leader": "+points low high"}
     titles = {"rank_low": "rank", "mean": what, "behind_leader": "difference from the leader"}
+    if a.panel.pairs is not None:
+        columns |= {"won": "percent", "verdicts": "count"}
+        titles |= {"won": "won", "verdicts": "of verdicts"}
     return Table("systems", title, data, columns, {"language": a.panel.noun, **titles})
 
 
 def _mean(a: Audit) -> str:
     """How a mean score is written: a share where scores are pass or fail (0 and 1)."""
-    return "percent" if a.panel.two_valued and a.panel.scale == (0.0, 1.0) else "points"
+    is_share = a.panel.two_valued or a.panel.pairs is not None
+    return "percent" if is_share and a.panel.scale == (0.0, 1.0) else "points"
 
 
 def _systems(a: Audit) -> list[Section]:

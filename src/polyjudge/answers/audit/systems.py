@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from polyjudge.answers.amounts import amount, spelled, tiny_of
 from polyjudge.answers.audit.boards import Board, Sums, board, board_values, columns_of, compared_units, sums
 from polyjudge.answers.audit.own_maker import OwnMaker, own_maker
+from polyjudge.answers.audit.pair_boards import PairSums, pair_boards, pair_findings, pair_sums
 from polyjudge.answers.audit.winner import winner
 from polyjudge.base.later import framed
 from polyjudge.base.text import families, name, names
@@ -80,19 +81,13 @@ def systems(
 ) -> Systems:  # fmt: skip
     """Everything an audit says about systems, of a panel with at least two. weights: of the judges, if not equal;
     people: whether their labels are at hand."""
-    tiny = tiny_of(panel)
     k, m = len(panel.languages), len(panel.judges)
-    more: dict[str, Any] = {"level": level, "tiny": tiny, "two_valued": panel.two_valued}
-    more |= {"low": panel.scale[0], "width": panel.width}
-    whole = board(*board_values(panel, weights), panel.systems, informing=compared_units(panel), **more)
-    boards = {"all": whole}
-    for at, language in enumerate(panel.languages if k > 1 else ()):
-        rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
-        if rows.any():
-            p = panel.select(languages=[language], rows=rows)
-            more |= {"languages": k, "informing": compared_units(p)}
-            boards[language] = board(*board_values(p, weights), panel.systems, **more)
-    added = sums(panel, weights)
+    added: Sums | PairSums
+    if panel.pairs is None:
+        boards, added = _boards(panel, level, weights), sums(panel, weights)
+    else:
+        boards, added = pair_boards(panel, level=level, weights=weights), pair_sums(panel, weights)
+    whole = boards["all"]
     by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
     top = whole.leader
     has = np.asarray(np.isfinite(panel.scores[:, top]).any((0, 2)))
@@ -105,7 +100,25 @@ def systems(
     return replace(made, findings=tuple(findings(panel, made, matters, people)))
 
 
-def _without(panel: Panel, added: Sums, top: int, given: Mapping[str, str] | None) -> tuple[tuple[str, int], ...]:
+def _boards(panel: Panel, level: float, weights: Array | None) -> dict[str, Board]:
+    """Boards of all languages together and of each, from scores."""
+    k = len(panel.languages)
+    more: dict[str, Any] = {"level": level, "tiny": tiny_of(panel), "two_valued": panel.two_valued}
+    more |= {"low": panel.scale[0], "width": panel.width}
+    whole = board(*board_values(panel, weights), panel.systems, informing=compared_units(panel), **more)
+    boards = {"all": whole}
+    for at, language in enumerate(panel.languages if k > 1 else ()):
+        rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
+        if rows.any():
+            p = panel.select(languages=[language], rows=rows)
+            more |= {"languages": k, "informing": compared_units(p)}
+            boards[language] = board(*board_values(p, weights), panel.systems, **more)
+    return boards
+
+
+def _without(
+    panel: Panel, added: Sums | PairSums, top: int, given: Mapping[str, str] | None
+) -> tuple[tuple[str, int], ...]:
     """Who else leads when a judge, or all judges of a maker, are left out."""
     m = len(panel.judges)
     makers = families(panel.judges, given)
@@ -146,7 +159,7 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> tuple[Swap, 
 
 def findings(panel: Panel, s: Systems, matters: float, people: bool = False) -> list[Finding]:
     """Winner, swaps between languages, self-preference."""
-    out = [winner(panel, s, matters, people)]
+    out = [winner(panel, s, matters, people), *pair_findings(panel, s.board)]
     if s.swapped:
         best = [b for b, may in zip(s.board.systems, s.board.may_be_best, strict=True) if may]
         top = [x for x in s.swapped if x.first in best or x.second in best]
