@@ -152,9 +152,8 @@ def false_order_in_a_circle(seed: int) -> list[tuple[str, bool]]:
     for winner, loser in ((0, 1), (1, 2), (2, 0)):
         lead[winner, loser] += 1.0
         lead[loser, winner] -= 1.0
-    first, second = np.nonzero(np.triu(np.ones((4, 4)), 1))
-    chosen = g.choice(6, 400, p=g.dirichlet(np.ones(6)))
-    played = play(g, design, lead, first[chosen], second[chosen])
+    first, second = schedule_pairs(g, design["pairs"], 4, "arena")
+    played = play(g, design, lead, first, second)
     board = pair_board(played.panel, level=0.95)
     gap, low, high, truth = differences(played, board)
     is_wrong = ((low > 0) | (high < 0)) & (np.sign(gap) != np.sign(truth))

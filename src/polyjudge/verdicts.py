@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polyjudge.base.later import framed
 from polyjudge.base.text import count, names
-from polyjudge.stats.bradley_terry import Games, fit_strengths, plain_shares
+from polyjudge.stats.bradley_terry import Games, fit_strengths, measure_fit, plain_shares
 from polyjudge.stats.cells import Values
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ class Verdicts:
         """One number per unit and system: its mean over units is the expected share of wins (METHODS 17)."""
         games = self.games(n_systems, unit)
         strengths = fit_strengths(games)
+        if n_systems > 2:
+            strengths = strengths.allow_for(measure_fit(games, strengths))
         share, influence = strengths.share, strengths.share_influence
         if n_systems == 2 and not np.isfinite(strengths.place).any():
             share, influence = plain_shares(games)

@@ -13,6 +13,7 @@ circle it does not, and plain shares of wins (`plain_shares`) take its place.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,10 @@ HALF_TIE = 0.5
 """Weight of the tie that each pair which met is given."""
 FEWEST_TASKS = 4
 """A difference that fewer effective tasks carry has no interval."""
-FIT_TASKS = 15
-"""Pairs of systems with fewer tasks say nothing about the fit."""
+FIT_TASKS = 5
+"""Pairs of systems with fewer tasks are not asked whether they fit."""
+SMALL_MISFIT = 0.02
+"""Of very many games even this much shows; strengths then still order systems better than an uneven schedule does."""
 MOST_UNITS = 20_000
 """More units are folded to so many: sums over several tasks are as good for a variance."""
 
@@ -108,6 +111,17 @@ class Strengths:
         """(units, S) what each unit adds to `share`."""
         return self.influence @ _share_slopes(self.theta, self.component).T
 
+    def allow_for(self, fit: Fit) -> Strengths:
+        """The same strengths, less sure of themselves where pairs may not fit: each pair is one more unit."""
+        if not fit.is_doubtful:
+            return self
+        more = np.full((len(fit.influence), self.place_influence.shape[1]), 0.0)
+        return replace(
+            self,
+            influence=np.vstack([self.influence, fit.influence]),
+            place_influence=np.vstack([self.place_influence, more]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Differences:
@@ -130,6 +144,8 @@ class Fit:
     first, second : the pairs that were tested; `z` how far the first wins more often than it should, in errors
     observed, expected : its share of wins in these games, and by the strengths
     n_untested : pairs that met on too few tasks
+    misfit : standard deviation of pairs about what strengths expect, as a share of wins, beyond chance
+    influence : (pairs, S) what such deviations add to theta: a pair is then a unit of its own
     """
 
     p: float
@@ -140,11 +156,18 @@ class Fit:
     observed: Array
     expected: Array
     n_untested: int
+    misfit: float
+    influence: Array
 
     @property
     def fails(self) -> bool:
-        """Whether plain shares have to take the place of strengths."""
-        return bool(self.p < 0.01)
+        """Whether plain shares have to take the place of strengths: pairs do not fit, and by what matters."""
+        return bool(self.p < 0.01 and self.misfit >= SMALL_MISFIT)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether intervals have to allow for pairs that do not fit."""
+        return bool(self.p < 0.1)
 
 
 @dataclass(frozen=True)
@@ -404,11 +427,18 @@ def measure_fit(games: Games, strengths: Strengths) -> Fit:
     expected = expit(cells.design @ np.nan_to_num(np.concatenate([strengths.theta, strengths.place])))
     pairs = _collect_pairs(games, cells, expected)
     is_tested = (pairs.n_units >= FIT_TASKS) & (pairs.spread > 0)
-    left = np.maximum(1 - _measure_pair_leverage(cells, pairs, expected), 0.0)[is_tested]
+    information, response = _respond_to_pairs(cells, pairs, expected)
+    left = np.maximum(1 - response.own[is_tested], 0.0)
     df = float(left.sum())
     size = pairs.residual[is_tested] / np.sqrt(pairs.spread[is_tested])
     is_testable = df > 0.5
     observed = pairs.won / pairs.weight
+    deviation = 0.0
+    if is_testable:
+        # By moments: a deviation of d in a pair's logit moves its residual by information * d.
+        sensitivity = (information[is_tested] ** 2 / pairs.spread[is_tested] * left).sum()
+        deviation = float(np.sqrt(max(float((size**2).sum()) - df, 0.0) / max(float(sensitivity), 1e-300)))
+    slope = float(information.sum() / pairs.weight.sum())
     return Fit(
         p=float(chdtrc(df, (size**2).sum())) if is_testable else float("nan"),
         df=df if is_testable else 0.0,
@@ -418,6 +448,8 @@ def measure_fit(games: Games, strengths: Strengths) -> Fit:
         observed=observed[is_tested],
         expected=(observed - pairs.residual / pairs.weight)[is_tested],
         n_untested=int((~is_tested).sum()),
+        misfit=deviation * slope,
+        influence=deviation * _centre(response.strengths[:, : games.n_systems], strengths.component),
     )
 
 
@@ -474,13 +506,22 @@ def _moderate_spread(own: Array, binomial: Array) -> Array:
     return (own + binomial * own.sum() / max(float(binomial.sum()), 1e-300)) / 2
 
 
-def _measure_pair_leverage(cells: _Cells, pairs: _Pairs, expected: Array) -> Array:
-    """How much of each pair's one degree of freedom the fit has used."""
-    information = cells.weight * expected * (1 - expected)
-    weighted = cells.design * information[:, None]
+class _Response(NamedTuple):
+    """own : (pairs,) how much of each pair's one degree of freedom the fit has used; strengths : (pairs, terms) how all
+    terms move when a pair's logit does."""
+
+    own: Array
+    strengths: Array
+
+
+def _respond_to_pairs(cells: _Cells, pairs: _Pairs, expected: Array) -> tuple[Array, _Response]:
+    """The information of each pair, and how the fit responds to it."""
+    n_pairs = len(pairs.lower)
+    by_cell = cells.weight * expected * (1 - expected)
+    weighted = cells.design * by_cell[:, None]
     inverse = np.linalg.pinv(cells.design.T @ weighted, rcond=1e-10, hermitian=True)
-    mean_design = np.zeros((len(pairs.lower), cells.design.shape[1]))
-    np.add.at(mean_design, pairs.cell, weighted * pairs.sign[:, None])
-    weight = _sum_by(pairs.cell, information, len(pairs.lower))
-    mean_design /= np.maximum(weight, 1e-300)[:, None]
-    return np.asarray(np.einsum("np,pq,nq->n", mean_design, inverse, mean_design) * weight)
+    total = np.zeros((n_pairs, cells.design.shape[1]))
+    np.add.at(total, pairs.cell, weighted * pairs.sign[:, None])
+    information = np.maximum(_sum_by(pairs.cell, by_cell, n_pairs), 1e-300)
+    response = total @ inverse
+    return information, _Response((response * total).sum(axis=1) / information, np.asarray(response))

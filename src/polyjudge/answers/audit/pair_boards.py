@@ -78,6 +78,8 @@ def pair_board(panel: Panel, *, level: float, weights: Array | None = None, n_bo
     fit = measure_fit(games, strengths) if n_systems > 2 else None
     has_place = bool(np.isfinite(strengths.place).any())
     is_plain = fit is not None and fit.fails
+    if fit is not None:
+        strengths = strengths.allow_for(fit)
     share, influence = strengths.share, strengths.share_influence
     if is_plain or (n_systems == 2 and not has_place):
         share, influence = plain_shares(games)
