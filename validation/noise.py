@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from polyjudge.answers.audit.off import off
 from polyjudge.panel import Panel
-from validation.designs import draw, happened
+from polyjudge.stats.cells import excess
+from validation.designs import ALL_DESIGNS, draw, happened
 
 Array = NDArray[np.float64]
 Found = list[tuple[str, bool]]
@@ -107,9 +108,35 @@ def power_kept(seed: int) -> Found:
     return happened(design, bool(cell["clear"]))
 
 
+def cover_with_holes(seed: int) -> list[tuple[str, float]]:
+    """O15: share of cells whose interval holds the true off; scores are missing at random."""
+    design = draw(
+        seed,
+        tasks=(15, 30),
+        languages=(4, 8),
+        judges=(4, 6),
+        noise=("normal", "task:judge sd 4"),
+        holes=(0.3, 0.5),
+    )
+    g = np.random.default_rng(seed)
+    n, k, m = design["tasks"], design["languages"], design["judges"]
+    cells = g.normal(0, 4, (k, m))
+    scores = base_scores(g, n, k, m) + cells + g.normal(0, 5, (n, k, m))
+    if design["noise"] == "task:judge sd 4":
+        scores += g.normal(0, 4, (n, 1, m))
+    scores[g.random(scores.shape) < design["holes"]] = np.nan
+    panel = Panel.from_array(scores, scale=SCALE)
+    frame = off(panel, matters=0).frame
+    true_off = excess(panel.values().present).contrasts @ cells.ravel()
+    covers = (frame["low"].to_numpy() <= true_off) & (true_off <= frame["high"].to_numpy())
+    share = float(covers[frame["off"].notna().to_numpy()].mean())
+    return [(ALL_DESIGNS, share), *((f"{name} {entry}", share) for name, entry in design.items())]
+
+
 CLAIMS = {
     "O10": alarms_of_noisy_panels,
     "O11": cover_of_noisy_cell,
     "O12": alarms_of_heavy_tails,
     "O14": power_kept,
+    "O15": cover_with_holes,
 }

@@ -257,13 +257,24 @@ def test_gates_of_an_audit(devai: Panel, gemba: Panel) -> None:
         np.testing.assert_allclose(found[column], wanted[f"{column}_above_90"], rtol=EXACT)
 
 
-def test_beta_of_incomplete_panels(devai: Panel) -> None:
+@pytest.fixture
+def devai_with_holes(devai: Panel) -> Panel:
     scores = scores_of(devai)
     task, language, judge = np.indices(scores.shape)
     hole = (7 * task + 5 * language + 3 * judge + task * language * judge) % 10 == 0
-    panel = Panel.from_array(np.where(hole, np.nan, scores), scale=(0.0, 100.0))
-    found = cbc.double_centre(panel.values().mean)
-    same("devai_with_holes_beta", cells(devai, found))
+    return Panel.from_array(np.where(hole, np.nan, scores), scale=(0.0, 100.0))
+
+
+def test_beta_of_incomplete_panels(devai: Panel, devai_with_holes: Panel) -> None:
+    beta = cbc.double_centre(devai_with_holes.values().mean)
+    same("devai_with_holes_beta_of_random_terms", cells(devai, beta))
+
+
+def test_beta_where_scores_are_missing_more_in_some_cells(
+    devai: Panel, devai_with_holes: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyjudge.stats.cells.depends_on_cell", lambda *_: True)
+    same("devai_with_holes_beta", cells(devai, cbc.double_centre(devai_with_holes.values().mean)))
 
 
 def test_beta_of_languages_that_share_no_tasks() -> None:

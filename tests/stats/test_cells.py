@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from common import need
 from polyjudge import cbc
 from polyjudge.base.errors import TooLarge
 from polyjudge.panel import Panel
-from polyjudge.stats import cells
+from polyjudge.stats import cells, row_terms
 from polyjudge.stats.cells import Values, complete, least_squares_cells, least_squares_systems
+from polyjudge.stats.row_terms import RowVariances, estimate_row_variances, fit_with_random_terms, join_rows
 
 Array = NDArray[np.float64]
 
@@ -34,17 +38,28 @@ def test_values_of_a_complete_panel_are_its_scores() -> None:
     assert np.allclose(turned.values().v, y[::-1, 0], rtol=0, atol=1e-12)
 
 
+@pytest.fixture
+def absorbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores count as missing more often in one cell, so own terms of rows are absorbed."""
+    monkeypatch.setattr(cells, "depends_on_cell", lambda *_: True)
+
+
 @pytest.mark.parametrize("s", [1, 3])
-def test_least_squares_of_a_complete_panel_is_double_centring(s: int) -> None:
+@pytest.mark.parametrize("design", ["random", "task:language + task:judge"])
+def test_least_squares_of_a_complete_panel_is_double_centring(
+    s: int, design: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cells, "depends_on_cell", lambda *_: design != "random")
     y = planted(1, s=s, holes=0)
     found = cell_values(y)
     assert np.allclose(found.v, y.mean(1), atol=1e-9)
-    assert found.design == "task:language + task:judge"
+    assert found.design == design
     assert found.null.shape[1] == 0
     systems = least_squares_systems(y, np.arange(15), np.ones(15))
     assert np.allclose(systems.v, y.mean((2, 3)), atol=1e-9)
 
 
+@pytest.mark.usefixtures("absorbed")
 @pytest.mark.filterwarnings("ignore:The design matrix is rank-deficient")
 @pytest.mark.parametrize("s", [1, 2])
 def test_cells_are_those_of_ordinary_least_squares(s: int) -> None:
@@ -88,6 +103,7 @@ def cell_levels(rows: Array) -> Array:
     return c
 
 
+@pytest.mark.usefixtures("absorbed")
 def test_values_are_the_jackknife_of_units() -> None:
     y = planted(4, n=12)
     unit = np.repeat(np.arange(6), 2)
@@ -121,7 +137,7 @@ def test_clusters_of_one_size_are_their_means_and_others_a_ratio() -> None:
 def test_influence_beyond_the_budget_is_near_the_jackknife(monkeypatch: pytest.MonkeyPatch) -> None:
     y = planted(8, n=200, holes=0.1)
     exact = cell_values(y)
-    monkeypatch.setattr(cells, "BUDGET", 0.0)
+    monkeypatch.setattr(row_terms, "BUDGET", 0.0)
     near = cell_values(y)
     assert np.allclose(near.mean, exact.mean, atol=1e-9)
     assert not np.allclose(near.v, exact.v, atol=1e-3)
@@ -168,7 +184,7 @@ def test_an_empty_cell_leaves_the_others() -> None:
     y[:, :, 1, 1] = np.nan
     found = cell_values(y)
     assert found.present.sum() == 11
-    assert found.design == "task:language + task:judge"
+    assert found.design == "random"
     x = found.contrast(np.eye(12))
     assert np.isnan(x[:, 5]).all()
     assert np.isfinite(np.delete(x, 5, axis=1)).all()
@@ -212,14 +228,14 @@ def test_nothing_hangs_on_the_order_of_rows_or_names() -> None:
 
 
 def test_what_is_too_large_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "MOST_JOINED", 11)
+    monkeypatch.setattr(row_terms, "MOST_JOINED", 11)
     with pytest.raises(TooLarge, match="--languages"):
         cell_values(planted(16))
 
 
 def test_sparse_panels_need_no_solve_of_all_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every task is of one language: cells are joined within a language alone."""
-    monkeypatch.setattr(cells, "MOST_JOINED", 6)
+    monkeypatch.setattr(row_terms, "MOST_JOINED", 6)
     g = np.random.default_rng(17)
     y = np.full((400, 1, 20, 6), np.nan)
     for t in range(400):
@@ -242,3 +258,123 @@ def test_scale_is_the_variance_that_holes_alone_make() -> None:
     ratio = drawn.var(0) / scale
     assert np.allclose(ratio / ratio.mean(), 1, atol=0.35)
     assert Panel.from_array(planted(18, holes=0)).values().scale(contrasts) is None
+
+
+# --- terms of rows that are random (METHODS 33) ---
+
+
+def with_row_terms(seed: int, n: int = 60, k: int = 4, m: int = 5, holes: float = 0.4) -> Array:
+    """Scores (n, k, m) whose tasks have terms for languages (sd 4) and judges (sd 3); noise sd 5."""
+    g = np.random.default_rng(seed)
+    y = (
+        50
+        + g.normal(0, 9, (n, 1, 1))
+        + g.normal(0, 4, (n, k, 1))
+        + g.normal(0, 3, (n, 1, m))
+        + g.normal(0, 5, (n, k, m))
+    )
+    y[g.random(y.shape) < holes] = np.nan
+    return y
+
+
+def gls_by_hand(y: Array, language: float, judge: float) -> Array:
+    """Cells of rows (n, k, m) with a dummy for every row and this covariance inside rows; the first cell is 0."""
+    n, k, m = y.shape
+    left, right = np.zeros((k * m + n, k * m + n)), np.zeros(k * m + n)
+    for t in range(n):
+        seen = np.flatnonzero(np.isfinite(y[t].ravel()))
+        x, b = seen // m, seen % m
+        covariance = language * (x[:, None] == x) + judge * (b[:, None] == b) + np.eye(len(seen))
+        design = np.zeros((len(seen), k * m + n))
+        design[np.arange(len(seen)), seen], design[:, k * m + t] = 1, 1
+        left += design.T @ np.linalg.solve(covariance, design)
+        right += design.T @ np.linalg.solve(covariance, y[t].ravel()[seen])
+    keep = np.arange(1, len(right))
+    return np.concatenate([[0.0], np.linalg.solve(left[np.ix_(keep, keep)], right[keep])[: k * m - 1]])
+
+
+def test_random_terms_are_generalised_least_squares_and_values_their_jackknife() -> None:
+    y = with_row_terms(20, n=12)
+    n, _, m = y.shape
+    variances = RowVariances(0.6, 0.3)
+
+    def fit(which: NDArray[np.int64]) -> Array:
+        rows = join_rows(y[which].reshape(len(which), -1), np.arange(len(which)), np.ones(len(which)))
+        return fit_with_random_terms(rows, len(which), m, variances)()[0]
+
+    v = fit(np.arange(n))
+    want = gls_by_hand(y, 0.6, 0.3)
+    assert np.allclose(v.mean(0) - v.mean(0)[0], want, atol=1e-8)
+    left = np.stack([gls_by_hand(np.delete(y, t, axis=0), 0.6, 0.3) for t in range(n)])
+    pseudo = n * want - (n - 1) * left
+    change = (v - v[:, :1]) - (v - v[:, :1]).mean(0)
+    assert np.allclose(change, pseudo - pseudo.mean(0), atol=1e-7)
+
+
+def test_variances_inside_rows_are_those_that_were_planted() -> None:
+    found = []
+    for seed in range(20):
+        y = with_row_terms(seed, n=120)
+        rows = join_rows(y.reshape(len(y), -1), np.arange(len(y)), np.ones(len(y)))
+        found.append(estimate_row_variances(rows, np.zeros(20), 4, 5))
+    assert np.mean([x.language for x in found]) == pytest.approx(16 / 25, rel=0.1)
+    assert np.mean([x.judge for x in found]) == pytest.approx(9 / 25, rel=0.1)
+
+
+def test_a_row_of_means_has_the_variances_of_its_rows() -> None:
+    y = with_row_terms(21, n=400, holes=0).reshape(100, 4, 20).mean(1)
+    rows = join_rows(y, np.arange(100), np.full(100, 4.0))
+    found = estimate_row_variances(rows, np.zeros(20), 4, 5)
+    assert found.language == pytest.approx(16 / 25, rel=0.3)
+
+
+def test_rows_that_tell_nothing_of_their_terms_have_none() -> None:
+    y = with_row_terms(22)
+    y[:, 1:] = np.nan
+    rows = join_rows(y.reshape(len(y), -1), np.arange(len(y)), np.ones(len(y)))
+    assert estimate_row_variances(rows, np.zeros(5), 4, 5) == RowVariances(0.0, 0.0)
+
+
+def test_holes_cost_little_where_terms_are_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the scores are missing at random: absorbing the terms of rows loses two thirds of what these know."""
+    random, absorbed_ = [], []
+    for seed in range(30):
+        y = with_row_terms(seed, n=30, k=4, m=4, holes=0.5)[:, None]
+        random.append(cbc.double_centre(cell_values(y).mean))
+        with monkeypatch.context() as patch:
+            patch.setattr(cells, "depends_on_cell", lambda *_: True)
+            absorbed_.append(cbc.double_centre(cell_values(y).mean))
+    assert np.square(random).mean() < 0.6 * np.square(absorbed_).mean()
+
+
+def test_scores_missing_more_often_in_one_cell_are_compared_inside_rows_alone() -> None:
+    y = with_row_terms(23, n=80, holes=0.1)[:, None]
+    assert cell_values(y).design == "random"
+    y[:60, :, 1, 2] = np.nan
+    assert cell_values(y).design == "task:language + task:judge"
+
+
+LME4 = """suppressMessages(library(lme4)); d <- read.csv(file("stdin"), stringsAsFactors = TRUE)
+f <- lmer(score ~ 0 + cell + (1 | task) + (1 | task:language) + (1 | task:judge), d)
+cat(fixef(f)[order(as.numeric(sub("cell.", "", names(fixef(f)))))], sep = "\\n")"""
+
+
+def lme4_cells(y: Array) -> Array:
+    """Cell means (k, m) of rows (n, k, m) by lme4."""
+    rscript = need("lme4")
+    _, k, m = y.shape
+    lines = ["task,language,judge,cell,score"]
+    for t, x, b in np.argwhere(np.isfinite(y)):
+        lines.append(f"t{t},l{x},j{b},c{x * m + b},{y[t, x, b]!r}")
+    text = "\n".join(lines).replace("np.float64(", "").replace(")", "")
+    done = subprocess.run([str(rscript), "-e", LME4], input=text, capture_output=True, text=True, check=True)
+    return np.array(done.stdout.split(), dtype=float).reshape(k, m)
+
+
+@pytest.mark.lme4
+def test_cells_are_near_those_of_lme4() -> None:
+    """Referee: lme4, cells fixed, task, task:language and task:judge random."""
+    y = with_row_terms(24, n=60, holes=0.4)
+    want = lme4_cells(y)
+    mean = cell_values(y[:, None]).mean
+    assert np.allclose(cbc.double_centre(mean), cbc.double_centre(want), atol=0.25)
