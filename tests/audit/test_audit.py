@@ -29,7 +29,8 @@ def sample() -> Panel:
 def test_frames_have_the_columns_others_rely_on(sample: Panel) -> None:
     result = audit(sample, threshold="70")
     wanted = {
-        "off": "language judge off low high all_low all_high clear named excess excess_low excess_high beta radius",
+        "off": "language judge off low high all_low all_high clear named excess excess_low excess_high beta radius "
+        "read",
         "systems": "language system mean behind_leader low high rank_low rank_high may_be_best",
         "reversals": "judge_i judge_j language_a gap_a language_b gap_b delta p_published p",
         "judges": "language judge r low high mean slope slope_low slope_high named",
@@ -40,6 +41,7 @@ def test_frames_have_the_columns_others_rely_on(sample: Panel) -> None:
         assert len(getattr(result, name))
     plain = json.loads(to_json(result))
     assert plain["kind"] == "named"
+    assert plain["blind"] == pytest.approx(result.blind)
     assert not any(key.endswith("_") for key in plain)
 
 

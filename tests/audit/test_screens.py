@@ -79,6 +79,7 @@ def test_screen_is_short_and_every_number_is_in_a_frame(kind: str) -> None:
         sentence = re.sub(r"About [\d,]+ tasks", "", said(result, topic))
         sentence = re.sub(r"\b[A-Z]\w*\d\w*", "", sentence)
         sentence = re.sub(r"[\d.]+ \[[\d., ]+\] for (the panel|their mean)", "", sentence)
+        sentence = re.sub(r"fewer than 1 in [\d,]+", "", sentence)
         sentence = re.sub(r"(by|than|of) more than [\d.]+|\d+ of \d+|\d+%|less than [\d.]+", "", sentence)
         for token in re.findall(r"-?\d[\d,]*\.?\d*", sentence):
             value = abs(float(token.replace(",", "")))
@@ -121,10 +122,10 @@ def test_too_close_says_how_many_tasks_would_settle() -> None:
     ("kind", "topic", "words", "absent", "command"),
     [
         ("cell", "Off", ["Japanese", "Cobalt", "lower"], ["German"], "audit scores.csv --cell Japanese,Cobalt"),
-        ("two languages", "Off", ["Borealis", "between English and German", "cannot be told"], [], ""),
+        ("two languages", "Off", ["Borealis", "in English than in German", "cannot be told"], [], ""),
         ("many", "Off", ["Calibrating removes it"], [], "calibrate"),
         ("scale", "Off", ["sonnet reacts less", "(slope 0."], ["off by"], ""),
-        ("calm", "Off", ["No judge is off by more than"], [], ""),
+        ("calm", "Off", ["no judge is off by more than", "fails on fewer than 1 in"], [], ""),
         ("blind", "Judges", ["They do not agree on which", "a ranking by this panel would be noise"], [], "label make"),
         ("split", "Judges", ["A and B agree with each other", "C, D and E agree with nobody"], [], ""),
         ("split", "Judges", ["cannot tell who is right"], [], ""),

@@ -23,7 +23,7 @@ from polyjudge.answers.audit.boards import columns_of
 from polyjudge.answers.audit.criteria import alike, alike_finding
 from polyjudge.answers.audit.gates import gates
 from polyjudge.answers.audit.length import length
-from polyjudge.answers.audit.off import Off, off
+from polyjudge.answers.audit.off import QUIET, Off, off
 from polyjudge.answers.audit.pages import build
 from polyjudge.answers.audit.position import position
 from polyjudge.answers.audit.systems import Systems, systems
@@ -62,7 +62,7 @@ class Audit(Result):
     """Everything that an audit found. Frames:
 
     off : language, judge, off, low, high, all_low, all_high, clear, named, excess, excess_low, excess_high, beta,
-        radius
+        radius, read ("excess" where that says how far a cell is off: where several are named)
     systems : language ("all" and each), system, mean, behind_leader, low, high, rank_low, rank_high, may_be_best
     swaps : first, second, language_a, gap_a, low_a, high_a, language_b, gap_b, low_b, high_b
     reversals : judge_i, judge_j, language_a, gap_a, language_b, gap_b, delta, p_published, p
@@ -85,8 +85,11 @@ class Audit(Result):
     length: Later[pd.DataFrame] = Later()
     criteria: Later[pd.DataFrame] = Later()
     kind: str
-    """Of what is off: calm, named, judge gaps, language gaps, two by two, split, many, scale, too few, none."""
+    """Of what is off: calm, calibrated, named, judge gaps, language gaps, two by two, split, many, scale, too few or
+    none."""
     matters: float
+    blind: float
+    """What failures that were not drawn could change, in points; NaN where judges are not compared."""
     level: float
     seed: int
     threshold: str | None
@@ -191,6 +194,7 @@ def audit(
         criteria=table,
         kind=part.off.kind,
         matters=asked.least(panel),
+        blind=part.off.blind,
         level=level,
         seed=seed,
         threshold=threshold,
@@ -342,9 +346,8 @@ def _criteria(panel: Panel, asked: _Asked) -> dict[str, Part]:
         lambda s: s is not None and bool(s.board.ahead.any()),
         asked.level,
     )
-    quiet = ("calm", "none", "too few")
     offs: dict[str, Off] = holm(
-        every, lambda x, level: _off(each[x], asked, level), lambda o: o.kind not in quiet, asked.level
+        every, lambda x, level: _off(each[x], asked, level), lambda o: o.kind not in QUIET, asked.level
     )
     return {x: _part(panel.criteria[x], asked, boards[x], offs[x], cells[x]) for x in every}
 

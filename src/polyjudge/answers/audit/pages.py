@@ -222,14 +222,19 @@ def _off(a: Audit) -> list[Section]:
     if min(len(panel.languages), len(panel.judges)) == 2:
         text.append("With only two, every difference appears twice, once with each sign.")
     marks = np.where(frame["named"].astype(bool), "named", np.where(frame["clear"].astype(bool), "clear", ""))
-    value = f * frame["off"].to_numpy(float)
+    read = str(frame["read"].iloc[0])  # with several named cells the excess says how far each is off
+    low, high = ("excess_low", "excess_high") if read == "excess" else ("all_low", "all_high")
+    if read == "excess":
+        clear = (frame[low] > a.matters) | (frame[high] < -a.matters)
+        marks = np.where(frame["named"].astype(bool), "named", np.where(clear, "clear", ""))
+    value = f * frame[read].to_numpy(float)
     worst = float(np.nanmax(np.abs(value), initial=0.0))
     shown = (np.abs(value) >= f * a.matters) | (marks != "")
     numbers = [
         f"{v:+.{0 if worst >= 100 else 1}f}" if s and np.isfinite(v) else "" for v, s in zip(value, shown, strict=True)
     ]
     grid = {"row": frame["language"], "column": frame["judge"], "value": value, "text": numbers, "mark": marks,
-            "low": f * frame["all_low"], "high": f * frame["all_high"], "beta": f * frame["beta"],
+            "low": f * frame[low], "high": f * frame[high], "beta": f * frame["beta"],
             "key": frame["language"].astype(str) + "|" + frame["judge"].astype(str)}  # fmt: skip
     alt = f"{int((marks != '').sum())} of {len(frame)} {panel.noun}-judge pairs are clearly off."
     options = {"limit": max(worst, f * a.matters), "least": f * a.matters}
@@ -517,13 +522,15 @@ def _off_of_cell(a: Audit, language: str, judge: str) -> list[Finding]:
     """How much higher or lower a judge scores in a language, where that can be told."""
     panel, frame = a.panel, a.off
     row = frame[(frame["language"] == language) & (frame["judge"] == judge)] if len(frame) else frame
-    if not len(row) or not np.isfinite(row["off"].iloc[0]):
+    if not len(row) or not np.isfinite(row[str(row["read"].iloc[0])].iloc[0]):
         return []
     cell = row.iloc[0]
-    is_higher = cell["off"] > 0
-    limits = (cell["all_low"], cell["all_high"]) if is_higher else (-cell["all_high"], -cell["all_low"])
+    low, high = ("excess_low", "excess_high") if cell["read"] == "excess" else ("all_low", "all_high")
+    size = cell[cell["read"]]
+    is_higher = size > 0
+    limits = (cell[low], cell[high]) if is_higher else (-cell[high], -cell[low])
     text = (
-        f"In {name(language)}, {name(judge)} scores {amount(panel, abs(cell['off']), *limits)} "
+        f"In {name(language)}, {name(judge)} scores {amount(panel, abs(size), *limits)} "
         f"{'higher' if is_higher else 'lower'}, relative to the other judges, than in the other {panel.nouns}."
     )
     where = {"language": language, "judge": judge}

@@ -1,0 +1,120 @@
+"""Do judges use the scale differently, and is that what differs between languages? (METHODS 18, 40)
+
+A judge that reacts less than the others to differences between answers scores hard languages too high and easy ones too
+low. That is no fault of a language, and a cell is named beside it only where it stands beyond what slopes explain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge import cbc
+from polyjudge.base.later import framed
+from polyjudge.base.numbers import number, percent
+from polyjudge.base.text import names
+from polyjudge.panel import Panel
+from polyjudge.stats.cells import Values
+from polyjudge.stats.interval import FEWEST
+from polyjudge.stats.slopes import Slopes, slopes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+DIFFERS = 0.1
+"""How far a slope must certainly be from the others'."""
+SEES = 0.3
+"""What every judge's correlation with the others must reach: the slope of noise says nothing."""
+MOST_OF_IT = 0.5
+"""Share of what differs from which slopes are what differs."""
+
+
+@dataclass(frozen=True)
+class ScaleUse:
+    """Slopes of the judges.
+
+    differ_mask : judges whose slope certainly differs from the others', where that may be said
+    share : of beta^ that slopes explain
+    """
+
+    judges: tuple[str, ...]
+    slopes: Slopes
+    differ_mask: Mask
+    share: float
+
+    @property
+    def counts(self) -> bool:
+        """Whether slopes differ and explain some of what differs."""
+        return bool(self.differ_mask.any()) and self.share > 0
+
+    @property
+    def explains_most(self) -> bool:
+        """Whether slopes are what differs."""
+        return bool(self.differ_mask.any()) and self.share > MOST_OF_IT
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """judge, slope, low, high, r."""
+        limits = self.slopes.interval
+        columns = {"low": limits.low_one, "high": limits.high_one, "r": self.slopes.r}
+        return framed({"judge": self.judges, "slope": self.slopes.slope, **columns})
+
+
+def compare_scale_use(panel: Panel, values: Values, level: float) -> ScaleUse:
+    """Slopes of the judges, and how much of what differs they explain."""
+    found = slopes(panel.scores, panel.unit, panel.weight, level)
+    is_known = values.present.all() and values.units >= FEWEST and bool((found.r >= SEES).all())
+    if panel.two_valued or not is_known:
+        return ScaleUse(panel.judges, found, np.zeros(len(panel.judges), dtype=bool), 0.0)
+    beta = cbc.double_centre(values.mean)
+    total = float((beta**2).sum())
+    share = 0.0
+    if total > 0:
+        share = 1 - float(((beta - predict_cells(values, found)) ** 2).sum()) / total
+    half_width = found.interval.q * found.interval.se
+    return ScaleUse(panel.judges, found, np.abs(found.slope - 1) - half_width > DIFFERS, share)
+
+
+def predict_cells(values: Values, found: Slopes) -> Array:
+    """What slopes alone make of cells (k, m): the level g of a language times (slope - 1)."""
+    cells = values.mean
+    level = cells.mean(1) - cells.mean()
+    return np.outer(level, found.slope - 1)
+
+
+def without_slopes(values: Values, found: Slopes) -> Values:
+    """Values less what slopes explain of them, unit by unit: P_u = g_u (slope - 1) + g (slope_u - slope)."""
+    by_unit = values.v.mean(2)
+    level_by_unit = by_unit - by_unit.mean(1, keepdims=True)  # (units, languages)
+    level = level_by_unit.mean(0)
+    predicted = level_by_unit[:, :, None] * (found.slope - 1)
+    predicted = predicted + level[None, :, None] * (found.by_unit - found.slope)[:, None, :]
+    return replace(values, v=values.v - predicted)
+
+
+def scale_sentence(panel: Panel, use: ScaleUse) -> str:
+    """Which judges react less and more than the others, and how much of what differs that is."""
+    parts: list[str] = []
+    slope = use.slopes.slope
+    for is_side, more in ((slope < 1, "less"), (slope > 1, "more")):
+        at = _steepest_first(slope, use.differ_mask & is_side)
+        if at:
+            verb = "reacts" if len(at) == 1 else "react"
+            sizes = names([number(slope[b], 1) for b in at])
+            what = " than the others to differences between answers" if not parts else ""
+            parts.append(f"{names([panel.judges[b] for b in at])} {verb} {more}{what} (slope {sizes})")
+    share = percent(use.share, 0)
+    if use.explains_most:
+        return f"{'; '.join(parts)}. That, not {panel.noun}, explains {share} of what differs."
+    return f"{'; '.join(parts)}. That explains {share} of what differs."
+
+
+def _steepest_first(slope: Array, which: Mask) -> list[int]:
+    """Judges, the one whose slope is farthest from the others' first."""
+    size = np.round(np.where(slope < 1, slope, -slope), 9)
+    return [int(b) for b in np.argsort(size, kind="stable") if which[b]]
