@@ -31,7 +31,7 @@ def need(component: str) -> str:
     """Where a component of the machine is. Tests that need it skip where it is absent, and name its package."""
     path = find(component)
     if path is None:
-        pytest.skip(f"needs {component} (Debian: {PACKAGES[component]})")
+        pytest.skip(f"needs {component}: make system installs it (Debian: {PACKAGES[component]})")
     return path
 
 

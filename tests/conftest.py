@@ -23,6 +23,9 @@ import pytest
 
 from common import NO_SHARED, Run, need, shared_file
 
+SLOW_ROOMS = {"collect", "test_docs.py", "test_evidence.py"}
+"""Folders and files whose tests start servers, run every block of the docs, or read all released scores."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
@@ -33,6 +36,8 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests begin, so that no worker waits at the end."""
     for item in items:
+        if SLOW_ROOMS.intersection((item.path.name, item.path.parent.name)):
+            item.add_marker("slow")
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
     slow = {item.path for item in items if item.get_closest_marker("slow")}

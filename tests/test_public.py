@@ -52,6 +52,8 @@ finally:
     assert done.stderr.strip() == "False"
 
 
+@pytest.mark.slow
+@pytest.mark.newest
 def test_types_are_seen_from_outside(tmp_path: Path) -> None:
     client = tmp_path / "client.py"
     client.write_text(

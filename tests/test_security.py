@@ -338,22 +338,25 @@ def steps() -> dict[str, str]:
     return {s["name"]: s["run"] for s in made["runs"]["steps"] if "run" in s}
 
 
-def act(tmp_path: Path, options: str) -> tuple[int, list[str], str]:
-    """The audit of the Action with a program in the place of ours that notes its words."""
+def act(tmp_path: Path, **given: str) -> tuple[int, list[str], str]:
+    """The Action's main step with a program in the place of ours that notes its words and fails as on bad input."""
     program = tmp_path / "polyjudge" / "bin" / "polyjudge"
     program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nprintf "%s\\0" "$@" > {tmp_path}/words\n')
+    program.write_text(f'#!/bin/sh\nprintf "%s\\0" "$@" > {tmp_path}/words\necho "no such file" >&2\nexit 2\n')
     program.chmod(0o755)
     names = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
     env = {**os.environ, "RUNNER_TEMP": str(tmp_path), **{n: str(tmp_path / n) for n in names}}
-    env |= {"SCORES": "-s;touch owned.csv", "OPTIONS": options, "FAIL_ON": "serious", "OUTPUT": "out"}
-    done = subprocess.run(["bash", "-e", "-c", steps()["Audit"]], env=env, capture_output=True, text=True, cwd=tmp_path)
+    env |= {"SCORES": "-s;touch owned.csv", "OPTIONS": "", "FAIL_ON": "serious", "OUTPUT": "out"}
+    env |= {"COMMAND": "audit", "BESIDE": "", **given}
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", steps()["Audit"]], env=env, capture_output=True, text=True, cwd=tmp_path
+    )
     words = (tmp_path / "words").read_text().split("\0") if (tmp_path / "words").exists() else []
     return done.returncode, words, done.stdout
 
 
 def test_the_action_takes_no_input_for_code(tmp_path: Path) -> None:
-    code, words, _ = act(tmp_path, "--judge 'a b' --score $(touch${IFS}owned) *")
+    code, words, _ = act(tmp_path, OPTIONS="--judge 'a b' --score $(touch${IFS}owned) *")
     assert code == 0
     assert words[:6] == ["audit", "--judge", "a b", "--score", "$(touch${IFS}owned)", "*"]
     assert words[-3:] == ["--", "-s;touch owned.csv", ""]
@@ -361,8 +364,57 @@ def test_the_action_takes_no_input_for_code(tmp_path: Path) -> None:
     assert not any("${{" in run for run in steps().values())
 
 
-def test_the_action_with_an_open_quote_fails(tmp_path: Path) -> None:
-    code, words, out = act(tmp_path, "--judge 'a b")
+@pytest.mark.parametrize(
+    ("given", "positions"),
+    [
+        ({"COMMAND": "drift", "BESIDE": "old.csv"}, ["old.csv", "-s;touch owned.csv"]),
+        ({"COMMAND": "humans", "BESIDE": "labels.csv"}, ["-s;touch owned.csv", "labels.csv"]),
+        ({"COMMAND": "humans"}, ["-s;touch owned.csv"]),
+        ({"COMMAND": "swap", "OPTIONS": "--judges a=b"}, ["-s;touch owned.csv"]),
+    ],
+)
+def test_the_action_runs_other_commands(tmp_path: Path, given: dict[str, str], positions: list[str]) -> None:
+    _, words, _ = act(tmp_path, **given)
+    assert words[0] == given["COMMAND"]
+    assert words[words.index("--") + 1 : -1] == positions
+
+
+@pytest.mark.parametrize(
+    "given", [{"OPTIONS": "--judge 'a b"}, {"COMMAND": "drift"}, {"COMMAND": "rm"}], ids=["quote", "drift", "command"]
+)
+def test_the_action_refuses_what_it_cannot_run(tmp_path: Path, given: dict[str, str]) -> None:
+    code, words, out = act(tmp_path, **given)
     assert code == 2
     assert not words
     assert "::error::" in out
+    assert "## polyjudge" in (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "code=2\n"
+
+
+def test_the_action_sums_up_bad_input_too(tmp_path: Path) -> None:
+    code, _, _ = act(tmp_path)
+    assert code == 0  # the step named Result ends with the code
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "code=2\n"
+    assert "    no such file" in (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
+
+
+@pytest.mark.parametrize(("last", "fails"), [("", False), ("77", False), ("", True)], ids=["new", "edit", "fork"])
+def test_the_action_edits_its_comment_and_fails_softly(tmp_path: Path, last: str, fails: bool) -> None:
+    """With a program in the place of gh that notes its words; a fork's token may not comment."""
+    (tmp_path / "bin").mkdir()
+    gh = tmp_path / "bin" / "gh"
+    ending = "exit 1" if fails else f"case \"$*\" in *--jq*) echo '{last}';; esac"
+    gh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{ending}\n')
+    gh.chmod(0o755)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "summary.md").write_text("fine\n")
+    env = {**os.environ, "PATH": f"{gh.parent}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path), "OUTPUT": "out"}
+    env |= {"NUMBER": "5", "REPOSITORY": "a/b", "COMMAND": "audit", "GH_TOKEN": "t"}
+    words = ["bash", "-eo", "pipefail", "-c", steps()["Comment"]]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0
+    calls = (tmp_path / "calls").read_text()
+    assert ("::warning::" in done.stdout) is fails
+    assert ("pr comment 5" in calls) is (not last and not fails)
+    assert ("PATCH repos/a/b/issues/comments/77" in calls) is bool(last)
+    assert (tmp_path / "polyjudge-comment.md").read_text() == "<!-- polyjudge audit -->\nfine\n"

@@ -1,6 +1,6 @@
 """What tests need beside Python packages: where it is on this machine, and getting it where that is allowed.
 
-`python tools/components.py` installs what is absent: with apt for root, else Chromium with Playwright's own installer.
+`make system` runs it and installs what is absent: with apt for root, else Chromium with Playwright's own installer.
 It never fails: what stays absent is named in one line, and the tests that need it skip.
 """
 

@@ -7,7 +7,10 @@ import pytest
 from report_samples import HOSTILE, JUDGES, LANGUAGES, SYSTEMS, Answer, charts
 
 from polyjudge.base.errors import UsageError
+from polyjudge.report import charts as charts_module
 from polyjudge.report.charts import draw
+
+pytest.importorskip("altair", reason="needs the extra plot")
 
 CHARTS = charts(LANGUAGES, JUDGES, SYSTEMS)
 
@@ -51,3 +54,9 @@ def test_plot_by_name():
     assert result.plot().to_dict()["title"] == "Systems by language"
     with pytest.raises(UsageError, match="Its charts: board-languages"):
         result.plot("pie")
+
+
+def test_without_altair_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(charts_module, "find_spec", lambda module: None)
+    with pytest.raises(UsageError, match=r"polyjudge\[plot\]"):
+        draw(CHARTS["bars"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import evalica
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -34,6 +33,7 @@ def play(seed: int, strengths: list[float], n: int, *, place: float = 0.0, ties:
 
 def by_evalica(games: Games) -> np.ndarray:
     """Log strengths, mean 0."""
+    evalica = pytest.importorskip("evalica")
     winner = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
     solved = evalica.bradley_terry(
         games.first.tolist(), games.second.tolist(), [winner[x] for x in games.won], tolerance=1e-14, limit=100_000

@@ -5,8 +5,10 @@ Colours can be told apart by colour-blind readers, axes carry their units, and a
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from polyjudge.base.errors import UsageError
 from polyjudge.base.text import name
 from polyjudge.report.model import Chart
 
@@ -25,6 +27,8 @@ NAMES = ("label", "panel", "group", "row", "column")
 
 def draw(chart: Chart, dark: bool = False) -> alt.Chart:
     """The chart as an Altair chart, on a light or a dark ground."""
+    if find_spec("altair") is None:
+        raise UsageError("Drawing a chart in Python needs Altair: pip install 'polyjudge[plot]'. Pages draw their own.")
     kinds = {
         "intervals": _intervals,
         "bars": _bars,
