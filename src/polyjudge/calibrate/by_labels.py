@@ -1,34 +1,60 @@
-"""LabelCalibrator: correct a panel by labels of people, by a map of all languages and a shift of each (METHODS 22).
+"""LabelCalibrator: correct a panel by labels of people, by a map of all languages and the need of each (METHODS 38).
 
-An isotonic map takes the panel's mean to the labels; what is then left on average in a language is its shift, shrunk to
-the shifts of the other languages as far as they do not surely differ. How much of the language error that removes is
-stated with an interval, or cannot be told.
+A rising map takes the panel's mean to the labels. What the panel's mean in a language then lacks is its need; needs are
+shrunk to each other as far as the labels do not tell them apart, so that the correction holds from two languages on.
+How much of the language error that removes is stated with an interval, or why it cannot be told.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import CalibratorError, UsageError
-from polyjudge.base.numbers import percent_ci
+from polyjudge.base.numbers import percent, percent_ci
 from polyjudge.base.text import count, name, names, plural
 from polyjudge.calibrate.labelled import Array, Labelled, answers, labelled, panel_mean
 from polyjudge.calibrate.saved import Calibrator, numbers, one_of, texts
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.interval import moderate
-from polyjudge.stats.labels import Limits, isotonic, severity
+from polyjudge.stats import needs as st
+from polyjudge.stats.annotators import LanguageMeans, language_means
+from polyjudge.stats.labels import Limits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAWS = 4000
-FEWEST = 20
-"""Labels of a language below which nothing is said of what they remove: with ten the interval covers 82 to 97%."""
+Codes = NDArray[np.int64]
+FEWEST = 10
+"""Labels of a language below which nothing is said of what they remove."""
+FIRST_LABELS, MORE_LABELS = 20, 30
+"""Labels of each language to begin with, and how many more to ask for."""
+MIN_DIFFERENT = 6
+"""Labels (or two of each language) that must differ from the rest for a fall to be stated."""
+MIN_NARROWING = 0.05
+"""Share by which more labels or annotators must narrow the intervals for it to be advised."""
+
+TOLD, FEW_LABELS, LABELS_ALIKE, RESIDUALS_ALIKE, CONFOUNDED, NOT_SURE = (
+    "told", "few labels", "labels alike", "residuals alike", "confounded", "not sure",
+)  # fmt: skip
+"""Why the fall is stated, or why not."""
+
+
+class _Answers(NamedTuple):
+    """All answers of a panel, flat: what the panel says (on the labels' scale), its label (NaN), its language."""
+
+    score: Array
+    label: Array
+    language: Codes
+
+    @property
+    def labelled(self) -> _Answers:
+        """Those that have a label."""
+        has_label = np.isfinite(self.label)
+        return _Answers(self.score[has_label], self.label[has_label], self.language[has_label])
 
 
 class LabelCalibrator(Calibrator):
@@ -36,7 +62,7 @@ class LabelCalibrator(Calibrator):
 
     `fit` takes a panel with labels (its own column, or a table); `transform` gives what people would say of every
     answer, on the scale of the labels; `removes_` is the share of the language error that this removes on the answers
-    without labels, with its interval.
+    without labels, with its interval, or None where that cannot be told.
 
     >>> import numpy as np
     >>> from polyjudge.panel import Panel
@@ -52,9 +78,10 @@ class LabelCalibrator(Calibrator):
     """
 
     kind = "labels"
-    known_: NDArray[np.int64]
-    m_: Array
-    centre_: float
+    known_: Codes
+    need_: Array
+    moved_: Array
+    variance_: Array
 
     def __init__(self, shrink: bool = True, clip: bool = True, level: float = 0.95, seed: int = 0) -> None:
         self.shrink = shrink
@@ -63,86 +90,94 @@ class LabelCalibrator(Calibrator):
         self.seed = seed
 
     def fit(self, panel: Any, labels: Any = None) -> Self:
-        """Learn the map and the shifts from the labels of a panel (None: its own column; else a table, or a file)."""
+        """Learn the map and the needs from the labels of a panel (None: its own column; else a table, or a file)."""
         panel = read_panel(panel)
         found = labels if isinstance(labels, Labelled) else labelled(panel, labels)
-        f = panel_mean(panel)
-        at = np.isfinite(f) & np.isfinite(found.y)
         self.languages_, self.noun_, self.scale_ = panel.languages, panel.noun, found.scale
-        # labels on another scale: what the panel says is first laid on theirs by a straight line
-        if found.two_valued and panel.two_valued:
-            self.line_ = (-panel.scale[0] / panel.width, 1 / panel.width)
-        else:
-            self.line_ = (0.0, 1.0) if found.same else _line(f[at], found.y[at])
-        f = self.line_[0] + self.line_[1] * f
-        language = np.broadcast_to(np.arange(len(panel.languages)), f.shape)
-        self.x_, self.g_ = isotonic(f[at], found.y[at])
-        self._shifts(np.interp(f[at], self.x_, self.g_) - found.y[at], language[at])
-        single = f[found.row, found.system, found.language]
-        self._annotators(np.interp(single, self.x_, self.g_) - found.label, found)
-        seen = np.isfinite(f)
-        k = len(self.languages_)
-        n = np.bincount(language[seen], minlength=k)
-        mapped = np.interp(f[seen], self.x_, self.g_)
-        self.changed_ = np.bincount(language[seen], f[seen] - mapped, k) / np.maximum(n, 1)
-        self.unlabelled_ = np.maximum(n - self.n_, 1)
-        few = bool((self.n_ < np.minimum(FEWEST, n))[self.known_].any())
-        self.removes_: Limits | None = None if few else self._removes()
-        if len(self.known_) <= 2 and (self.removes_ is None or self.removes_[1] <= 0):
-            self.b_ = 0.0  # with two languages nothing is shrunk: only what surely helps is taken off
-        self.shift_ = self.centre_ + self.b_ * (self.m_ - self.centre_)
+        scores = panel_mean(panel)
+        self.line_ = _lay_on_labels(panel, found, scores)
+        scores = self.line_[0] + self.line_[1] * scores
+        seen = np.isfinite(scores)
+        language = np.broadcast_to(np.arange(len(panel.languages)), scores.shape)
+        every = _Answers(scores[seen], found.y[seen], language[seen])
+        some, k = every.labelled, len(self.languages_)
+        self.n_ = np.bincount(some.language, minlength=k)
+        self.known_ = np.flatnonzero(self.n_ > 0)
+        self.x_, self.g_ = st.fit_map(some.score, some.label, some.language, k)
+        self._fit_needs(every, found, scores)
+        self._fit_offsets(every)
         return self
 
-    def _shifts(self, rest: Array, language: NDArray[Any]) -> None:
-        """Mean residual of each language, its error variance, and how far the shifts are shrunk to their mean."""
-        k = len(self.languages_)
-        self.n_ = np.bincount(language, minlength=k)
-        self.b_ = 0.0
-        self.known_ = np.flatnonzero(self.n_ > 0)
-        m = np.bincount(language, rest, k) / np.maximum(self.n_, 1)
-        self.centre_ = float(m[self.known_].mean())
-        self.m_ = np.where(self.n_ > 0, m, self.centre_)
-        squares = np.bincount(language, (rest - m[language]) ** 2, k)
-        many = self.n_ > 1
-        s2 = np.zeros(k)
-        if many.any():
-            df = (self.n_[many] - 1).astype(float)
-            s2[many] = moderate(squares[many] / df, df).variance
-            s2[~many] = s2[many].mean()
-        self.s2_ = s2
-        self.v_ = s2 / np.maximum(self.n_, 1)
-        self.df_ = float(max(len(rest) - k, 1))
+    def _fit_needs(self, every: _Answers, found: Labelled, scores: Array) -> None:
+        """Needs of the labelled languages as seen, shrunk, and what moving by them removes."""
+        k, some, known = len(self.languages_), every.labelled, self.known_
+        n_answers = np.bincount(every.language, minlength=k)
+        map_moves = _mean_by(self._map(every.score) - every.score, every.language, k)
+        residual = some.label - self._map(some.score)
+        width = float(np.ptp(every.score))
+        noise = st.estimate_noise(residual, self._map(some.score), some.label, some.language, k, width)
+        self.need_ = _mean_by(residual, some.language, k) + map_moves
+        covariance = np.diag(noise.variance[known])
+        label_error = float(np.sqrt(noise.variance[known].mean()))
+        self.people_ = self._weigh_annotators(found, scores, st.fitted_factor(self._map(some.score)))
+        if self.people_ is not None:
+            self.need_[known] = self.people_.mean + map_moves[known]
+            covariance = self.people_.covariance
+        self.variance_ = np.full(k, np.nan)
+        self.variance_[known] = np.diag(covariance)
+        self.df_ = noise.df
+        shrunk = st.shrink_needs(self.need_[known], map_moves[known], covariance, noise.df, label_error, self.seed)
+        best = shrunk.mean if self.shrink and len(known) > 1 else self.need_[known]
+        self.moved_ = np.full(k, float(best.mean()))
+        self.moved_[known] = best
+        n_unlabelled = np.maximum(n_answers - self.n_, 1)
+        unlabelled_sd = np.sqrt(noise.variance * self.n_ / n_unlabelled)[known]
+        generator = np.random.default_rng(self.seed)
+        true_needs = shrunk.draws + unlabelled_sd * generator.normal(size=shrunk.draws.shape)
+        self.removes_, self.why_ = self._state_fall(true_needs, best, noise, some)
 
-    def _annotators(self, d: Array, found: Labelled) -> None:
-        """Where annotators differ more than answers, their variance is added; then the shrinkage of the shifts."""
-        k, on = len(self.languages_), self.known_
-        self.differ_ = False  # whether annotators make more of the error than the number of labels does
-        if len(found.annotators) > 1 and np.isfinite(d).all():
-            people = severity(d, found.language, found.who, found.row, k)
-            more = float(np.nanmean(people.variance[on]) - self.v_[on].mean())
-            self.differ_ = people.df > 0 and more > float(self.v_[on].mean())
-            if people.df > 0 and more > 0:
-                self.v_, self.df_ = self.v_ + more, float(max(people.df, 2))
-        self.spread_ = float(((self.m_[on] - self.centre_) ** 2).sum())
-        v = float(self.v_[on].mean())
-        kept = max(0.0, 1 - max(len(on) - 3, 1) * v / max(self.spread_, 1e-300)) if self.shrink else 1.0
-        self.b_ = kept if len(on) > 2 else 1.0
+    def _state_fall(
+        self, true_needs: Array, best: Array, noise: st.LabelNoise, some: _Answers
+    ) -> tuple[Limits | None, str]:
+        """The share of the language error that goes, or None; and why."""
+        n_known = len(self.known_)
+        if n_known < 2 or self.n_[self.known_].min() < FEWEST:
+            return None, FEW_LABELS
+        if self.people_ is not None and self.people_.is_confounded:
+            return None, CONFOUNDED
+        enough = max(2 * n_known, MIN_DIFFERENT)
+        if np.unique(some.label, return_counts=True)[1].max() > len(some.label) - enough:
+            return None, LABELS_ALIKE
+        if noise.n_different < enough:
+            return None, RESIDUALS_ALIKE
+        removes = st.removed_share(true_needs, best, self.level)
+        return (removes, TOLD) if removes[1] > 0 else (None, NOT_SURE)
 
-    def _removes(self) -> Limits | None:
-        """Share of the squared language error that goes on the answers without labels: median, and its interval."""
-        on, k = self.known_, len(self.known_)
-        if k < 2 or self.n_[on].min() < 2 or self.spread_ <= 1e-18:
+    def _weigh_annotators(self, found: Labelled, scores: Array, noise_factor: float) -> LanguageMeans | None:
+        """Means of languages with annotators as a sample; None where labels are by one, or by people unknown."""
+        if len(found.annotators) < 2 or "" in found.annotators:
             return None
-        rng = np.random.default_rng(self.seed)
-        v = self.v_[on] * self.df_ / rng.chisquare(self.df_, DRAWS)[:, None]
-        left = 1 - v.mean(1, keepdims=True) * rng.chisquare(k - 1, DRAWS)[:, None] / self.spread_ if k > 2 else 1.0
-        share = np.clip(left, 0.0, 1.0)
-        d = self.m_[on] - self.centre_
-        e = share * d + np.sqrt(share * v) * rng.normal(size=(DRAWS, k))
-        e = e + np.sqrt(self.s2_[on] / self.unlabelled_[on]) * rng.normal(size=(DRAWS, k))
-        gone = 1 - (e - self.b_ * d).var(1) / np.maximum((e + self.changed_[on]).var(1), 1e-300)
-        low, high = np.quantile(gone, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return float(np.median(gone)), float(low), float(high)
+        score = scores[found.row, found.system, found.language]
+        has_score = np.isfinite(score)
+        answer = np.ravel_multi_index((found.row, found.system), found.y.shape[:2])[has_score]
+        difference = (found.label - self._map(score))[has_score]
+        language = np.searchsorted(self.known_, found.language[has_score])
+        who = np.unique(found.who[has_score], return_inverse=True)[1]
+        return language_means(difference, answer, language, who, noise_factor)
+
+    def _fit_offsets(self, every: _Answers) -> None:
+        """What is subtracted from the map in each language, so that its mean is the panel's plus what it is moved."""
+        mapped = self._map(every.score)
+        scale = self.scale_ if self.clip else None
+        self.shift_ = np.zeros(len(self.languages_))
+        for i in range(len(self.languages_)):
+            in_language = every.language == i
+            if in_language.any():
+                target = float(every.score[in_language].mean()) + self.moved_[i]
+                self.shift_[i] = -st.offset_to_mean(mapped[in_language], target, scale)
+
+    def _map(self, score: Array) -> Array:
+        return np.interp(score, self.x_, self.g_)
 
     def transform(self, x: Any, *, language: Any = None) -> Array:
         """What people would say. x : a panel, for (rows, systems, languages); or means of its judges, with `language`
@@ -152,9 +187,9 @@ class LabelCalibrator(Calibrator):
             return self._correct(panel_mean(x), self._places(x.languages))
         if language is None and len(self.languages_) > 1:
             raise UsageError(f"Name the {self.noun_} of each value: language=[...].")
-        f = np.asarray(x, dtype=float)
-        said = np.asarray(self.languages_[0] if language is None else language, dtype=object)
-        return self._correct(f, self._places(np.broadcast_to(said, f.shape)))
+        scores = np.asarray(x, dtype=float)
+        given = np.asarray(self.languages_[0] if language is None else language, dtype=object)
+        return self._correct(scores, self._places(np.broadcast_to(given, scores.shape)))
 
     def corrected(self, panel: Panel) -> pd.DataFrame:
         """Every answer of a panel: task, system, language, what the panel says, and what people would."""
@@ -167,7 +202,7 @@ class LabelCalibrator(Calibrator):
         rows = zip(self._fitted().languages_, self.n_, self.shift_, strict=True)
         return pd.DataFrame(rows, columns=["language", "labelled", "subtract"])
 
-    def _places(self, languages: Any) -> NDArray[np.int64]:
+    def _places(self, languages: Any) -> Codes:
         import pandas as pd
 
         place = pd.Index(self.languages_).get_indexer(np.ravel(languages)).reshape(np.shape(languages))
@@ -175,34 +210,80 @@ class LabelCalibrator(Calibrator):
             raise CalibratorError(f"The calibrator has never seen {name(np.asarray(languages)[place < 0][0])}.")
         return np.asarray(place, dtype=np.int64)
 
-    def _correct(self, f: Array, place: Any) -> Array:
-        out = np.interp(self.line_[0] + self.line_[1] * f, self.x_, self.g_) - self.shift_[place]
-        out = np.where(np.isfinite(f), out, np.nan)
-        return np.clip(out, *self.scale_) if self.clip else out
+    def _correct(self, scores: Array, place: Any) -> Array:
+        corrected = self._map(self.line_[0] + self.line_[1] * scores) - self.shift_[place]
+        corrected = np.where(np.isfinite(scores), corrected, np.nan)
+        return np.clip(corrected, *self.scale_) if self.clip else corrected
+
+    # --- sentences ---
 
     def findings(self) -> tuple[Finding, ...]:
         """What correcting by these labels does to the comparison of languages."""
         if len(self.languages_) < 2:
             text = f"The panel's mean is mapped to people's labels, by {count(int(self.n_.sum()), 'labelled answer')}."
             return (Finding("info", "humans.removes", text, "People"),)
-        n, nouns = self.n_[self.known_], plural(self.noun_)
-        each = f"{n.min()}{'' if n.min() == n.max() else f' to {n.max()}'} labels per {self.noun_}"
-        if len(n) < len(self.languages_):
-            each = f"labels in {names([self.languages_[i] for i in self.known_])}"
-        if self.removes_ is not None and self.removes_[1] > 0:
-            among = f"{nouns}" if len(n) == len(self.languages_) else f"these {nouns}"
-            text = f"Correcting by {each} removes {percent_ci(*self.removes_)} of the panel's squared error between "
-            return (Finding("info", "humans.removes", f"{text}{among}.", "People"),)
-        text = f"Whether correcting by {each} helps to compare {nouns} cannot be told yet"
-        more = f": label {self.ask_}{' more' * (self.ask_ > 20)} per {self.noun_}" if self.ask_ else ""
-        more = f": annotators of one {self.noun_} differ too much" if self.differ_ and n.min() >= 20 else more
-        return (Finding("notice", "humans.removes", f"{text}{more}.", "People"),)
+        if self.removes_ is None:
+            return (Finding("notice", "humans.removes", self._untold_sentence(), "People"),)
+        among = plural(self.noun_)
+        if len(self.known_) < len(self.languages_):
+            among = f"these {among}"
+        text = (
+            f"Correcting by {self._labels_phrase()} removes {percent_ci(*self.removes_)} of the panel's squared error "
+            f"between {among}."
+        )
+        return (Finding("info", "humans.removes", text, "People"),)
+
+    def _labels_phrase(self) -> str:
+        """How many labels there are: "20 to 34 labels per language", or "labels in de and fr"."""
+        if len(self.known_) < len(self.languages_):
+            return f"labels in {names([self.languages_[i] for i in self.known_])}"
+        fewest, most = int(self.n_.min()), int(self.n_.max())
+        number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        return f"{number} labels per {self.noun_}"
+
+    def _untold_sentence(self) -> str:
+        """Why it cannot be told what correcting removes, and what would tell it."""
+        claim = f"Whether correcting by {self._labels_phrase()} helps to compare {plural(self.noun_)} cannot be told"
+        if self.why_ == LABELS_ALIKE:
+            return f"{claim}: nearly all labels are alike."
+        if self.why_ == RESIDUALS_ALIKE:
+            return f"{claim}: on nearly all labelled answers people and panel say the same."
+        if self.why_ == CONFOUNDED:
+            return (
+                f"{claim}: each {self.noun_} has one annotator, so a strict annotator and a {self.noun_} of weak "
+                f"answers look the same. Let one person label 20 answers in two {plural(self.noun_)}."
+            )
+        if advice := self._annotator_advice():
+            return f"{claim} yet. {advice}"
+        if self.ask_:
+            return f"{claim} yet: label {self.ask_}{' more' * (self.ask_ > FIRST_LABELS)} per {self.noun_}."
+        return f"{claim} yet."
+
+    def _annotator_advice(self) -> str:
+        """What more labels and what one more annotator would bring, where annotators make much of the error."""
+        people = self.people_
+        if people is None or self.n_[self.known_].min() < FIRST_LABELS:
+            return ""
+        labels, annotator = people.narrower_by_labels, people.narrower_by_annotator
+        if annotator < MIN_NARROWING or annotator < labels:
+            return ""
+        who = "one more annotator"
+        if people.is_crossed:
+            who = f"one more annotator who labels in several {plural(self.noun_)}"
+        return (
+            f"{MORE_LABELS} more labels per {self.noun_} by the same people would narrow this by {percent(labels, 0)}, "
+            f"{who} by {percent(annotator, 0)}."
+        )
 
     @property
     def ask_(self) -> int:
-        """Labels per language to ask for: 20 to begin with, then 30 more where the stated fall cannot be told."""
-        told, least = self.removes_ is not None and self.removes_[1] > 0, self.n_.min()
-        return 20 if least < FEWEST else 30 if least < 50 and not told else 0
+        """Labels per language to ask for: 20 to begin with, then 30 more where more of them would tell the fall."""
+        if self.why_ in (LABELS_ALIKE, RESIDUALS_ALIKE, CONFOUNDED):
+            return 0
+        fewest = int(self.n_.min())
+        if fewest < FIRST_LABELS:
+            return FIRST_LABELS
+        return MORE_LABELS if fewest < 50 and self.removes_ is None else 0
 
     # --- on disk ---
 
@@ -223,20 +304,38 @@ class LabelCalibrator(Calibrator):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LabelCalibrator:
-        """The calibrator of these fields, each checked."""
-        made = cls(
+        """The calibrator of these fields, each checked. Files of the version before are applied as they were fitted."""
+        loaded = cls(
             one_of(data, "shrink", (True, False)), one_of(data, "clip", (True, False)), float(data["level"]),
             int(data["seed"]),
         )  # fmt: skip
-        made.languages_, made.noun_ = texts(data, "languages"), str(data["noun"])
-        k, knots = len(made.languages_), len(data["scores"])
-        made.scale_, made.line_ = tuple(numbers(data, "scale", (2,))), tuple(numbers(data, "line", (2,)))
-        made.x_, made.g_ = numbers(data, "scores", (knots,)), numbers(data, "mapped", (knots,))
-        made.shift_, made.n_ = numbers(data, "shift", (k,)), numbers(data, "labelled", (k,)).astype(int)
-        made.removes_ = None if data["removes"] is None else tuple(numbers(data, "removes", (3,)).tolist())
-        if not knots or (np.diff(made.x_) <= 0).any() or (np.diff(made.g_) < 0).any():
+        loaded.languages_, loaded.noun_ = texts(data, "languages"), str(data["noun"])
+        k, knots = len(loaded.languages_), len(data["scores"])
+        loaded.scale_, loaded.line_ = tuple(numbers(data, "scale", (2,))), tuple(numbers(data, "line", (2,)))
+        loaded.x_, loaded.g_ = numbers(data, "scores", (knots,)), numbers(data, "mapped", (knots,))
+        loaded.shift_, loaded.n_ = numbers(data, "shift", (k,)), numbers(data, "labelled", (k,)).astype(int)
+        loaded.removes_ = None if data["removes"] is None else tuple(numbers(data, "removes", (3,)).tolist())
+        loaded.known_, loaded.people_ = np.flatnonzero(loaded.n_ > 0), None
+        loaded.why_ = NOT_SURE if loaded.removes_ is None else TOLD
+        if not knots or (np.diff(loaded.x_) <= 0).any() or (np.diff(loaded.g_) < 0).any():
             raise ValueError("its map does not rise")
-        return made
+        return loaded
+
+
+def _mean_by(values: Array, language: Codes, k: int) -> Array:
+    """Mean of the values of each language, 0 where it has none."""
+    n = np.bincount(language, minlength=k)
+    return np.asarray(np.bincount(language, values, k) / np.maximum(n, 1))
+
+
+def _lay_on_labels(panel: Panel, found: Labelled, scores: Array) -> tuple[float, float]:
+    """The straight line that lays what the panel says on the scale of the labels: intercept and slope."""
+    if found.two_valued and panel.two_valued:
+        return -panel.scale[0] / panel.width, 1 / panel.width
+    if found.same:
+        return 0.0, 1.0
+    has_both = np.isfinite(scores) & np.isfinite(found.y)
+    return _line(scores[has_both], found.y[has_both])
 
 
 def _line(f: Array, y: Array) -> tuple[float, float]:

@@ -27,12 +27,15 @@ from polyjudge.panel import Panel, with_texts
 from polyjudge.read import read_panel
 from polyjudge.report.model import Finding, Report, Result
 from polyjudge.stats import labels as st
+from polyjudge.stats.annotators import language_means
 from polyjudge.stats.cells import mean_seen
 from polyjudge.stats.labels import NONE, Bools, Limits, Powered
 
 if TYPE_CHECKING:
     import pandas as pd
 
+DF_OF_ANNOTATORS = 30.0
+"""Degrees of freedom of what annotators add: many, as their spread is averaged over all that is likely already."""
 MEASURES = ("accuracy", "kappa", "sensitivity", "specificity", "r", "difference")
 RULES = {
     **{x: (x, 1) for x in ("accuracy", "kappa", "sensitivity", "specificity", "r")},
@@ -280,7 +283,7 @@ def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
     import pandas as pd
 
     _, s, k = sides.y.shape
-    extra = _annotator_variance(panel, sides)
+    extra = _annotator_covariance(panel, sides)
     rows = []
     for i, j in product((None, *range(k)) if k > 1 else (0,), (None, *range(s)) if s > 1 else (0,)):
         where = np.ones(sides.y.shape, dtype=bool)
@@ -314,33 +317,40 @@ def would_give(panel: Panel, sides: Sides, at: Bools, level: float, seed: int, e
     got = st.powered(y, f, unit, two_valued=two, group=language, level=level, seed=seed, units=panel.units)
     if extra is None or got.n == 0:
         return got
-    variance, df = extra
+    covariance, df = extra
     weight = np.bincount(language, minlength=at.shape[2]) / at.sum()
-    more = float((weight**2 * variance).sum())
+    more = float(weight @ covariance @ weight)
     return st.widened(got, more, df, two_valued=two, level=level) if more > 0 else got
 
 
-def _annotator_variance(panel: Panel, sides: Sides) -> tuple[Array, float] | None:
-    """What annotators add to the variance of each language's mean, and degrees of freedom; None where languages do not
-    have two annotators or more."""
-    found = sides.found
-    k = len(panel.languages)
-    if len(found.annotators) < 2:
+def _annotator_covariance(panel: Panel, sides: Sides) -> tuple[Array, float] | None:
+    """What annotators add to the covariance of the languages' means, (k, k), and degrees of freedom.
+
+    None where labels are by one annotator, or by people unknown.
+    """
+    labels, k = sides.found, len(panel.languages)
+    if len(labels.annotators) < 2 or "" in labels.annotators:
         return None
-    guide = sides.guide[found.row, found.system, found.language]
-    ok = np.isfinite(guide)
-    slope, own = np.zeros(k), np.zeros(k)
-    two = sides.verdicts or found.two_valued
-    for i in range(k):
-        every = np.isfinite(sides.guide) & (np.arange(k) == i)
-        got = st.powered(sides.y[every], sides.guide[every], _units(panel, every), two_valued=two)
-        slope[i], own[i] = got.slope, float((got.influence**2).sum())
-    e = sides.label - slope[found.language] * np.where(ok, guide, 0.0)
-    people = st.severity(e[ok], found.language[ok], found.who[ok], panel.unit[found.row[ok]], k)
-    if people.df == 0:
-        return None
-    more = np.where(np.isfinite(people.estimate), np.maximum(people.variance - own, 0.0), 0.0)
-    return more, float(max(people.df, 2))
+    guide = sides.guide[labels.row, labels.system, labels.language]
+    has_score = np.isfinite(guide)
+    adjusted_label = sides.label - _slopes(panel, sides)[labels.language] * np.where(has_score, guide, 0.0)
+    known, language = np.unique(labels.language[has_score], return_inverse=True)
+    answer = np.ravel_multi_index((labels.row, labels.system), sides.y.shape[:2])[has_score]
+    who = np.unique(labels.who[has_score], return_inverse=True)[1]
+    people = language_means(adjusted_label[has_score], answer, language, who)
+    covariance = np.zeros((k, k))
+    covariance[np.ix_(known, known)] = people.annotator_covariance
+    return covariance, DF_OF_ANNOTATORS
+
+
+def _slopes(panel: Panel, sides: Sides) -> Array:
+    """By how much a label of each language rises with what the judges say, as means by few labels use it."""
+    is_two_valued = sides.verdicts or sides.found.two_valued
+    slopes = []
+    for language in range(len(panel.languages)):
+        at = np.isfinite(sides.guide) & (np.arange(len(panel.languages)) == language)
+        slopes.append(st.powered(sides.y[at], sides.guide[at], _units(panel, at), two_valued=is_two_valued).slope)
+    return np.array(slopes)
 
 
 def _pairs(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
