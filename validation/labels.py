@@ -69,7 +69,9 @@ def measure_correction(seed: int, design: Mapping[str, Any]) -> tuple[LabelCalib
     panel, people, labels = simulate_corrector(seed, design)
     calibrator = LabelCalibrator(seed=seed).fit(panel, labels)
     is_labelled = np.zeros(people.shape, dtype=bool)
-    is_labelled[pd.Index(panel.tasks).get_indexer(labels["task"]), labels["language"].str[1:].astype(int)] = True
+    is_labelled[pd.Index(panel.tasks).get_indexer(pd.Index(labels["task"])), labels["language"].str[1:].astype(int)] = (
+        True
+    )
     errors = []
     for scores in (panel.scores.mean(3)[:, 0], calibrator.transform(panel)[:, 0]):
         difference = np.where(is_labelled, 0.0, scores - people)
