@@ -67,7 +67,7 @@ def with_people(panel: Panel, y: Array) -> Panel:
     return replace(panel, scores=both, judges=(*panel.judges, "people"))
 
 
-def agree(data: Sets, draws: int = 400) -> pd.DataFrame:
+def agree(data: Sets) -> pd.DataFrame:
     """r of two judges, and of the panel with people, centred alike: all languages, and each."""
     rows = []
     for name, (panel, y) in data.items():
@@ -77,7 +77,7 @@ def agree(data: Sets, draws: int = 400) -> pd.DataFrame:
         for i in (None, *range(k)):
             x = s if i is None else s[:, :, [i]]
             x = x[np.isfinite(x).any((1, 2, 3))]
-            a = agreement(x, np.arange(len(x)), np.ones(len(x)), draws=draws)
+            a = agreement(x, np.arange(len(x)), np.ones(len(x)))
             among = a.pairs[:m, :m][np.triu_indices(m, 1)].mean() if m > 1 else np.nan
             own = [np.nanmean(np.delete(a.pairs[b, :m], b)) if m > 1 else np.nan for b in range(m)]
             limits = a.pairs[m, m + 1], a.pairs_low[m, m + 1], a.pairs_high[m, m + 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,7 @@ from polyjudge.stats.agreement import agreement
 
 def words(y: np.ndarray, **more: object) -> list[str]:
     panel = Panel.from_array(y, scale=(0, 100), **more)
-    a = agreement(panel.scores, panel.unit, panel.weight)
+    a = agreement(panel.scores, panel.unit, panel.weight, width=panel.width)
     board = systems(panel, matters=2, level=0.95).board if panel.has_systems else None
     return [f.text for f in room.findings(panel, a, board, {})]
 
@@ -61,10 +63,23 @@ def test_too_few_tasks_to_tell() -> None:
     assert "Too few tasks to tell whether they agree" in words(drawn(n=7, signal=2.5, k=1, m=3))[0]
 
 
+def test_weak_agreement_and_answers_that_are_alike() -> None:
+    said = words(drawn(n=60, signal=2.3, k=1, m=2, seed=2))[0]
+    assert re.match(r"They agree weakly on which system is better \(r = 0\.[12]\d \[0\.0", said)
+    assert re.search(r"; the reliability of the panel's mean is between 0\.\d\d and 0\.\d\d\)\.$", said)
+    y = np.full((60, 3, 1, 3), 100.0)
+    y[:2, 0, 0] = y[2, 1, 0, 0] = y[3, 2, 0, 1] = y[4, 2, 0, 2] = 0
+    assert words(y)[0].startswith("Too few answers differ to tell whether they agree on which system is better (r = ")
+
+
 def test_odd_and_constant() -> None:
     y = drawn(n=200, m=5, signal=10)
     y[..., 4] = 50 + 0.35 * (y[..., 4] - 50) + np.random.default_rng(5).normal(0, 5, y.shape[:3])
-    assert any(x.startswith("J5 agrees less with the others (r = 0.") for x in words(y))
+    less = next(x for x in words(y) if x.startswith("J5 agrees less with the others (r = 0."))
+    assert re.search(r"; the others with each other 0\.\d\d \[0\.\d\d, 0\.\d\d]\)\.$", less)
+    z = y.copy()
+    z[..., 4] = np.random.default_rng(6).normal(50, 9, y.shape[:3])
+    assert any("J5 agrees with nobody" in x for x in words(z))
     y[..., 2] = 70
     said = words(y)
     assert said[0] == "J3 gives every answer the same score."

@@ -1,4 +1,4 @@
-"""Agreement of judges (METHODS 20)."""
+"""Agreement of judges (METHODS 20 and 31)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from polyjudge.stats import agreement as module
 from polyjudge.stats.agreement import Agreement, agreement
@@ -47,14 +48,17 @@ def test_without_systems_r_is_over_tasks_within_languages() -> None:
 @pytest.mark.parametrize("systems", [1, 3])
 @pytest.mark.parametrize("tasks_in_a_row", [1, 4])
 def test_many_judges_at_once_are_as_two_at_a_time(systems: int, tasks_in_a_row: int) -> None:
-    y, over = judges(3, n=50, s=systems, m=7), "systems" if systems > 1 else "tasks"
+    """A hole in one answer brings the way for panels with holes; each pair that does not have it says the same."""
+    y = judges(3, n=50, s=systems, m=7)
     g = np.random.default_rng(4)
-    w, group = g.integers(0, 3, (6, 20)).astype(float), np.r_[g.permutation(20), g.integers(0, 20, 30)]
+    unit = np.r_[g.permutation(20), g.integers(0, 20, 30)]
     weight = np.full(50, float(tasks_in_a_row)) + (tasks_in_a_row > 1) * g.integers(0, 3, 50)
-    many = module._every_two(y, group, weight, w, over)
-    for p, (i, j) in enumerate(zip(*np.triu_indices(7, 1), strict=True)):
-        two = module._correlations(y[..., i], y[..., j], group, weight, w, over)
-        assert many[:, p] == pytest.approx(two, abs=1e-9)
+    thin = y.copy()
+    thin[7, 0, 0, 6] = np.nan
+    many, two = (agreement(x, unit, weight, width=100) for x in (y, thin))
+    for frame in ("pairs", "pairs_low", "pairs_high"):
+        assert getattr(many, frame)[:6, :6] == pytest.approx(getattr(two, frame)[:6, :6], abs=1e-9, nan_ok=True)
+    assert not np.allclose(many.pairs[6, :6], two.pairs[6, :6], atol=1e-9)
 
 
 def test_a_shift_of_a_judge_or_language_is_no_disagreement() -> None:
@@ -136,14 +140,80 @@ def test_many_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert a.r == pytest.approx(seen_by(judges(10, n=400)).r, abs=0.1)
 
 
-def test_the_seed_decides() -> None:
+def test_nothing_is_drawn_where_units_are_few() -> None:
     y = judges(11)
-    assert seen_by(y, seed=1).r_low == seen_by(y, seed=1).r_low
-    assert seen_by(y, seed=1).r_low != seen_by(y, seed=2).r_low
+    assert seen_by(y, seed=1).r_low == seen_by(y, seed=2).r_low
+    many = judges(12, n=4500, s=2, k=1, m=2)
+    assert seen_by(many, seed=1).r_low == seen_by(many, seed=1).r_low
+    assert seen_by(many, seed=1).r_low != seen_by(many, seed=2).r_low
+    assert seen_by(many, seed=1).r_low == pytest.approx(seen_by(many, seed=2).r_low, abs=0.003)
+
+
+def test_limits_are_the_roots_of_fiellers_quadratic() -> None:
+    """By hand, of three judges within tasks: all r0 for which the sum is not further than t from 0."""
+    y = judges(13, n=40, k=1, m=3)
+    x = y[:, :, 0] - y[:, :, 0].mean(1, keepdims=True)
+    x = x / np.sqrt((x**2).sum((0, 1)))
+    variance = (x**2).sum(1).mean(1)
+    product = sum((x[..., i] * x[..., j]).sum(1) for i, j in ((0, 1), (0, 2), (1, 2))) / 3
+    q = stdtrit(1 / (variance**2).sum() - 1, 0.975)
+
+    def outside(r0: float) -> float:
+        z = product - r0 * variance
+        return float(z.sum() ** 2 - q**2 * (z**2).sum())
+
+    a = seen_by(y, width=100)
+    assert a.r_low < a.r < a.r_high
+    assert [outside(a.r_low), outside(a.r_high)] == pytest.approx([0, 0], abs=1e-12)
+    assert a.effective == pytest.approx(1 / (variance**2).sum())
+
+
+def test_judges_that_nearly_always_agree_do_agree() -> None:
+    """It was: "r = 1.00 [-0.88, 1.00]: too few tasks to tell"."""
+    verdict = (np.arange(1000) % 3 == 0).astype(float)
+    y = np.stack([verdict, verdict, verdict], axis=1)
+    y[0, 2] = 1 - y[0, 2]
+    a = seen_by(y[:, None, None], width=1)
+    assert a.verdict == "agree"
+    blind = 1 - 0.05 ** (1 / 1000)
+    mean_square = np.mean([y[:, b].var() for b in range(3)])
+    assert a.r_low == pytest.approx(a.r - blind / (2 * mean_square), abs=1e-9)
+    equal = seen_by(np.repeat(verdict[:40, None], 2, axis=1)[:, None, None], width=1)
+    assert equal.r == pytest.approx(1)
+    assert equal.r_low < 0.9
+
+
+def test_too_few_answers_differ() -> None:
+    y = np.ones((60, 3, 1, 3))
+    y[:2, 0, 0] = 0
+    y[2, 1, 0, 0] = y[3, 2, 0, 1] = y[4, 2, 0, 2] = 0
+    assert seen_by(y, width=1).verdict == "alike"
+    assert seen_by(judges(4, n=7, m=3), width=100).verdict == "unclear"
+
+
+def test_copies_count_as_one_judge() -> None:
+    y = judges(14, m=4)
+    y[..., 3] = y[..., 2]
+    plain, merged, alone = seen_by(y), seen_by(y, copies=[0, 1, 2, 2]), seen_by(y[..., :3])
+    for a, b in ((merged.r, alone.r), (merged.r_low, alone.r_low), (merged.reliability, alone.reliability)):
+        assert a == pytest.approx(b, abs=1e-9)
+    assert merged.own[:3] == pytest.approx(alone.own, abs=1e-9)
+    assert merged.own[3] == pytest.approx(alone.own[2], abs=1e-9)
+    assert plain.r > alone.r + 0.03
+
+
+def test_several_judges_may_agree_less() -> None:
+    y = judges(15, n=200, m=6)
+    g = np.random.default_rng(1)
+    y[..., 3:5] = 50 + 0.35 * (y[..., 3:5] - 50) + g.normal(0, 8, (*y.shape[:3], 2))
+    a = seen_by(y)
+    assert a.odd == (3, 4)
+    rest = seen_by(y[..., [0, 1, 2, 5]])
+    assert a.rest == pytest.approx((rest.r, rest.r_low, rest.r_high), abs=1e-9)
 
 
 @pytest.mark.statistical
 def test_intervals_cover() -> None:
     true = 64 / (64 + 25)
-    hits = sum(a.r_low <= true <= a.r_high for a in (seen_by(judges(s, n=25, k=2, m=3), draws=200) for s in range(150)))
+    hits = sum(a.r_low <= true <= a.r_high for a in (seen_by(judges(s, n=25, k=2, m=3)) for s in range(150)))
     assert 0.9 <= hits / 150 <= 0.99

@@ -1,43 +1,44 @@
 """Do the judges agree with each other? Mean correlation of two judges, and what the panel mean makes of it
-(METHODS 20). Agreement is described under its own name: it is no measure of being right."""
+(METHODS 20 and 31). Agreement is described under its own name: it is no measure of being right."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from polyjudge.stats.cells import chunks, sum_by
+from polyjudge.stats.correlations import Answers, Over, Pairs, correlate_pairs, correlation_limits
 from polyjudge.stats.interval import FEWEST
-from polyjudge.stats.resample import bootstrap, groups_of
+from polyjudge.stats.resample import groups_of
 
 Array = NDArray[np.float64]
+Limits = tuple[float, float, float]
 MOST_ROWS, DRAWN = 100_000, 10_000
 AGREE = 0.3
 """Reliability of the panel mean above which judges are said to agree, and below which hardly."""
 NEAR = 0.1
-"""Correlation above which two judges are said to agree with each other."""
-ODD = 0.05
-"""How much less than the others' a judge's correlation must surely be for it to be named."""
+"""Correlation above which two judges are said to agree with each other, and below which one agrees with nobody."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """r : mean correlation of two judges over answers, with its interval; NaN with fewer than two judges that vary
-    reliability : of the panel mean (Spearman and Brown), with its interval
-    pairs : (m, m) correlation of every two judges, NaN where it cannot be told; pairs_low, pairs_high hold together
-    own : (m,) mean correlation of each judge with the others, with intervals of one
+    """r : mean correlation of two judges over answers, with its limits; NaN with fewer than two judges that vary
+    reliability : of the panel mean (Spearman and Brown), with its limits
+    pairs : (m, m) correlation of every two judges, NaN where not estimable; pairs_low, pairs_high hold together
+    own : (m,) mean correlation of each judge with the others, with limits of one
     constant : judges that never vary: they count nowhere
-    odd : judges whose correlation with the rest is surely lower than the others'
-    groups, alone : where judges fall apart: groups that agree only among themselves, and those that agree with nobody
-    makers : mean correlation of two judges of different makers, with its interval; None where there are none such
+    odd : judges, fewer than half, each of whose upper limits lies below the lower limits of all others
+    rest : mean correlation of the others with each other where some are odd, with its limits; else None
+    groups, alone : where judges fall apart: groups that agree only among themselves, and those that are in none
+    group_r : mean correlation inside each group, with its limits
+    makers : mean correlation of two judges of different makers, with its limits; None where there are none such
     over : what they agree about: "systems" within a task and language, or "tasks"
     rows : rows it was computed from (drawn at random where there are more than 100,000)
+    units, effective : units, and how many of them the differences between answers would make if all had the same
     """
 
     r: float
@@ -54,17 +55,24 @@ class Agreement:
     own_high: Array
     constant: tuple[int, ...]
     odd: tuple[int, ...]
+    rest: Limits | None
     groups: tuple[tuple[int, ...], ...]
     alone: tuple[int, ...]
-    makers: tuple[float, float, float] | None
-    over: Literal["systems", "tasks"]
+    group_r: tuple[Limits, ...]
+    makers: Limits | None
+    over: Over
     rows: int
+    units: int
+    effective: float
 
     @property
-    def verdict(self) -> Literal["agree", "hardly", "unclear", "none"]:
-        """Whether they surely agree, surely hardly do, or there are too few tasks to tell; "none" without a pair."""
+    def verdict(self) -> Literal["agree", "hardly", "unclear", "alike", "none"]:
+        """Whether they certainly agree, certainly hardly do, or it is unknown, because tasks are few ("unclear") or
+        because too few answers differ ("alike"); "none" without a pair."""
         if not np.isfinite(self.r):
             return "none"
+        if self.effective < FEWEST:
+            return "alike" if self.effective < self.units / 2 else "unclear"
         if self.reliability_low > AGREE:
             return "agree"
         return "hardly" if self.reliability_high < AGREE else "unclear"
@@ -75,82 +83,71 @@ def agreement(
     unit: NDArray[np.int64],
     weight: Array,
     *,
+    width: float | None = None,
     makers: Sequence[str] | None = None,
+    copies: Sequence[int] | None = None,
     level: float = 0.95,
-    draws: int = 400,
     seed: int = 0,
 ) -> Agreement:
     """How far judges agree, from scores (rows, systems, languages, judges) with NaN where missing.
 
     Correlations are over answers, centred within task and language where there are systems, else over tasks within
-    languages. Intervals are those of a bootstrap of units on the scale of Fisher's z.
+    languages.
+
+    width : of the scale; that of the scores unless given
+    makers : of each judge
+    copies : number of the group of near-identical judges of each judge (METHODS 36): a group counts as one judge
     """
-    rows = len(scores)
-    if rows > MOST_ROWS:
-        at = np.sort(np.random.default_rng(seed).choice(rows, DRAWN, replace=False))
-        scores, unit, weight, rows = scores[at], unit[at], weight[at], DRAWN
-    unit = np.unique(unit, return_inverse=True)[1].ravel()
-    units, m = int(unit.max()) + 1, scores.shape[3]
-    over: Literal["systems", "tasks"] = "systems" if scores.shape[1] > 1 else "tasks"
-    group = groups_of(units, seed)[unit]
-    groups = int(group.max()) + 1
-    draws = min(draws, max(200, 800_000 // (m * m)))  # of many judges so many pairs: fewer are enough
-    w = np.vstack([np.ones(groups), bootstrap(groups, draws, seed)])
-    varies = [bool(_varies(scores[..., b])) for b in range(m)]
-    pairs = list(combinations(range(m), 2))
-    first, second = np.triu_indices(m, 1)
-    if np.isfinite(scores).all():
-        r = _every_two(scores, group, weight, w, over)
-        r[:, [not (varies[i] and varies[j]) for i, j in pairs]] = np.nan
-    else:
-        r = np.full((len(w), len(pairs)), np.nan)
-        for p, (i, j) in enumerate(pairs):
-            if varies[i] and varies[j]:
-                r[:, p] = _correlations(scores[..., i], scores[..., j], group, weight, w, over)
-    told = np.isfinite(r[0])
-    r[1:][~np.isfinite(r[1:]) & told] = 0.0
-    limits = _Limits(level, units)
-
-    def wide(values: Array) -> Array:
-        full = np.full((m, m), np.nan)
-        full[first, second] = full[second, first] = values
-        return full
-
-    low, high = (wide(x) for x in limits(r, max(int(told.sum()), 1)))
-    mean = _mean(r, told)
-    mean_low, mean_high = (float(x[0]) for x in limits(mean))
-    judges = np.arange(m)[:, None]
-    has = ((judges == first) | (judges == second)) & told
-    own = np.stack([r[:, h].mean(1) if h.any() else np.full(len(r), np.nan) for h in has], axis=1)
-    own_low, own_high = limits(own)
-    across: tuple[float, float, float] | None = None
-    if makers is not None and (other := told & np.array([makers[i] != makers[j] for i, j in pairs], dtype=bool)).any():
-        apart = _mean(r, other)
-        across = (float(apart[0, 0]), *(float(x[0]) for x in limits(apart)))  # type: ignore[assignment]
-    constant = tuple(b for b in range(m) if not varies[b])
-    groups_, alone = _fall_apart(low, high, [b for b in range(m) if varies[b]], max(0.2, float(mean[0, 0])))
-    panel = [_spearman_brown(x, m - len(constant)) for x in (float(mean[0, 0]), mean_low, mean_high)]
+    answers = _select_answers(scores, unit, weight, width, seed)
+    n_judges = scores.shape[3]
+    constant = tuple(b for b in range(n_judges) if not _varies(answers.scores[..., b]))
+    varying = [b for b in range(n_judges) if b not in constant]
+    found = _correlate(answers, _Pools.of(n_judges, constant, makers, copies), level)
+    r, r_low, r_high = (float(x[0]) for x in found.pooled)
+    own, own_low, own_high = (x[2:] for x in found.pooled)
+    has_other_makers = bool(np.isfinite(found.pooled[0][1]))
+    groups, alone = _fall_apart(found.pairs_low, found.pairs_high, varying, max(0.2, r))
+    odd = () if groups else _odd_judges(own_low, own_high)
+    others = [b for b in varying if b not in odd]
+    n_voices = len(varying) if copies is None else len({copies[b] for b in varying})
+    reliability, reliability_low, reliability_high = (_spearman_brown(x, n_voices) for x in (r, r_low, r_high))
     return Agreement(
-        r=float(mean[0, 0]),
-        r_low=mean_low,
-        r_high=mean_high,
-        reliability=panel[0],
-        reliability_low=panel[1],
-        reliability_high=panel[2],
-        pairs=wide(r[0]),
-        pairs_low=low,
-        pairs_high=high,
-        own=own[0],
+        r=r,
+        r_low=r_low,
+        r_high=r_high,
+        reliability=reliability,
+        reliability_low=reliability_low,
+        reliability_high=reliability_high,
+        pairs=found.pairs,
+        pairs_low=found.pairs_low,
+        pairs_high=found.pairs_high,
+        own=own,
         own_low=own_low,
         own_high=own_high,
         constant=constant,
-        odd=() if groups_ else _odd(r, has, told, limits),
-        groups=groups_,
+        odd=odd,
+        rest=_mean_correlation(answers, others, level) if odd else None,
+        groups=groups,
         alone=alone,
-        makers=across,
-        over=over,
-        rows=rows,
+        group_r=tuple(_group_correlation(answers, found, group, level) for group in groups),
+        makers=tuple(float(x[1]) for x in found.pooled) if has_other_makers else None,  # type: ignore[arg-type]
+        over=answers.over,
+        rows=len(answers.scores),
+        units=answers.n_units,
+        effective=found.effective,
     )
+
+
+def _select_answers(scores: Array, unit: NDArray[np.int64], weight: Array, width: float | None, seed: int) -> Answers:
+    """The rows that are used, and their units in at most so many groups."""
+    if width is None:
+        width = float(np.nanmax(scores) - np.nanmin(scores))
+    if len(scores) > MOST_ROWS:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(scores), DRAWN, replace=False))
+        scores, unit, weight = scores[drawn], unit[drawn], weight[drawn]
+    unit = np.unique(unit, return_inverse=True)[1].ravel()
+    n_units = int(unit.max()) + 1
+    return Answers(scores, weight, groups_of(n_units, seed)[unit], n_units, width)
 
 
 def _varies(x: Array) -> bool:
@@ -159,129 +156,159 @@ def _varies(x: Array) -> bool:
     return len(seen) > 0 and float(np.ptp(seen)) > 1e-9 * max(float(np.abs(seen).max()), 1e-300)
 
 
-def _correlations(a: Array, b: Array, group: NDArray[np.int64], weight: Array, w: Array, over: str) -> Array:
-    """Correlation of two judges (rows, systems, languages) for each weighting w (draws, groups) of groups of units."""
-    both = np.isfinite(a) & np.isfinite(b)
-    a, b = np.where(both, a, 0.0), np.where(both, b, 0.0)
-    if over == "systems":
-        number = np.maximum(both.sum(1, keepdims=True), 1)
-        tiny = 1e-12 * max(np.abs(a).max(), np.abs(b).max())  # rounding is no difference
-        a, b = (np.where(both, x - x.sum(1, keepdims=True) / number, 0.0) for x in (a, b))
-        a, b = (np.where(np.abs(x) > tiny, x, 0.0) for x in (a, b))
-        part = [x * y for x, y in ((a, b), (a, a), (b, b))]
-        more = weight.mean() - 1
-        if more:  # a row that is the mean of several tasks has less noise, and the whole difference between systems
-            there = np.maximum(np.einsum("t,tsl->sl", weight, both), 1e-300)
-            ma, mb = (np.where(both, x - np.einsum("t,tsl->sl", weight, x) / there, 0.0) for x in (a, b))
-            part = [p + more * x * y for p, x, y in zip(part, (ma, ma, mb), (mb, ma, mb), strict=True)]
-        ab, aa, bb = (w @ np.bincount(group, weight * x.sum((1, 2)), minlength=w.shape[1]) for x in part)
-    else:
-        held = weight[:, None] * both[:, 0]
-        a, b = a[:, 0], b[:, 0]
-
-        def sums(x: Array) -> Array:
-            columns = [np.bincount(group, x[:, i], minlength=w.shape[1]) for i in range(x.shape[1])]
-            return w @ np.stack(columns, axis=1)
-
-        n, sa, sb = np.maximum(sums(held), 1e-300), sums(held * a), sums(held * b)
-        ab, aa, bb = (
-            (sums(held * x * y) - p * q / n).sum(1) for x, y, p, q in ((a, b, sa, sb), (a, a, sa, sa), (b, b, sb, sb))
-        )
-    return _ratio(ab, aa, bb, float((a**2).sum() + (b**2).sum()))
+# --- correlations of pairs, and means of them ---
 
 
-def _ratio(ab: Array, aa: Array, bb: Array, square: float | Array) -> Array:
-    """Correlations; NaN where nothing is left of the squares."""
-    size = np.sqrt(np.maximum(aa, 0.0) * np.maximum(bb, 0.0))
-    least = 1e-12 * np.maximum(square, 1e-300)
-    return np.divide(ab, size, out=np.full_like(ab, np.nan), where=size > least)
+@dataclass(frozen=True)
+class _Pools:
+    """Sets of pairs over which correlations are averaged: all pairs, pairs of different makers, and each judge's.
+
+    panel : (m, m) weight of each pair; copies share the weight of one judge, and two copies have none with each other
+    makers : (m, m), the same where makers differ. own : (m, m), weight of the column's judge beside the row's
+    """
+
+    panel: Array
+    makers: Array
+    own: Array
+
+    @classmethod
+    def of(
+        cls,
+        n_judges: int,
+        constant: Sequence[int] = (),
+        makers: Sequence[str] | None = None,
+        copies: Sequence[int] | None = None,
+    ) -> _Pools:
+        """The weights of pairs of judges that vary and are no copies of each other."""
+        group = np.arange(n_judges) if copies is None else np.asarray(copies)
+        is_compared = group[:, None] != group
+        is_compared[list(constant)] = is_compared[:, list(constant)] = False
+        share = 1 / (group[:, None] == group).sum(1)
+        differs = np.zeros((n_judges, n_judges), dtype=bool)
+        if makers is not None:
+            names = np.asarray(makers, dtype=object)
+            differs = names[:, None] != names
+        panel = is_compared * share[:, None] * share
+        return cls(panel, panel * differs, is_compared * share)
 
 
-def _every_two(scores: Array, group: NDArray[np.int64], weight: Array, w: Array, over: str) -> Array:
-    """The correlations of every two judges (draws, pairs) of a complete panel, many at once."""
-    order = np.argsort(group, kind="stable")
-    scores, group, weight = scores[order], group[order], weight[order]
-    x = scores - scores.mean(1, keepdims=True) if over == "systems" else scores
-    x = np.where(np.abs(x) > 1e-12 * np.abs(scores).max(), x, 0.0)  # rounding is no difference
-    layers = [(1.0, x.reshape(len(x), -1, x.shape[3]))]
-    if over == "systems" and (more := weight.mean() - 1):  # as for two judges
-        layers.append((more, (x - np.average(x, axis=0, weights=weight)).reshape(layers[0][1].shape)))
-    n = np.maximum(w @ np.bincount(group, weight, minlength=w.shape[1]), 1e-300)[:, None]
+@dataclass(frozen=True)
+class _Correlations:
+    """pairs, pairs_low, pairs_high : (m, m). pooled : estimates and limits of all pairs, of those of different makers,
+    and of each judge's. effective : number of units that carry the variance"""
 
-    def total(v: Array) -> Array:
-        return w @ sum_by(v * weight[:, None], group, w.shape[1])
-
-    means = [total(y) for y in x[:, 0].swapaxes(0, 1)] if over == "tasks" else []  # sums of each language
-
-    def cross(a: NDArray[np.int64], b: NDArray[np.int64]) -> Array:
-        found = sum(f * total(np.einsum("tcp,tcp->tp", y[..., a], y[..., b])) for f, y in layers)
-        return np.asarray(found - sum(y[:, a] * y[:, b] / n for y in means))
-
-    (i, j), every = np.triu_indices(x.shape[3], 1), np.arange(x.shape[3])
-    own, square = cross(every, every), (x**2).sum((0, 1, 2))
-    r = np.empty((len(w), len(i)))
-    for at in chunks(len(i), max(2 * x[..., 0].size, 40 * len(w))):  # draws that fit the cache
-        a, b = i[at], j[at]
-        r[:, at] = _ratio(cross(a, b), own[:, a], own[:, b], square[a] + square[b])
-    return r
+    pairs: Array
+    pairs_low: Array
+    pairs_high: Array
+    pooled: tuple[Array, Array, Array]
+    effective: float
 
 
-class _Limits:
-    """Intervals of correlations from a bootstrap (row 0 is the estimate), on the scale of Fisher's z."""
+def _correlate(answers: Answers, pools: _Pools, level: float) -> _Correlations:
+    """Correlations of every two judges, and their means over pools of pairs, with limits."""
+    n_judges = len(pools.panel)
+    r, low, high = (np.full((n_judges, n_judges), np.nan) for _ in range(3))
+    is_used = pools.panel + pools.own > 0
+    n_pairs = max(int(is_used.sum()) // 2, 1)
+    product, variance = np.zeros((2, answers.n_groups, n_judges + 2))
+    size, mean_square = np.zeros((2, n_judges + 2))
+    for pairs in _used_pairs(answers, is_used):
+        judge, later = pairs.first, slice(pairs.first + 1, None)
+        known = np.isfinite(pairs.product[0])
+        r[judge, later] = np.clip(pairs.product.sum(0), -1, 1)
+        low[judge, later], high[judge, later] = correlation_limits(
+            pairs.product, pairs.variance, pairs.mean_square, pairs.n_units,
+            width=answers.width, level=level, n_comparisons=n_pairs,
+        )  # fmt: skip
+        u, v, square = (np.where(known, x, 0.0) for x in (pairs.product, pairs.variance, pairs.mean_square))
+        # The panel's, those of different makers, this judge's: sums over the pairs; each later judge's: one pair more.
+        weights = known * np.stack([pools.panel[judge, later], pools.makers[judge, later], pools.own[judge, later]])
+        columns = [0, 1, judge + 2]
+        beside = known * pools.own[later, judge]
+        at_later = slice(judge + 3, None)
+        for total, part in ((product, u), (variance, v)):
+            total[:, columns] += part @ weights.T
+            total[:, at_later] += part * beside
+        size[columns] += weights.sum(1)
+        size[at_later] += beside
+        mean_square[columns] += weights @ square
+        mean_square[at_later] += beside * square
+    for x in (r, low, high):
+        lower = np.tril_indices(n_judges, -1)
+        x[lower] = x.T[lower]
+    pooled_limits = _limits_of_means(answers, product, variance, size, mean_square, level)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effective = float(size[0] ** 2 / (variance[:, 0] ** 2).sum())
+    return _Correlations(r, low, high, pooled_limits, effective)
 
-    def __init__(self, level: float, units: int) -> None:
-        self.level, self.units = level, units
 
-    def quantile(self, together: int = 1) -> float:
-        """Of Student's t."""
-        if self.units < FEWEST:
-            return float("nan")
-        return float(stdtrit(self.units - 1, 1 - (1 - self.level) / 2 / together))
-
-    def __call__(self, r: Array, together: int = 1) -> tuple[Array, Array]:
-        ends = np.empty((2, r.shape[1]))
-        for at in chunks(r.shape[1], 40 * len(r)):
-            z = np.arctanh(np.clip(r[:, at], -0.9999999, 0.9999999))
-            half = self.quantile(together) * z[1:].std(0, ddof=1)
-            ends[:, at] = np.tanh(z[0] - half), np.tanh(z[0] + half)
-        return ends[0], ends[1]
+def _used_pairs(answers: Answers, is_used: NDArray[np.bool_]) -> Iterator[Pairs]:
+    """Every judge with the later ones, NaN where the two are not compared."""
+    for pairs in correlate_pairs(answers):
+        unused = ~is_used[pairs.first, pairs.first + 1 :]
+        pairs.product[:, unused] = pairs.variance[:, unused] = np.nan
+        yield pairs
 
 
-def _mean(r: Array, pairs: NDArray[np.bool_]) -> Array:
-    """Mean over some pairs (draws, 1); NaN where there are none."""
-    return r.mean(1, keepdims=True, where=pairs) if pairs.any() else np.full((len(r), 1), np.nan)
+def _limits_of_means(
+    answers: Answers, product: Array, variance: Array, size: Array, mean_square: Array, level: float
+) -> tuple[Array, Array, Array]:
+    """Means over pools of pairs whose sums and sizes these are, with limits of one; NaN where a pool has no pair."""
+    divisor = np.where(size > 0, size, np.nan)
+    product, variance, mean_square = product / divisor, variance / divisor, mean_square / divisor
+    low, high = correlation_limits(
+        product, variance, mean_square, np.full(len(size), float(answers.n_units)), width=answers.width, level=level
+    )
+    return np.clip(product.sum(0), -1, 1), low, high
 
 
-def _spearman_brown(r: float, judges: int) -> float:
+def _mean_correlation(answers: Answers, judges: Sequence[int], level: float) -> Limits:
+    """Mean correlation of some judges with each other, with its limits."""
+    part = Answers(answers.scores[..., list(judges)], answers.weight, answers.group, answers.n_units, answers.width)
+    r, low, high = _correlate(part, _Pools.of(len(judges)), level).pooled
+    return float(r[0]), float(low[0]), float(high[0])
+
+
+def _group_correlation(answers: Answers, found: _Correlations, group: Sequence[int], level: float) -> Limits:
+    """Mean correlation of a group of judges; of two, the limits are those of the pair."""
+    if len(group) > 2:
+        return _mean_correlation(answers, group, level)
+    pair = tuple(group)
+    return float(found.pairs[pair]), float(found.pairs_low[pair]), float(found.pairs_high[pair])
+
+
+def _spearman_brown(r: float, n_judges: int) -> float:
     """Reliability of the mean of so many judges; none is less than 0."""
-    return float(judges * max(r, 0.0) / (1 + (judges - 1) * max(r, 0.0))) if np.isfinite(r) else float("nan")
+    return float(n_judges * max(r, 0.0) / (1 + (n_judges - 1) * max(r, 0.0))) if np.isfinite(r) else float("nan")
 
 
-def _odd(r: Array, has: NDArray[np.bool_], told: NDArray[np.bool_], limits: _Limits) -> tuple[int, ...]:
-    """Judges that surely agree less with the rest than the others do among themselves."""
-    judges = [b for b in range(len(has)) if has[b].any() and (told & ~has[b]).any()]
+# --- who differs ---
+
+
+def _odd_judges(own_low: Array, own_high: Array) -> tuple[int, ...]:
+    """Judges, fewer than half, that certainly agree less: their upper limits lie below all others' lower limits."""
+    judges = [b for b in np.argsort(own_high, kind="stable") if np.isfinite(own_high[b])]
     if len(judges) < 3:
         return ()
-    whole, number = r.sum(1, where=told), int(told.sum())
-    gap = np.empty((len(r), len(judges)))
-    for at, b in enumerate(judges):
-        own, size = r[:, has[b]].sum(1), int(has[b].sum())
-        gap[:, at] = own / size - (whole - own) / (number - size)
-    high = gap[0] + limits.quantile(len(judges)) * gap[1:].std(0, ddof=1)
-    return tuple(b for b, x in zip(judges, high, strict=True) if x < -ODD)
+    odd: tuple[int, ...] = ()
+    for size in range(1, (len(judges) + 1) // 2):
+        low_ones, others = judges[:size], judges[size:]
+        if max(own_high[low_ones]) < min(own_low[others]):
+            odd = tuple(sorted(int(b) for b in low_ones))
+    return odd
 
 
 def _fall_apart(
     low: Array, high: Array, judges: list[int], little: float
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Groups joined by pairs that surely agree, and judges alone, where all pairs across them agree little."""
-    part = {b: b for b in judges}
+    """Groups joined by pairs that certainly agree, and judges in none, where all pairs across them agree little."""
+    group_of = {b: b for b in judges}
     for i, j in combinations(judges, 2):
-        if low[i, j] > NEAR and part[i] != part[j]:
-            part = {b: part[i] if p == part[j] else p for b, p in part.items()}
-    found = [tuple(b for b in judges if part[b] == p) for p in sorted(set(part.values()))]
-    across = [high[i, j] for i, j in combinations(judges, 2) if part[i] != part[j]]
-    groups = tuple(x for x in found if len(x) > 1)
-    if len(found) < 2 or not groups or not all(x < little for x in across):
+        if low[i, j] > NEAR and group_of[i] != group_of[j]:
+            group_of = {b: group_of[i] if g == group_of[j] else g for b, g in group_of.items()}
+    parts = [tuple(b for b in judges if group_of[b] == g) for g in sorted(set(group_of.values()))]
+    across = [high[i, j] for i, j in combinations(judges, 2) if group_of[i] != group_of[j]]
+    groups = tuple(part for part in parts if len(part) > 1)
+    if len(parts) < 2 or not groups or not all(x < little for x in across):
         return (), ()
-    return groups, tuple(x[0] for x in found if len(x) == 1)
+    return groups, tuple(part[0] for part in parts if len(part) == 1)

@@ -310,7 +310,7 @@ def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off, cells:
     agreed = None
     if len(panel.judges) > 1:
         makers = list(makers_of(panel.judges, asked.families).values())
-        more: dict[str, Any] = {"level": asked.level, "seed": asked.seed}
+        more: dict[str, Any] = {"width": panel.width, "level": asked.level, "seed": asked.seed}
         agreed = agreement(panel.scores, panel.unit, panel.weight, makers=makers, **more)
     said = list(board.findings) if board else []
     judged = judge_room.findings(panel, agreed, board.board if board else None, asked.families, asked.people)

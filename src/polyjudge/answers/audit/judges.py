@@ -1,4 +1,4 @@
-"""Do the judges agree with each other, and does language change their order? (METHODS 5 and 20)"""
+"""Do the judges agree with each other, and does language change their order? (METHODS 5, 20 and 31)"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyjudge.base.numbers import number, percent, points
 from polyjudge.base.text import MAKERS, families, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.agreement import AGREE, Agreement
+from polyjudge.stats.agreement import AGREE, NEAR, Agreement
 from polyjudge.stats.cells import Values
 
 if TYPE_CHECKING:
@@ -30,98 +30,243 @@ REVERSALS = ["judge_i", "judge_j", "language_a", "gap_a", "language_b", "gap_b",
 
 
 def findings(
-    panel: Panel, a: Agreement | None, board: Board | None, given: Mapping[str, str] | None, people: bool = False
+    panel: Panel,
+    agreement: Agreement | None,
+    board: Board | None,
+    given_makers: Mapping[str, str] | None,
+    has_labels: bool = False,
 ) -> list[Finding]:
-    """Whether the judges agree; what no panel can tell is said in the same breath, unless people have labelled it."""
-    m = len(panel.judges)
-    if m < 2 or a is None:
+    """Whether the judges agree with each other, for the first screen.
+
+    Agreement is not correctness. Where nobody has labelled an answer (`has_labels`), the same sentence says so.
+    """
+    if agreement is None or len(panel.judges) < 2:
         text = "There is one judge. Whether it is right only people can tell."
         return [Finding("info", "judges.one", text, "Judges", head="One judge")]
-    what = "which system is better" if panel.has_systems else "which answers score high"
-    out = []
-    varied = [b for b in range(m) if b not in a.constant]
-    if a.constant:
-        flat = [panel.judges[b] for b in a.constant]
-        text = f"{names(flat)} {'gives' if len(flat) == 1 else 'give'} every answer the same score."
-        out.append(Finding("serious", "judges.constant", text, "Judges", {"judge": flat[0]}))
-    if a.verdict == "none":
-        if len(varied) < 2:
-            return [*out, Finding("notice", "judges.none", "Agreement needs two judges whose scores vary.", "Judges")]
-        does = "tell the systems apart" if panel.has_systems else "vary"
-        text = f"No two judges both {does} on answers that both score, so their agreement cannot be told."
-        return [*out, Finding("warning", "judges.none", text, "Judges")]
-    r = f"r = {_r(a.r, a.r_low, a.r_high)}"
-    panel_r = _r(a.reliability, a.reliability_low, a.reliability_high)
-    turned = [b for b in (*a.odd, *a.alone) if a.own_high[b] < 0]
-    if a.groups:
-        out.append(_split(panel, a, [b for b in a.alone if b not in turned], people))
-    elif a.verdict == "agree":
-        both = len(varied) == 2
-        text = f"They agree on {what} ({r} between {'the two' if both else 'two judges'}, {panel_r} for "
-        text += f"{'their mean' if both else 'the panel'})"
-        text += "" if people else ". Whether they are right only people can tell"
-        if not people and (maker := one_maker(panel.judges, given)):
-            who = "both" if m == 2 else f"all {spelled(m)}"
-            text += f"; {who} are {name(maker)} models, and an error they share cannot show here"
-        out.append(Finding("info", "judges.agree", text + ".", "Judges", head=f"They agree (r = {a.r:.2f})"))
-    elif a.verdict == "unclear":
-        tasks = "clusters" if panel.clustered else "tasks"
-        least = f", {panel_r} for the panel, whose lower limit should be above {AGREE:g}" if "[" in panel_r else ""
-        text = f"Too few {tasks} to tell whether they agree on {what} ({r} between two judges{least})."
-        out.append(Finding("notice", "judges.unclear", text, "Judges", head="Too few tasks to tell"))
-    elif a.r_high < 0:
-        key = "judges.hardly" if board is None or board.ahead.any() else "judges.blind"
-        text = f"They run against each other on {what} ({r}): is the scale of one reversed?"
-        out.append(Finding("serious", key, text, "Judges", head="They run against each other"))
-    elif board is not None and board.ahead.any():
-        out.append(_hardly(panel, board, r))
-    elif panel.has_systems:
-        text = f"They do not agree on {what} ({r}): a ranking by this panel would be noise."
-        out.append(Finding("serious", "judges.blind", text, "Judges", head="They do not agree"))
-    else:
-        text = f"They hardly agree on {what} ({r})."
-        out.append(Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree"))
-    for key, which, does, do in (
-        ("odd", [b for b in a.odd if b not in turned], "agrees less with", "agree less with"),
-        ("turned", turned, "runs against", "run against"),
-    ):
-        if which:
-            rs = " and ".join(_r(a.own[b], a.own_low[b], a.own_high[b]) for b in which)
-            text = f"{names([panel.judges[b] for b in which])} {does if len(which) == 1 else do} the others (r = {rs})"
-            text += ": is a scale reversed?" if key == "turned" else "."
-            out.append(Finding("notice", f"judges.{key}", text, "Judges", {"judge": panel.judges[which[0]]}))
-    return out
+    # A judge that never varies has no correlation: it is named by itself and counts nowhere below.
+    constant_judges = _constant_judges_finding(panel, agreement)
+    if agreement.verdict == "none":
+        return [*constant_judges, _no_correlation_finding(panel, agreement)]
+    # A judge that certainly runs against the rest most likely has its scale reversed; the cure is another one.
+    opposed = [judge for judge in (*agreement.odd, *agreement.alone) if agreement.own_high[judge] < 0]
+    outliers = [judge for judge in agreement.odd if judge not in opposed]
+    return [
+        *constant_judges,
+        _verdict_finding(panel, agreement, board, given_makers, opposed, has_labels),
+        *_outliers_finding(panel, agreement, outliers),
+        *_opposed_judges_finding(panel, agreement, opposed),
+    ]
 
 
-def _r(value: float, low: float, high: float) -> str:
-    """A correlation with its interval, where there is one."""
-    return number(value) + (f" [{number(low)}, {number(high)}]" if np.isfinite(low) else "")
+def _constant_judges_finding(panel: Panel, agreement: Agreement) -> list[Finding]:
+    """Judges that give every answer the same score."""
+    if not agreement.constant:
+        return []
+    judges = [panel.judges[judge] for judge in agreement.constant]
+    verb = "gives" if len(judges) == 1 else "give"
+    text = f"{names(judges)} {verb} every answer the same score."
+    return [Finding("serious", "judges.constant", text, "Judges", {"judge": judges[0]})]
 
 
-def _hardly(panel: Panel, b: Board, r: str) -> Finding:
-    """Single answers are not agreed on, yet some system is surely ahead."""
-    first, second = b.order[0], next((s for s in b.order[1:] if b.joined[s]), b.order[0])
-    if b.ahead[first, second]:
-        who = name(b.systems[first])
-        f, half = panel.factor, (b.high - b.low)[first, second] / 2
-        lead = f"{points(f * b.gap[first, second], f * half)} {panel.unit_name}"
-        said = f"{who}{chr(39) if who.endswith('s') else chr(39) + 's'} lead of {lead} shows"
-    else:
-        said = "what differs between systems shows"
-    text = f"They hardly agree on single answers ({r}); {said} only in the mean over tasks."
+def _no_correlation_finding(panel: Panel, agreement: Agreement) -> Finding:
+    """No two judges can be correlated: fewer than two vary, or no two vary on the same answers."""
+    if len(panel.judges) - len(agreement.constant) < 2:
+        text = "Agreement needs two judges whose scores vary."
+        return Finding("notice", "judges.none", text, "Judges")
+    verb = "tell the systems apart" if panel.has_systems else "vary"
+    text = f"No two judges both {verb} on answers that both score, so whether they agree is unknown."
+    return Finding("warning", "judges.none", text, "Judges")
+
+
+def _verdict_finding(
+    panel: Panel,
+    agreement: Agreement,
+    board: Board | None,
+    given_makers: Mapping[str, str] | None,
+    opposed: Sequence[int],
+    has_labels: bool,
+) -> Finding:
+    """The one sentence about all judges together: the first case that applies."""
+    leader_is_certain = board is not None and bool(board.ahead.any())
+    if agreement.groups:
+        isolated = [judge for judge in agreement.alone if judge not in opposed]
+        return _split_finding(panel, agreement, isolated, has_labels)
+    if agreement.verdict == "agree":
+        return _agree_finding(panel, agreement, given_makers, has_labels)
+    if agreement.verdict == "alike":
+        return _alike_finding(panel, agreement)
+    if agreement.verdict == "unclear":
+        return _unclear_finding(panel, agreement)
+    if agreement.r_high < 0:
+        ranking_is_noise = board is not None and not leader_is_certain
+        return _contrary_finding(panel, agreement, ranking_is_noise)
+    if board is not None and leader_is_certain:
+        return _only_on_average_finding(panel, agreement, board)
+    question = _agreement_question(panel)
+    pair_correlation = _describe_pair_correlation(agreement)
+    if panel.has_systems:
+        text = f"They do not agree on {question} ({pair_correlation}): a ranking by this panel would be noise."
+        return Finding("serious", "judges.blind", text, "Judges", head="They do not agree")
+    text = f"They hardly agree on {question} ({pair_correlation})."
     return Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree")
 
 
-def _split(panel: Panel, a: Agreement, alone: Sequence[int], people: bool) -> Finding:
-    """Groups that agree among themselves, and those who agree with nobody."""
-    said = []
-    for group in a.groups:
-        r = float(np.nanmean([a.pairs[i, j] for i in group for j in group if i < j]))
-        said.append(f"{names([panel.judges[b] for b in group], 6)} agree with each other (r = {r:.2f}).")
-    if alone:
-        said.append(f"{names([panel.judges[b] for b in alone], 6)} agree{'s' * (len(alone) == 1)} with nobody.")
-    said += [] if people else ["Scores alone cannot tell who is right."]
-    return Finding("serious", "judges.split", " ".join(said), "Judges", head="The judges split")
+def _agreement_question(panel: Panel) -> str:
+    """What judges agree on: the order of systems, or of answers."""
+    return "which system is better" if panel.has_systems else "which answers score high"
+
+
+def _describe_correlation(value: float, low: float, high: float) -> str:
+    """A correlation, with its interval where there is one: "0.52 [0.41, 0.61]"."""
+    if not np.isfinite(low):
+        return number(value)
+    return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def _describe_pair_correlation(agreement: Agreement) -> str:
+    return f"r = {_describe_correlation(agreement.r, agreement.r_low, agreement.r_high)}"
+
+
+def _describe_reliability(agreement: Agreement) -> str:
+    return _describe_correlation(agreement.reliability, agreement.reliability_low, agreement.reliability_high)
+
+
+def _agree_finding(
+    panel: Panel, agreement: Agreement, given_makers: Mapping[str, str] | None, has_labels: bool
+) -> Finding:
+    """The judges agree. Without labels it adds that they may be wrong together, above all when one maker built all."""
+    n_judges = len(panel.judges)
+    has_only_one_pair = n_judges - len(agreement.constant) == 2
+    pair = "the two" if has_only_one_pair else "two judges"
+    mean = "their mean" if has_only_one_pair else "the panel"
+    text = (
+        f"They agree on {_agreement_question(panel)} ({_describe_pair_correlation(agreement)} between {pair}, "
+        f"{_describe_reliability(agreement)} for {mean})"
+    )
+    if not has_labels:
+        text += ". Whether they are right only people can tell"
+        maker = one_maker(panel.judges, given_makers)
+        if maker:
+            all_judges = "both" if n_judges == 2 else f"all {spelled(n_judges)}"
+            text += f"; {all_judges} are {name(maker)} models, and an error they share cannot show here"
+    return Finding("info", "judges.agree", f"{text}.", "Judges", head=f"They agree (r = {agreement.r:.2f})")
+
+
+def _alike_finding(panel: Panel, agreement: Agreement) -> Finding:
+    """Nearly all answers have the same score, so the few that differ decide r."""
+    text = (
+        f"Too few answers differ to tell whether they agree on {_agreement_question(panel)} "
+        f"({_describe_pair_correlation(agreement)} between two judges)."
+    )
+    return Finding("notice", "judges.alike", text, "Judges", head="Too few answers differ")
+
+
+def _unclear_finding(panel: Panel, agreement: Agreement) -> Finding:
+    """The limits allow both that they agree and that they hardly do."""
+    question, correlation = _agreement_question(panel), _describe_pair_correlation(agreement)
+    reliability = ""
+    if np.isfinite(agreement.reliability_low):
+        low, high = number(agreement.reliability_low), number(agreement.reliability_high)
+        reliability = f"; the reliability of the panel's mean is between {low} and {high}"
+    if agreement.r_low > 0 and agreement.r < AGREE:
+        text = f"They agree weakly on {question} ({correlation} between two judges{reliability})."
+        return Finding("notice", "judges.unclear", text, "Judges", head="They agree weakly")
+    units = "clusters" if panel.clustered else "tasks"
+    text = f"Too few {units} to tell whether they agree on {question} ({correlation} between two judges{reliability})."
+    return Finding("notice", "judges.unclear", text, "Judges", head=f"Too few {units} to tell")
+
+
+def _contrary_finding(panel: Panel, agreement: Agreement, ranking_is_noise: bool) -> Finding:
+    """The judges certainly run against each other."""
+    key = "judges.blind" if ranking_is_noise else "judges.hardly"
+    question, correlation = _agreement_question(panel), _describe_pair_correlation(agreement)
+    text = f"They run against each other on {question} ({correlation}): is the scale of one reversed?"
+    return Finding("serious", key, text, "Judges", head="They run against each other")
+
+
+def _only_on_average_finding(panel: Panel, agreement: Agreement, board: Board) -> Finding:
+    """The judges disagree about single answers, yet over all tasks some system is certainly ahead."""
+    leader = board.order[0]
+    # Systems that no common task connects to the others have no difference to name.
+    connected_rivals = [system for system in board.order[1:] if board.joined[system]]
+    runner_up = connected_rivals[0] if connected_rivals else leader
+    subject = "what differs between systems shows"
+    if board.ahead[leader, runner_up]:
+        half_width = panel.factor * (board.high - board.low)[leader, runner_up] / 2
+        lead = points(panel.factor * board.gap[leader, runner_up], half_width)
+        subject = f"{_possessive(name(board.systems[leader]))} lead of {lead} {panel.unit_name} shows"
+    text = (
+        f"They hardly agree on single answers ({_describe_pair_correlation(agreement)}); "
+        f"{subject} only in the mean over tasks."
+    )
+    return Finding("warning", "judges.hardly", text, "Judges", head="They hardly agree")
+
+
+def _possessive(owner: str) -> str:
+    return f"{owner}'" if owner.endswith("s") else f"{owner}'s"
+
+
+def _split_finding(panel: Panel, agreement: Agreement, isolated: Sequence[int], has_labels: bool) -> Finding:
+    """Groups of judges that agree among themselves, and judges that agree with no group."""
+    sentences = []
+    for group, limits in zip(agreement.groups, agreement.group_r, strict=True):
+        judges = names([panel.judges[judge] for judge in group], 6)
+        sentences.append(f"{judges} agree with each other (r = {_describe_correlation(*limits)}).")
+    sentences += _isolated_sentences(panel, agreement, isolated)
+    if not has_labels:
+        sentences.append("Scores alone cannot tell who is right.")
+    return Finding("serious", "judges.split", " ".join(sentences), "Judges", head="The judges split")
+
+
+def _isolated_sentences(panel: Panel, agreement: Agreement, isolated: Sequence[int]) -> list[str]:
+    """Judges in no group. "With nobody" is said only where the judge's own upper limit shows it."""
+    sentences = []
+    strangers = [judge for judge in isolated if agreement.own_high[judge] < NEAR]
+    if strangers:
+        verb = "agrees" if len(strangers) == 1 else "agree"
+        sentences.append(f"{names([panel.judges[judge] for judge in strangers], 6)} {verb} with nobody.")
+    distant = [judge for judge in isolated if judge not in strangers]
+    if distant:
+        verb = "agrees" if len(distant) == 1 else "agree"
+        highest = number(max(agreement.own_high[judge] for judge in distant))
+        judges = names([panel.judges[judge] for judge in distant], 6)
+        sentences.append(f"{judges} {verb} less with the others (r at most {highest}).")
+    return sentences
+
+
+def _outliers_finding(panel: Panel, agreement: Agreement, outliers: Sequence[int]) -> list[Finding]:
+    """Judges that certainly agree less with the others than these do, or with nobody."""
+    found = []
+    strangers = [judge for judge in outliers if agreement.own_high[judge] < NEAR]
+    distant = [judge for judge in outliers if judge not in strangers]
+    for judges, singular, plural in (
+        (distant, "agrees less with the others", "agree less with the others"),
+        (strangers, "agrees with nobody", "agree with nobody"),
+    ):
+        if judges:
+            verb = singular if len(judges) == 1 else plural
+            text = f"{names([panel.judges[judge] for judge in judges])} {verb} ({_describe_own(agreement, judges)})."
+            found.append(Finding("notice", "judges.odd", text, "Judges", {"judge": panel.judges[judges[0]]}))
+    return found
+
+
+def _describe_own(agreement: Agreement, judges: Sequence[int]) -> str:
+    """Each judge's correlation with the others, and theirs with each other where it is known."""
+    own = (agreement.own, agreement.own_low, agreement.own_high)
+    text = "r = " + " and ".join(_describe_correlation(*(x[judge] for x in own)) for judge in judges)
+    if agreement.rest is None or not np.isfinite(agreement.rest[0]):
+        return text
+    return f"{text}; the others with each other {_describe_correlation(*agreement.rest)}"
+
+
+def _opposed_judges_finding(panel: Panel, agreement: Agreement, opposed: Sequence[int]) -> list[Finding]:
+    """Judges that certainly run against the others: a scale may be reversed."""
+    if not opposed:
+        return []
+    verb = "runs against" if len(opposed) == 1 else "run against"
+    judges = names([panel.judges[judge] for judge in opposed])
+    text = f"{judges} {verb} the others ({_describe_own(agreement, opposed)}): is a scale reversed?"
+    return [Finding("notice", "judges.turned", text, "Judges", {"judge": panel.judges[opposed[0]]})]
 
 
 def one_maker(judges: Sequence[str], given: Mapping[str, str] | None) -> str:
