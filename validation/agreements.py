@@ -8,11 +8,13 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from polyjudge.answers.audit import judges as judge_sentences
 from polyjudge.panel import Array, Panel
 from polyjudge.stats.agreement import Agreement, agreement
+from polyjudge.stats.repeats import estimate_repeats
 from validation.designs import draw, happened
 
 Rows = list[tuple[str, bool]]
@@ -175,10 +177,35 @@ def near_one_said(seed: int) -> Rows:
     return happened(design, found.verdict == "agree")
 
 
+def noisier_judges(seed: int) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """Two runs of each answer; the runs of the first judge differ four times as much as those of the others."""
+    design = draw(seed, tasks=(30, 60), languages=(1, 3), judges=(3, 5))
+    generator = np.random.default_rng(seed)
+    n_tasks, k, m = design["tasks"], design["languages"], design["judges"]
+    answer = generator.normal(0, 12, (n_tasks, 1, 1, 1, 1)) + generator.normal(0, 6, (n_tasks, 3, 1, 1, 1))
+    run = generator.normal(0, 5, (n_tasks, 3, k, m, 2)) * np.where(np.arange(m) == 0, 4.0, 1.0)[:, None]
+    repeats = estimate_repeats(50 + answer + run, np.arange(n_tasks), width=100.0)
+    return design, repeats.named
+
+
+def noisier(seed: int) -> Rows:
+    """R5, the noisy judge is named."""
+    design, named = noisier_judges(seed)
+    return happened(design, bool(named[0]))
+
+
+def falsely_noisier(seed: int) -> Rows:
+    """R5, another judge is named."""
+    design, named = noisier_judges(seed)
+    return happened(design, bool(named[1:].any()))
+
+
 CLAIMS: dict[str, Callable[[int], Rows]] = {
     "R1": limits,
     "R2": false_verdicts,
     "R3": nobody,
     "R4.1": near_one,
     "R4.2": near_one_said,
+    "R5.1": noisier,
+    "R5.2": falsely_noisier,
 }

@@ -26,6 +26,8 @@ from polyjudge.answers.audit.length import length
 from polyjudge.answers.audit.off import QUIET, Off, off
 from polyjudge.answers.audit.pages import build
 from polyjudge.answers.audit.position import position
+from polyjudge.answers.audit.retest import COLUMNS as RETEST
+from polyjudge.answers.audit.retest import retest
 from polyjudge.answers.audit.systems import Systems, systems
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
@@ -70,6 +72,7 @@ class Audit(Result):
     pairs : row, column, value (correlation of two judges), low, high, group
     cell_agreement : language, judge, r (with the other judges there), low, high, others (r to be expected), named
     gates : language, judge, pass_raw, raw_low, raw_high, pass_calibrated, calibrated_low, calibrated_high
+    retest : judge, sd (of repeats of one answer), low, high, named; empty without repeats
     position, length, criteria : as in their sections; empty where not asked
     """
 
@@ -81,6 +84,7 @@ class Audit(Result):
     pairs: Later[pd.DataFrame] = Later()
     cell_agreement: Later[pd.DataFrame] = Later()
     gates: Later[pd.DataFrame] = Later()
+    retest: Later[pd.DataFrame] = Later()
     position: Later[pd.DataFrame] = Later()
     length: Later[pd.DataFrame] = Later()
     criteria: Later[pd.DataFrame] = Later()
@@ -160,13 +164,25 @@ def audit(
     values = panel.values() if part.off.values is None or sound is not panel else part.off.values
     passed = gates(panel, threshold, level=level)
     placed = position(panel, level=level)
+    repeated = retest(panel, board.board if board else None, matters=asked.least(panel), level=level)
     longer = length(panel, level=level)
-    found = [*part.findings, *judge_room.reversal_finding(panel, values, level), *judge_room.lacking(panel)]
+    found = [
+        *part.findings,
+        *(repeated.findings if repeated else ()),
+        *judge_room.reversal_finding(panel, values, level),
+        *judge_room.lacking(panel),
+    ]
     found += [*passed.findings, *(placed.findings if placed else ()), *(longer.findings if longer else ())]
     if np.isfinite(panel.scores).any() and panel.width < 1e-200:
         said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
         found = [Finding("serious", "constant", said, "Judges", head="All scores are equal")]
-    rooms: dict[str, Any] = {"position": placed, "length": longer, "values": values, "makers": given}
+    rooms: dict[str, Any] = {
+        "position": placed,
+        "length": longer,
+        "retest": repeated,
+        "values": values,
+        "makers": given,
+    }
     rooms["humans"], (rooms["probe"], damage) = compared, _probes(probes, level)
     table: pd.DataFrame | Callable[[], pd.DataFrame] = framed
     if parts:
@@ -189,6 +205,7 @@ def audit(
         pairs=partial(judge_room.pairs, panel, part.agreement, given),
         cell_agreement=partial(cell_room.frame, panel, cells),
         gates=lambda: passed.frame,
+        retest=lambda: framed(columns=RETEST) if repeated is None else repeated.frame,
         position=lambda: framed() if placed is None else placed.frame,
         length=lambda: framed() if longer is None else longer.frame,
         criteria=table,

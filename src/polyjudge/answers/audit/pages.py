@@ -71,6 +71,7 @@ def build(a: Audit) -> Report:
         _ranks,
         _agreement,
         _cells,
+        _retest,
         _people,
         _gates,
         _position,
@@ -304,6 +305,20 @@ def _agreement(a: Audit) -> list[Section]:
         title = f"Mean scores by {panel.noun}"
         tables.append(_table(a, "judges-languages", title, per, columns, {"named": "named as off"}))
     return [Section("judges", "Agreement of the judges", tuple(text), tuple(tables), tuple(charts))]
+
+
+def _retest(a: Audit) -> list[Section]:
+    """How much a judge's scores of one answer differ when it is asked again."""
+    repeated = a.rooms_["retest"]
+    if repeated is None:
+        return []
+    factor = a.panel.factor
+    frame = a.retest.assign(**{x: factor * a.retest[x] for x in ("sd", "low", "high")})
+    columns = {"judge": "name", "sd": "points low high", "named": "yes"}
+    titles = {"sd": f"standard deviation of its repeats, {a.panel.unit_name}", "named": "noisier than the others"}
+    table = _table(a, "retest", "Test and retest", frame, columns, titles)
+    text = tuple(finding.text for finding in repeated.findings if not finding.topic)
+    return [Section("retest", "The same answer, scored again", text, (table,))]
 
 
 def _reversals(a: Audit) -> list[Section]:
