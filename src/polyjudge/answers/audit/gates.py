@@ -1,9 +1,16 @@
-"""What passes, raw and calibrated? (METHODS 9 and 32)"""
+"""What passes, raw and calibrated? (METHODS 9 and 32)
+
+A pass is calibrated by the indicator: a pass is 1, a fail 0, and the double centring of these is subtracted from the
+rates. Scores that are calibrated first and gated afterwards move every answer that stands on the mark, however small
+the correction.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +18,22 @@ from numpy.typing import NDArray
 
 from polyjudge import cbc
 from polyjudge.base.later import Later, framed
-from polyjudge.base.numbers import number, percent, percent_ci, threshold
+from polyjudge.base.numbers import ci, number, percent, percent_ci, threshold
+from polyjudge.base.text import name
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.interval import interval
+from polyjudge.stats.proportions import Shares, estimate_calibrated_shares, estimate_shares
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+MIN_TIPPED = 0.1
+"""A pass rate that gating calibrated scores moves by more than so much is worth a word."""
+COLUMNS = [
+    "language", "judge", "pass_raw", "raw_low", "raw_high", "pass_calibrated", "calibrated_low", "calibrated_high"
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,67 +48,80 @@ class Gates:
     findings: tuple[Finding, ...] = ()
 
 
-EMPTY = ["language", "judge", "pass_raw", "raw_low", "raw_high", "pass_calibrated", "calibrated_low", "calibrated_high"]
+@dataclass(frozen=True)
+class Rates:
+    """Pass rates of the cells that were scored.
+
+    raw : of every such cell. calibrated : None where they cannot be calibrated. cells : (n, 2) language and judge
+    """
+
+    raw: Shares
+    calibrated: Shares | None
+    cells: Codes
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """How much more a judge passes in one language than in another, in shares; limits hold for all such gaps."""
+
+    judge: int
+    higher: int
+    lower: int
+    limits: tuple[float, float, float]
+    calibrated: tuple[float, float, float] | None
+    largest: float
+    """No gap is certainly larger than this."""
 
 
 def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     """Pass rates at a pass mark: "4" passes above 4, ">=4" from 4 on."""
     if mark is None:
-        return Gates(partial(framed, columns=EMPTY))
-    at, how = threshold(mark, panel.scale)
-    k, m = len(panel.languages), len(panel.judges)
-    raw = _rates(panel.passes(at, how), level)
-    calibrated = np.full((3, k, m), np.nan)
-    values = panel.values()
-    if min(k, m) > 1 and panel.indicator is None and values.present.all():
-        beta = cbc.double_centre(values.mean)
-        tilde = replace(panel, scores=panel.scores - beta)
-        calibrated = _rates(tilde.passes(at, how), level)
-    frame = framed(
-        {
-            "language": np.repeat(np.array(panel.languages, dtype=object), m),
-            "judge": np.tile(np.array(panel.judges, dtype=object), k),
-            **{key: raw[i].ravel() for i, key in enumerate(EMPTY[2:5])},
-            **{key: calibrated[i].ravel() for i, key in enumerate(EMPTY[5:])},
-        }
-    )
-    spread = (_spread(raw[0]), _spread(calibrated[0]))
-    return Gates(frame, spread, (_passing(panel, raw, spread, at, how),))
+        return Gates(partial(framed, columns=COLUMNS))
+    limit, how = threshold(mark, panel.scale)
+    rates = estimate_rates(panel.passes(limit, how))
+    raw = _grid(panel, rates, rates.raw.share)
+    calibrated = np.full_like(raw, np.nan)
+    if rates.calibrated is not None:
+        calibrated = _grid(panel, rates, rates.calibrated.share)
+    findings = (_passing_finding(panel, rates, limit, how, level), *_tipped_finding(panel, calibrated, limit, how))
+    return Gates(_frame(panel, rates, level), (_spread(raw), _spread(calibrated)), findings)
 
 
-def _passing(panel: Panel, rates: Array, spread: tuple[float, float], at: float, how: str) -> Finding:
-    """The sentence about pass rates."""
-    seen = rates[:, np.isfinite(rates[0])]
-    least, most = (seen[:, int(at)] for at in (seen[0].round(9).argmin(), seen[0].round(9).argmax()))
-    k, m = rates.shape[1:]
-    share = percent(float(most[0]), 0)
-    text = f"{percent_ci(*most)} of answers pass."
-    if most[0] - least[0] > 1e-9:
-        who = [x for x, number_of in (("the judge", m), (f"the {panel.noun}", k)) if number_of > 1]
-        share = f"{percent(float(least[0]), 0)[:-1]} to {share}"
-        text = f"{percent_ci(*least)} to {percent_ci(*most)} of answers pass, depending on {' and '.join(who)}."
-    text = f"With a pass mark {'from' if how == '>=' else 'above'} {at:g}, {text}"
-    if k > 1 and spread[0] >= 0.005:
-        after = f" ({number(100 * spread[1], 0)} after calibrating)" if np.isfinite(spread[1]) else ""
-        text += (
-            f" {'A' if m > 1 else 'The'} judge's pass rate differs by {number(100 * spread[0], 0)} percentage points"
-            f"{' on average' if m > 1 else ''}, chance included, between its highest and its lowest "
-            f"{panel.noun}{after}."
-        )
-    return Finding("info", "gates", text, "Gates", head=f"{share} pass")
-
-
-def _rates(passed: Panel, level: float) -> Array:
-    """Rate and its interval of every cell: (3, k, m)."""
+def estimate_rates(passed: Panel) -> Rates:
+    """Pass rates of a panel of 1 (passes) and 0, raw and calibrated."""
     values = passed.values()
-    v = values.v.reshape(values.units, -1)
-    there = np.isfinite(v).all(0)
-    p = np.clip(v[:, there].mean(0), 0, 1)
-    prior = np.clip(p, 1 / (2 * len(v)), 1 - 1 / (2 * len(v)))
-    made = interval(v[:, there], level=level, prior=prior * (1 - prior))
-    out = np.full((3, v.shape[1]), np.nan)
-    out[:, there] = np.clip(np.stack([p, made.low_one, made.high_one]), 0, 1)
-    return out.reshape(3, *values.v.shape[1:])
+    cells = np.argwhere(values.present)
+    seen = values.present.ravel()
+    per_unit = values.v.reshape(values.units, -1)[:, seen]
+    n_answers = passed.coverage[0].ravel()[seen].astype(float)
+    raw = estimate_shares(per_unit, n_answers, has_holes=not passed.complete)
+    if min(values.present.shape) < 2 or not values.present.all():
+        return Rates(raw, None, cells)
+    centred = values.v - cbc.double_centre(values.v)
+    return Rates(raw, estimate_calibrated_shares(centred.reshape(values.units, -1), n_answers), cells)
+
+
+def _grid(panel: Panel, rates: Rates, values: Array) -> Array:
+    """Numbers of the scored cells as languages x judges, NaN elsewhere."""
+    grid = np.full((len(panel.languages), len(panel.judges)), np.nan)
+    grid[rates.cells[:, 0], rates.cells[:, 1]] = values
+    return grid
+
+
+def _frame(panel: Panel, rates: Rates, level: float) -> pd.DataFrame:
+    """A row of each cell, with limits of one."""
+    k, m = len(panel.languages), len(panel.judges)
+    columns: dict[str, object] = {
+        "language": np.repeat(np.array(panel.languages, dtype=object), m),
+        "judge": np.tile(np.array(panel.judges, dtype=object), k),
+    }
+    for shares, keys in ((rates.raw, COLUMNS[2:5]), (rates.calibrated, COLUMNS[5:])):
+        parts = [np.full(len(rates.cells), np.nan)] * 3
+        if shares is not None:
+            parts = [shares.share, *shares.limits(level)]
+        for key, part in zip(keys, parts, strict=True):
+            columns[key] = _grid(panel, rates, part).ravel()
+    return framed(columns)
 
 
 def _spread(rate: Array) -> float:
@@ -102,3 +129,109 @@ def _spread(rate: Array) -> float:
     with np.errstate(invalid="ignore"):
         gap = rate.max(0) - rate.min(0)
     return float(gap[np.isfinite(gap)].mean()) if np.isfinite(gap).any() else float("nan")
+
+
+# --- what is said ---
+
+
+def _passing_finding(panel: Panel, rates: Rates, limit: float, how: str, level: float) -> Finding:
+    """How many answers pass, and where a judge passes more in one language than in another."""
+    share = rates.raw.share
+    # The lowest and the highest were picked from all: their limits hold for all.
+    low, high = rates.raw.limits(level, len(share))
+    least, most = int(share.round(9).argmin()), int(share.round(9).argmax())
+    head = percent(float(share[most]), 0)
+    text = f"{percent_ci(share[most], low[most], high[most])} of answers pass."
+    if share[most] - share[least] > 1e-9:
+        sizes = (("the judge", len(panel.judges)), (f"the {panel.noun}", len(panel.languages)))
+        sources = " and ".join(source for source, size in sizes if size > 1)
+        head = f"{percent(float(share[least]), 0)[:-1]} to {head}"
+        text = (
+            f"{percent_ci(share[least], low[least], high[least])} to {percent_ci(share[most], low[most], high[most])} "
+            f"of answers pass, depending on {sources}."
+        )
+    mark = "from" if how == ">=" else "above"
+    gap = _largest_gap(rates, level)
+    sentences = [f"With a pass mark {mark} {limit:g}, {text}", "" if gap is None else _gap_sentence(panel, gap)]
+    return Finding("info", "gates", " ".join(filter(None, sentences)), "Gates", head=f"{head} pass")
+
+
+def _largest_gap(rates: Rates, level: float) -> _Gap | None:
+    """The largest difference of a judge's pass rates between two languages; None without two, or without limits."""
+    pairs = np.array(list(_pairs_of_languages(rates.cells)), dtype=np.int64)
+    if not len(pairs):
+        return None
+    first, second = pairs.T
+    swap = rates.raw.share[first] < rates.raw.share[second]
+    first, second = np.where(swap, second, first), np.where(swap, first, second)
+    difference, low, high = rates.raw.difference(first, second, level, len(pairs))
+    top = int(difference.round(9).argmax())
+    if not np.isfinite(low[top]):
+        return None
+    after = None
+    if rates.calibrated is not None:
+        one = rates.calibrated.difference(first[[top]], second[[top]], level, len(pairs))
+        after = (float(one[0][0]), float(one[1][0]), float(one[2][0]))
+    limits = (float(difference[top]), float(low[top]), float(high[top]))
+    judge, higher, lower = int(rates.cells[first[top], 1]), int(rates.cells[first[top], 0]), rates.cells[second[top], 0]
+    return _Gap(judge, higher, int(lower), limits, after, float(high.max()))
+
+
+def _pairs_of_languages(cells: Codes) -> Iterator[tuple[int, int]]:
+    """Positions of two cells of the same judge."""
+    for judge in np.unique(cells[:, 1]):
+        yield from combinations(np.flatnonzero(cells[:, 1] == judge).tolist(), 2)
+
+
+def _gap_sentence(panel: Panel, gap: _Gap) -> str:
+    """Where a judge passes more; or that no gap is certain, and how large one may be."""
+    if gap.limits[1] <= 0:
+        size = number(100 * gap.largest, 0)
+        return (
+            f"No judge's pass rate certainly differs between two {panel.nouns}; a difference of up to {size} "
+            "percentage points is not ruled out."
+        )
+    judge, higher, lower = (
+        name(panel.judges[gap.judge]), name(panel.languages[gap.higher]), name(panel.languages[gap.lower])
+    )  # fmt: skip
+    text = f"{judge} passes {_describe_points(gap.limits, unit=True)} more in {higher} than in {lower}"
+    if gap.calibrated is None:
+        return f"{text}."
+    return f"{text} ({_describe_points(gap.calibrated)} after calibrating)."
+
+
+def _describe_points(limits: tuple[float, float, float], *, unit: bool = False) -> str:
+    """A difference of shares with its limits, in percentage points."""
+    middle, low, high = (100 * x for x in limits)
+    return ci(middle, low, high, "percentage points" if unit else "")
+
+
+# --- answers on the mark ---
+
+
+def _tipped_finding(panel: Panel, calibrated: Array, limit: float, how: str) -> list[Finding]:
+    """Calibrated scores must not be gated where many answers stand on the mark."""
+    tipped = tipped_share(panel, calibrated, limit, how)
+    if not tipped > max(MIN_TIPPED, panel.units**-0.5):
+        return []
+    flag = f"--threshold '{how if how == '>=' else ''}{limit:g}'"
+    text = (
+        f"Gating calibrated scores at {limit:g} would move a pass rate of these answers by "
+        f"{number(100 * tipped, 0)} percentage points, because many scores stand on the mark. "
+        f"Gate the column passes instead: polyjudge calibrate {flag}."
+    )
+    return [Finding("notice", "gates.tipped", text, "Gates")]
+
+
+def tipped_share(panel: Panel, calibrated: Array, limit: float, how: str) -> float:
+    """Largest difference over cells between the pass rate of gated calibrated scores and the calibrated rate; NaN
+    where there is no calibrated rate or single scores are not at hand."""
+    if panel.hashed or not np.isfinite(calibrated).all():
+        return float("nan")
+    beta = cbc.double_centre(panel.values().mean)
+    tiny = 1e-9 * panel.width
+    moved = panel.scores - beta
+    passed = moved > limit + tiny if how == ">" else moved >= limit - tiny
+    seen = np.isfinite(panel.scores)
+    gated = (passed & seen).sum((0, 1)) / np.maximum(seen.sum((0, 1)), 1)
+    return float(np.abs(gated - calibrated).max())
