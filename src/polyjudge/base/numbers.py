@@ -1,4 +1,4 @@
-"""Numbers as text, the same everywhere: as many digits as the interval supports, and no minus before a zero."""
+"""Numbers as text, the same everywhere: as many digits as the interval supports, and no sign before a zero."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ def missing(value: Any) -> bool:
 def number(value: Any, digits: int = 2, sign: bool = False) -> str:
     """A number with so many decimals.
 
-    >>> number(-0.001, 2), number(1234.5, 1, sign=True), number(None)
-    ('0.00', '+1,234.5', '–')
+    >>> number(-0.001, 2), number(1234.5, 1, sign=True), number(0.001, 1, sign=True), number(None)
+    ('0.00', '+1,234.5', '0.0', '–')
     """
     if missing(value):
         return NONE
-    value = 0.0 if round(value, digits) == 0 else value
+    if round(value, digits) == 0:
+        return f"{0:.{digits}f}"
     return f"{value:{'+' if sign else ''},.{digits}f}"
 
 
@@ -64,20 +65,20 @@ def ci_digits(low: Any, high: Any) -> int:
 
 def ci(value: Any, low: Any, high: Any, unit: str = "", sign: bool = False, digits: int | None = None) -> str:
     """A number with its interval, and its unit if it is given; `digits` where a column has the same for all. An end
-    that would be shown as 0 though 0 is excluded has as many more as it takes.
+    that would be shown as 0 has as many more as it takes to tell on which side of 0 it is.
 
     >>> ci(10.77, 10.52, 11.02, "points"), ci(-28.3, -32.8, -23.8), ci(1.0, None, None)
     ('10.8 points [10.5, 11.0]', '-28.3 [-32.8, -23.8]', '1.00 (no interval)')
     >>> ci(3, 0.2, 6), ci(3, -0.2, 6)
     ('3.0 [0.2, 6.0]', '3.0 [-0.2, 6.0]')
-    >>> ci(1.61, 0.002, 3.22)
-    '1.6 [0.002, 3.2]'
+    >>> ci(1.61, 0.002, 3.22), ci(1.2, -0.03, 2.5, sign=True)
+    ('1.6 [0.002, 3.2]', '+1.2 [-0.03, +2.5]')
     """
     unit = f" {unit}" if unit else ""
     if missing(low) or missing(high):
         return f"{points(value, sign=sign)}{unit} (no interval)"
     d = ci_digits(low, high) if digits is None else digits
-    hidden = [low * high > 0 and abs(x) > 1e-6 and round(x, d) == 0 for x in (low, high)]
+    hidden = [abs(x) > 1e-6 and round(x, d) == 0 for x in (low, high)]
     ends = [
         number(x, math.ceil(-math.log10(abs(x))) if small else d, sign)
         for x, small in zip((low, high), hidden, strict=True)
