@@ -13,7 +13,7 @@ from polyjudge.base.files import check_new, write_text
 from polyjudge.base.numbers import points
 from polyjudge.base.text import shell, tell
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
-from polyjudge.simulate import sample, sample_frame, sample_panel
+from polyjudge.simulate import sample, sample_frame, sample_labels, sample_next_week, sample_panel
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,24 +48,30 @@ class Demo(Result):
         )
 
 
-def demo(*, write: Path | None = None, overwrite: bool = False) -> Demo | None:
+def demo(*, write: Path | None = None, files: Path | None = None, overwrite: bool = False) -> Demo | None:
     """Audit a panel whose truth is known, or write it to a file.
 
     The panel is made up: 60 tasks, 4 systems, 6 languages and 5 judges, and what is wrong with it is planted. The
     screen ends with how close the estimates came.
 
     write : write the panel to this CSV file instead of auditing it
-    overwrite : replace a file that is already there
+    files : write the panel, people's labels of some answers and next week's scores to this folder
+    overwrite : replace files that are already there
 
     Examples:
         polyjudge demo
         polyjudge demo --write scores.csv
+        polyjudge demo --files sample
         polyjudge demo -o demo/
     """
     if write is not None:
-        check_new(write, overwrite)
-        write_text(write, sample_frame().to_csv(index=False, lineterminator="\n"))
+        _write_tables({write: sample_frame()}, overwrite)
         tell(f"wrote {shell(write)}. Now: polyjudge audit {shell(write)}")
+        return None
+    if files is not None:
+        scores, labels, next_week = (files / name for name in ("scores.csv", "labels.csv", "next_week.csv"))
+        _write_tables({scores: sample_frame(), labels: sample_labels(), next_week: sample_next_week()}, overwrite)
+        tell(f"wrote scores.csv, labels.csv and next_week.csv to {shell(files)}. Now: polyjudge audit {shell(scores)}")
         return None
     result = audit(sample_panel())
     truth = _truth(result)
@@ -81,6 +87,15 @@ def demo(*, write: Path | None = None, overwrite: bool = False) -> Demo | None:
         head=f"{held} of {number} intervals hold it",
     )
     return Demo(truth, (*result.findings, said), result)
+
+
+def _write_tables(tables: dict[Path, pd.DataFrame], overwrite: bool) -> None:
+    """Write tables as CSV; none of them where one would replace a file."""
+    for path in tables:
+        check_new(path, overwrite)
+    for path, table in tables.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 
 def _truth(result: Audit) -> pd.DataFrame:

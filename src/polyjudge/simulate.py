@@ -11,6 +11,7 @@ import numpy as np
 from polyjudge.base.errors import UsageError
 from polyjudge.cbc import double_centre, off_factor
 from polyjudge.panel import Array, Panel
+from polyjudge.sample_texts import NOT_IN_ENGLISH, answer, question, reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,12 +27,14 @@ class Simulated(NamedTuple):
     interaction : (languages, judges), each row and column with mean 0: what calibrating should take off
     off : (languages, judges) the same as `audit` shows it: a judge's gap to the others, against the other languages
     systems : mean quality of each system
+    answers : (tasks, systems, languages) true quality of each answer, as people would score it
     """
 
     panel: Panel
     interaction: Array
     off: Array
     systems: Array
+    answers: Array
 
 
 def simulate_panel(
@@ -68,16 +71,13 @@ def simulate_panel(
     beta = g.normal(0, interaction, (k, m)) if interaction else np.zeros((k, m))
     for (language, judge), size in (cells or {}).items():
         beta[language, judge] += size
-    y = (
+    answers = (
         quality[:, None, None]
         + g.normal(0, 10, (n, 1, 1, 1))
         + g.normal(0, 3, (n, 1, k, 1))
         + g.normal(0, 5, (n, s, 1, 1))
-        + g.normal(0, 3, (k, 1))
-        + g.normal(0, 4, m)
-        + beta
-        + g.normal(0, noise, (n, s, k, m))
     )
+    y = answers + g.normal(0, 3, (k, 1)) + g.normal(0, 4, m) + beta + g.normal(0, noise, (n, s, k, m))
     if levels is None:
         y = np.clip(np.round(y), 0, 100)
         scale = (0.0, 100.0)
@@ -96,7 +96,8 @@ def simulate_panel(
         judges=_called(JUDGES, m, "judge"),
         scale=scale,
     )
-    return Simulated(panel, centred, centred * off_factor(k, m) if min(k, m) > 1 else centred, quality)
+    off = centred * off_factor(k, m) if min(k, m) > 1 else centred
+    return Simulated(panel, centred, off, quality, answers[..., 0])
 
 
 def _called(names: Sequence[str], number: int, what: str) -> tuple[str, ...]:
@@ -118,6 +119,42 @@ def sample_panel() -> Panel:
     return replace(panel, source="scores.csv", texts=SampleTexts(panel))
 
 
+LABELLED = 40
+"""Answers in each language that people labelled in the sample."""
+
+
+def sample_labels() -> pd.DataFrame:
+    """People's labels of the sample: in each language some answers, each by one of two annotators who read them all."""
+    import pandas as pd
+
+    planted = sample()
+    panel, rng = planted.panel, np.random.default_rng(11)
+    n, n_systems, n_languages = planted.answers.shape
+    parts = []
+    for language in range(n_languages):
+        drawn = np.sort(rng.choice(n * n_systems, LABELLED, replace=False))
+        task, system = np.divmod(drawn, n_systems)
+        label = planted.answers[task, system, language] + rng.normal(0, 6, LABELLED)
+        part = {
+            "task": [panel.tasks[t] for t in task],
+            "system": [panel.systems[s] for s in system],
+            "language": panel.languages[language],
+            "annotator": np.where(np.arange(LABELLED) % 2, "Noor", "Tomas"),
+            "label": np.clip(np.round(label), 0, 100),
+        }
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def sample_next_week() -> pd.DataFrame:
+    """The same tasks scored again, as a long table: one judge has changed in one language."""
+    panel, rng = sample().panel, np.random.default_rng(12)
+    language, judge = panel.languages.index("German"), panel.judges.index("Ember")
+    again = panel.scores + rng.normal(0, 2, panel.scores.shape)
+    again[:, :, language, judge] += 6
+    return replace(panel, scores=np.clip(np.round(again), 0, 100)).to_frame()
+
+
 @dataclass(frozen=True)
 class SampleTexts:
     """Texts of tasks of the sample."""
@@ -135,23 +172,19 @@ def sample_frame() -> pd.DataFrame:
     return _texts(sample().panel)
 
 
-TOPICS = ("the water cycle", "a rental contract", "vaccines", "the solar system", "a bread recipe", "bicycle repair")
-ORDERS = ("Explain {} to a child.", "Summarise what matters about {}.", "Write three questions about {}.")
+OFF_JUDGE, OFF_LANGUAGE = "Aster", "Spanish"
+RIGHT_FROM = 62.0
+"""Mean score from which an answer of the sample is right."""
 
 
 def _texts(panel: Panel) -> pd.DataFrame:
+    """Scores with prompts and responses in their language, and reasons that show why a judge is off."""
     frame = panel.to_frame()
-    number = frame["task"].str[1:].astype(int)
-    topic = number.map(lambda i: TOPICS[i % len(TOPICS)])
-    order = number.map(lambda i: ORDERS[i // len(TOPICS) % len(ORDERS)])
-    frame["prompt"] = [o.format(t) for o, t in zip(order, topic, strict=True)]
-    frame["response"] = [
-        f"({s}'s answer about {t}, in {x})" for s, t, x in zip(frame["system"], topic, frame["language"], strict=True)
-    ]
-    said = np.select(
-        [frame["score"] < 40, frame["score"] < 65, frame["score"] < 85],
-        ["Misses the point.", "Correct but thin.", "Good, a few gaps."],
-        "Complete and clear.",
-    )
-    frame["reason"] = said
+    task = frame["task"].str[1:].astype(int) - 1
+    is_right = frame.groupby(["task", "system"])["score"].transform("mean") >= RIGHT_FROM
+    frame["prompt"] = [question(t, x) for t, x in zip(task, frame["language"], strict=True)]
+    frame["response"] = [answer(t, x, right) for t, x, right in zip(task, frame["language"], is_right, strict=True)]
+    is_off = (frame["judge"] == OFF_JUDGE) & (frame["language"] == OFF_LANGUAGE)
+    reasons = [reason(score, right) for score, right in zip(frame["score"], is_right, strict=True)]
+    frame["reason"] = np.where(is_off, NOT_IN_ENGLISH, reasons)
     return frame
