@@ -32,7 +32,7 @@ class Finding:
     topic: str = ""
     """The word at the left of the first screen ("Winner", "Judges", "Off", "People"); empty: not on that screen."""
     where: Mapping[str, str] = field(default_factory=dict)
-    """language, judge, system, criterion: what it is about."""
+    """language, judge, system (and its rival), criterion: what it is about."""
     head: str = ""
     """What the card on the page shows large, a few words ("Too close to call"); empty: the first sentence."""
 

@@ -19,6 +19,16 @@ def command(panel: Panel, verb: str, *words: Any) -> str:
     return " ".join(["polyjudge", verb, *(shell(w) for w in (source, *panel.read, *words))])
 
 
+def _two_systems(findings: Collection[Finding]) -> tuple[str, ...]:
+    """The systems that people should label where the winner cannot be told from the length of its answers; none where a
+    name has a comma, which a list cannot hold."""
+    for finding in findings:
+        pair = (finding.where.get("system", ""), finding.where.get("rival", ""))
+        if finding.key == "winner.length" and all(pair) and "," not in "".join(pair):
+            return ("--systems", ",".join(pair))
+    return ()
+
+
 def steps(
     panel: Panel, findings: Collection[Finding], kind: str, cells: Iterable[tuple[str, str]], lacking: list[Step] | None
 ) -> list[Step]:
@@ -39,7 +49,7 @@ def steps(
     items = () if panel.texts is not None else ("--items", "ITEMS")
     by = f"task{', system' * panel.has_systems}{', language' * (where == ' per language')}"
     texts = f". ITEMS: file of {by}, prompt, response" if items else ""
-    make = command(panel, "label make", *items, "-n", str(PER_LANGUAGE))
+    make = command(panel, "label make", *items, *_two_systems(findings), "-n", str(PER_LANGUAGE))
     label = [Step(make, f"label {PER_LANGUAGE} answers{where}{texts}")] if lacking is None else lacking
     calibrate = command(panel, "calibrate", "-o", "calibrated.csv")
     remove = [Step(calibrate, f"remove the effect of {panel.noun} on the judges")] if kind == "many" else []
@@ -48,6 +58,6 @@ def steps(
     out = [*remove, *out, *label]
     if kind in ("judge gaps", "language gaps", "two by two", "split", "scale"):
         out.append(Step(calibrate, "if you use one judge at a time"))
-    if any(f.key == "winner.close" and "would settle" in f.text for f in findings):
+    if any(f.key == "winner.close" and "tasks would" in f.text for f in findings):
         out.append(Step(command(panel, "plan"), "how many tasks would tell"))
     return out[:4]

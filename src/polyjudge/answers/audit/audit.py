@@ -28,6 +28,8 @@ from polyjudge.answers.audit.pages import build
 from polyjudge.answers.audit.position import position
 from polyjudge.answers.audit.retest import COLUMNS as RETEST
 from polyjudge.answers.audit.retest import retest
+from polyjudge.answers.audit.stands_words import COLUMNS as STANDS
+from polyjudge.answers.audit.stands_words import stands_frame
 from polyjudge.answers.audit.systems import Systems, systems
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
@@ -66,6 +68,7 @@ class Audit(Result):
     off : language, judge, off, low, high, all_low, all_high, clear, named, excess, excess_low, excess_high, beta,
         radius, read ("excess" where that says how far a cell is off: where several are named)
     systems : language ("all" and each), system, mean, behind_leader, low, high, rank_low, rank_high, may_be_best
+    stands : threat, left, low, high, verdict, seen, text
     swaps : first, second, language_a, gap_a, low_a, high_a, language_b, gap_b, low_b, high_b
     reversals : judge_i, judge_j, language_a, gap_a, language_b, gap_b, delta, p_published, p
     judges : language, judge ("panel"), r, low, high, mean, slope, slope_low, slope_high, named
@@ -78,6 +81,7 @@ class Audit(Result):
 
     off: Later[pd.DataFrame] = Later()
     systems: Later[pd.DataFrame] = Later()
+    stands: Later[pd.DataFrame] = Later()
     swaps: Later[pd.DataFrame] = Later()
     reversals: Later[pd.DataFrame] = Later()
     judges: Later[pd.DataFrame] = Later()
@@ -126,6 +130,7 @@ def audit(
     weights: Path | None = None,
     probes: Path | None = None,
     without: tuple[str, ...] | None = None,
+    against: str | None = None,
     seed: int = 0,
 ) -> Audit:
     """See who wins, whether the judges agree, what is off.
@@ -143,6 +148,7 @@ def audit(
     weights : weights of the judges, as JSON or CSV (judge, weight): systems are compared by the weighted mean
     probes : scores of clean and damaged answers (`polyjudge probe`), looked at beside
     without : LANGUAGE,JUDGE whose scores are left out
+    against : test whether the lead over this system stands, such as a baseline; with --systems A,B that of A over B
     seed : number that fixes what is drawn at random
 
     Examples:
@@ -155,7 +161,8 @@ def audit(
     chosen = _cell(panel, cell) if cell else None
     panel = _left_out(panel, _places(panel, without))
     compared, people = _people(panel, labels, threshold, level, seed)
-    asked = _Asked(matters, level, seed, given, _weights(panel, weights), compared is not None)
+    asked = _Asked(matters, level, seed, given, _weights(panel, weights), compared is not None, against)
+    _check_against(panel, against)
     parts = _criteria(panel, asked)
     cells = cell_agreement(panel.scores, panel.unit, level=level, seed=seed)
     sound = cell_room.without_cells(panel, cells)
@@ -172,6 +179,8 @@ def audit(
         *judge_room.reversal_finding(panel, values, level),
         *judge_room.lacking(panel),
     ]
+    if placed and placed.findings:  # of pairs in both orders it says more
+        found = [f for f in found if f.key != "position"]
     found += [*passed.findings, *(placed.findings if placed else ()), *(longer.findings if longer else ())]
     if np.isfinite(panel.scores).any() and panel.width < 1e-200:
         said = f"Every score is {panel.scale[0]:g}: there is nothing to compare."
@@ -199,6 +208,7 @@ def audit(
     return Audit(
         off=lambda: part.off.frame,
         systems=lambda: framed(columns_of(board.boards if board else {})),
+        stands=lambda: framed(columns=STANDS) if board is None or board.stands is None else stands_frame(board.stands),
         swaps=lambda: framed() if board is None else board.swaps,
         reversals=partial(judge_room.reversals, panel, values),
         judges=lambda: judge_room.frame(panel, values, part.agreement, part.off.slopes, part.off.named),
@@ -270,6 +280,17 @@ def _places(panel: Panel, without: tuple[str, ...] | None) -> list[tuple[str, st
     return [_cell(panel, ",".join(words[i : i + size])) for i in range(0, len(words), size)]
 
 
+def _check_against(panel: Panel, against: str | None) -> None:
+    """Refuse a baseline that is no system of the panel."""
+    if against is None or (panel.has_systems and against in panel.systems):
+        return
+    if not panel.has_systems:
+        raise UsageError(
+            f"There are no systems to compare with {name(against)!r}: name the column of systems (--system)."
+        )
+    raise UsageError(f"There is no system {name(against)!r} in this panel. It has: {names(panel.systems, 8)}.")
+
+
 def _left_out(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
     if not cells:
         return panel
@@ -304,18 +325,27 @@ class _Asked:
     weights: Array | None
     people: bool
     """Whether labels of people are at hand."""
+    against: str | None = None
+    """The system over which the lead is tested, where it is not all."""
 
     def least(self, panel: Panel) -> float:
         """The smallest difference that matters."""
         return panel.least(self.matters)
 
 
-def _systems(panel: Panel, asked: _Asked, level: float) -> Systems | None:
+def _systems(panel: Panel, asked: _Asked, level: float, *, is_one_criterion: bool = False) -> Systems | None:
     if not panel.has_systems:
         return None
-    more: dict[str, Any] = {"seed": asked.seed, "families_": asked.families, "weights": asked.weights}
-    more["people"] = asked.people
-    return systems(panel, matters=asked.least(panel), level=level, **more)
+    return systems(
+        panel,
+        matters=asked.least(panel),
+        level=level,
+        families_=asked.families,
+        weights=asked.weights,
+        people=asked.people,
+        against=asked.against,
+        has_threats=not is_one_criterion,
+    )
 
 
 def _off(panel: Panel, asked: _Asked, level: float) -> Off:
@@ -333,9 +363,11 @@ def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off, cells:
     judged = judge_room.findings(panel, agreed, board.board if board else None, asked.families, asked.people)
     if any(f.key == "judges.blind" for f in judged):  # a ranking would be noise: what more is said of it would be too
         said = [f for f in said if f.key.startswith("winner")]
+    of_systems = [f for f in said if f.topic != "Judges"]
+    of_judges = [f for f in said if f.topic == "Judges"]
     of_cells = cell_room.findings(panel, cells, asked.people)
     of_off = cell_room.findings_of_off(panel, cells, found.sentences)
-    return Part(panel, board, agreed, found, (*said, *judged, *of_cells, *of_off), cells)
+    return Part(panel, board, agreed, found, (*of_systems, *judged, *of_judges, *of_cells, *of_off), cells)
 
 
 def holm(items: Sequence[str], run: Callable[[str, float], T], hit: Callable[[T], bool], level: float) -> dict[str, T]:
@@ -359,7 +391,7 @@ def _criteria(panel: Panel, asked: _Asked) -> dict[str, Part]:
     each = {x: cell_room.without_cells(p, cells[x]) for x, p in each.items()}
     boards: dict[str, Systems | None] = holm(
         every,
-        lambda x, level: _systems(each[x], asked, level),
+        lambda x, level: _systems(each[x], asked, level, is_one_criterion=True),
         lambda s: s is not None and bool(s.board.ahead.any()),
         asked.level,
     )

@@ -17,6 +17,8 @@ from polyjudge.answers.audit.boards import columns_of
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.judges import unknown
 from polyjudge.answers.audit.pair_boards import describe_shares
+from polyjudge.answers.audit.stands_page import stands_sections
+from polyjudge.answers.audit.stands_words import own_maker_sentence
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import points
 from polyjudge.base.text import name, names
@@ -67,6 +69,7 @@ def build(a: Audit) -> Report:
     rooms = (
         _criteria,
         _systems,
+        _stands,
         _off,
         _ranks,
         _agreement,
@@ -166,16 +169,16 @@ def _systems(a: Audit) -> list[Section]:
         tables.append(_table(a, "swaps", title, a.swaps, columns, titles))
     if panel.complete and min(len(panel.judges), len(panel.languages)) > 1:
         text.append("Calibrating does not change this order: it moves all systems alike.")
-    if s.own.why_not:
-        text.append(s.own.why_not)
-    elif np.isfinite(s.own.low):
-        said = amount(panel, s.own.difference, s.own.low, s.own.high)
-        text.append(f"How much higher judges score systems of their own maker ({names(s.own.makers)}) than the other "
-                    f"judges' scores of them predict: {said}. Relabelling the makers at random gives as much in "
-                    f"{100 * s.own.p:.0f}% of cases.")  # fmt: skip
+    if s.stands is not None:
+        text.append(own_maker_sentence(s.stands))
     if who := unknown([*panel.judges, *panel.systems], a.rooms_["makers"]):
         text[-1] += f" It is not known who made {names(who, 6)}: --families NAME=MAKER says it."
     return [Section("systems", "Systems", tuple(text), tuple(tables), tuple(charts))]
+
+
+def _stands(a: Audit) -> list[Section]:
+    s = a.part_.systems
+    return [] if s is None or s.stands is None else stands_sections(s.stands)
 
 
 def _file(source: str) -> str:

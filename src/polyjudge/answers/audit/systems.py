@@ -1,7 +1,7 @@
-"""Which system wins, and does that hold for every judge and in every language? (METHODS 19)
+"""Which system wins, and does that hold for every judge and in every language? (METHODS 19 and 36)
 
-Boards of all languages and of each (`boards.py`), who puts whom first, pairs that reverse between languages, and what
-judges do for their own maker (`own_maker.py`); the sentence about the winner is in `winner.py`.
+Boards of all languages and of each (`boards.py`), who puts whom first, pairs that reverse between languages, and
+whether the win stands (`stands.py`); the sentence about the winner is in `winner.py`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.answers.amounts import amount, spelled, tiny_of
-from polyjudge.answers.audit.boards import Board, Sums, board, board_values, columns_of, compared_units, sums
-from polyjudge.answers.audit.own_maker import OwnMaker, own_maker
-from polyjudge.answers.audit.pair_boards import PairSums, pair_boards, pair_findings, pair_sums
+from polyjudge.answers.amounts import amount, tiny_of
+from polyjudge.answers.audit.boards import Board, board, board_values, columns_of, compared_units, sums
+from polyjudge.answers.audit.pair_boards import pair_boards, pair_findings, pair_sums
+from polyjudge.answers.audit.stands import Stands, find_threats
+from polyjudge.answers.audit.stands_words import copies_findings, favour_findings, place_findings, stands_findings
 from polyjudge.answers.audit.winner import winner
 from polyjudge.base.later import framed
-from polyjudge.base.text import families, name, names
+from polyjudge.base.text import name
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding, Severity
 
@@ -54,9 +55,8 @@ class Systems:
     by_language: tuple[int | None, ...]
     everywhere: bool
     """Every judge puts the leader first in every language."""
-    without: tuple[tuple[str, int], ...]
-    """Judges and makers without whom another system leads."""
-    own: OwnMaker
+    stands: Stands | None
+    """Threats to the lead; None where they were not asked for."""
     findings: tuple[Finding, ...]
 
     @property
@@ -76,63 +76,69 @@ class Systems:
 
 
 def systems(
-    panel: Panel, *, matters: float, level: float, seed: int = 0, families_: Mapping[str, str] | None = None,
-    weights: Array | None = None, people: bool = False,
-) -> Systems:  # fmt: skip
-    """Everything an audit says about systems, of a panel with at least two. weights: of the judges, if not equal;
-    people: whether their labels are at hand."""
-    k, m = len(panel.languages), len(panel.judges)
-    added: Sums | PairSums
+    panel: Panel,
+    *,
+    matters: float,
+    level: float,
+    families_: Mapping[str, str] | None = None,
+    weights: Array | None = None,
+    people: bool = False,
+    against: str | None = None,
+    has_threats: bool = True,
+) -> Systems:
+    """Everything an audit says about systems, of a panel with at least two.
+
+    weights : of the judges, if not equal
+    people : whether their labels are at hand
+    against : the lead over this system is tested, not that over all
+    has_threats : whether to ask if the win stands
+    """
     if panel.pairs is None:
-        boards, added = _boards(panel, level, weights), sums(panel, weights)
+        boards, first_by = make_boards(panel, level=level, weights=weights), sums(panel, weights).first
     else:
-        boards, added = pair_boards(panel, level=level, weights=weights), pair_sums(panel, weights)
-    whole = boards["all"]
-    by_judge = tuple(added.first(judges=[b]) for b in range(m)) if m > 1 else ()
-    top = whole.leader
-    has = np.asarray(np.isfinite(panel.scores[:, top]).any((0, 2)))
-    by_language = tuple(added.first(languages=[x]) if has[x] else None for x in range(k)) if k > 1 else ()
-    everywhere = all(added.first([x], [b]) == top for x in range(k) for b in range(m))
-    swapped = swaps(boards, panel.languages)
-    without = _without(panel, added, top, families_)
-    own = own_maker(panel, families_, level=level, seed=seed)
-    made = Systems(boards, swapped, by_judge, by_language, everywhere, without, own, ())
-    return replace(made, findings=tuple(findings(panel, made, matters, people)))
+        boards, first_by = pair_boards(panel, level=level, weights=weights), pair_sums(panel, weights).first
+    n_languages, n_judges = len(panel.languages), len(panel.judges)
+    top = boards["all"].leader
+    has_scores = np.asarray(np.isfinite(panel.scores[:, top]).any((0, 2)))
+    by_judge = tuple(first_by(judges=[b]) for b in range(n_judges)) if n_judges > 1 else ()
+    by_language: tuple[int | None, ...] = ()
+    if n_languages > 1:
+        by_language = tuple(first_by(languages=[x]) if has_scores[x] else None for x in range(n_languages))
+    cells = ((x, b) for x in range(n_languages) for b in range(n_judges))
+    stands = None
+    if has_threats:
+        stands = find_threats(panel, boards, level=level, given=families_, weights=weights, against=against)
+    result = Systems(
+        boards=boards,
+        swapped=swaps(boards, panel.languages),
+        by_judge=by_judge,
+        by_language=by_language,
+        everywhere=all(first_by([x], [b]) == top for x, b in cells),
+        stands=stands,
+        findings=(),
+    )
+    return replace(result, findings=tuple(findings(panel, result, matters, people)))
 
 
-def _boards(panel: Panel, level: float, weights: Array | None) -> dict[str, Board]:
-    """Boards of all languages together and of each, from scores."""
-    k = len(panel.languages)
-    more: dict[str, Any] = {"level": level, "tiny": tiny_of(panel), "two_valued": panel.two_valued}
-    more |= {"low": panel.scale[0], "width": panel.width}
-    whole = board(*board_values(panel, weights), panel.systems, informing=compared_units(panel), **more)
-    boards = {"all": whole}
-    for at, language in enumerate(panel.languages if k > 1 else ()):
-        rows = np.asarray(np.isfinite(panel.scores[:, :, at]).any((1, 2)))
-        if rows.any():
-            p = panel.select(languages=[language], rows=rows)
-            more |= {"languages": k, "informing": compared_units(p)}
-            boards[language] = board(*board_values(p, weights), panel.systems, **more)
+def make_boards(panel: Panel, *, level: float, weights: Array | None = None) -> dict[str, Board]:
+    """The board of all languages, and of each where there are several."""
+    n_languages = len(panel.languages)
+    common: dict[str, Any] = {"level": level, "tiny": tiny_of(panel), "two_valued": panel.two_valued}
+    common |= {"low": panel.scale[0], "width": panel.width}
+    boards = {"all": board(*board_values(panel, weights), panel.systems, informing=compared_units(panel), **common)}
+    for place, language in enumerate(panel.languages if n_languages > 1 else ()):
+        rows = np.asarray(np.isfinite(panel.scores[:, :, place]).any((1, 2)))
+        if not rows.any():
+            continue
+        part = panel.select(languages=[language], rows=rows)
+        boards[language] = board(
+            *board_values(part, weights),
+            panel.systems,
+            informing=compared_units(part),
+            languages=n_languages,
+            **common,
+        )
     return boards
-
-
-def _without(
-    panel: Panel, added: Sums | PairSums, top: int, given: Mapping[str, str] | None
-) -> tuple[tuple[str, int], ...]:
-    """Who else leads when a judge, or all judges of a maker, are left out."""
-    m = len(panel.judges)
-    makers = families(panel.judges, given)
-    groups = [(x, [b]) for b, x in enumerate(panel.judges)] if m > 2 else []
-    for maker in dict.fromkeys(makers.values()):
-        members = [b for b, x in enumerate(panel.judges) if makers[x] == maker]
-        if 1 < len(members) < m:
-            groups.append((f"the {spelled(len(members))} {maker} judges", members))
-    out = []
-    for who, gone in groups:
-        first = added.first(judges=[b for b in range(m) if b not in gone])
-        if first is not None and first != top:
-            out.append((who, first))
-    return tuple(out)
 
 
 def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> tuple[Swap, ...]:
@@ -158,8 +164,9 @@ def swaps(boards: Mapping[str, Board], languages: Sequence[str]) -> tuple[Swap, 
 
 
 def findings(panel: Panel, s: Systems, matters: float, people: bool = False) -> list[Finding]:
-    """Winner, swaps between languages, self-preference."""
-    out = [winner(panel, s, matters, people), *pair_findings(panel, s.board)]
+    """Winner, swaps between languages, what the win does not stand, judges that favour their maker, copies."""
+    out = [winner(panel, s, matters, people)]
+    out += _pair_findings_beside(panel, s)
     if s.swapped:
         best = [b for b, may in zip(s.board.systems, s.board.may_be_best, strict=True) if may]
         top = [x for x in s.swapped if x.first in best or x.second in best]
@@ -175,11 +182,17 @@ def findings(panel: Panel, s: Systems, matters: float, people: bool = False) -> 
         where = {"system": x.first, "language": x.language_b}
         kind: tuple[Severity, str] = ("warning", "Winner") if top else ("notice", "")
         out.append(Finding(kind[0], "systems.swap", one, kind[1], where))
-    if s.own.clear:
-        said = amount(panel, s.own.difference, s.own.low, s.own.high)
-        text = (
-            f"Judges score systems of their own maker ({names(s.own.makers)}) {said} higher than the other judges' "
-            "scores of them predict."
-        )
-        out.append(Finding("warning", "systems.own-maker", text, "Judges"))
+    if s.stands is not None:
+        out += [
+            *stands_findings(s.stands),
+            *favour_findings(s.stands),
+            *copies_findings(s.stands),
+            *place_findings(s.stands),
+        ]
     return out
+
+
+def _pair_findings_beside(panel: Panel, s: Systems) -> list[Finding]:
+    """What the pairs allow; that one order only was asked is said once, as a threat to the win."""
+    is_said = s.stands is not None and any(f.key == "winner.position" for f in stands_findings(s.stands))
+    return [f for f in pair_findings(panel, s.board) if not (is_said and f.key == "pairs.one-order")]

@@ -1,0 +1,357 @@
+"""What is said of a win and its threats: the frame, findings, and a sentence for each threat (METHODS 36)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyjudge.answers.amounts import amount, size, spelled
+from polyjudge.answers.audit.copies import copy_correlation
+from polyjudge.answers.audit.stands import CAUSES, Stands
+from polyjudge.answers.audit.threats import (
+    WORST,
+    Copies,
+    LeftOut,
+    LongerAnswers,
+    LostScores,
+    OwnScores,
+    Places,
+    Threat,
+)
+from polyjudge.base.later import framed
+from polyjudge.base.numbers import percent, points
+from polyjudge.base.text import name, names
+from polyjudge.panel import Panel
+from polyjudge.report.model import Finding, Severity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ["threat", "left", "low", "high", "verdict", "seen", "text"]
+
+
+def stands_frame(found: Stands) -> pd.DataFrame:
+    """threat, left, low, high, verdict, seen, text."""
+    rows: list[tuple[Any, ...]] = []
+    for threat in found.threats:
+        left = (np.nan, np.nan, np.nan)
+        if threat.after is not None and threat.after.rival >= 0:
+            left = threat.after.over(threat.after.rival)
+        rows.append((threat.name, *left, found.verdict_of(threat), threat.seen, threat_sentence(found, threat)))
+    leads = found.known_leads
+    if len(leads) > 1:
+        ends = float(leads.mean()), float(leads.min()), float(leads.max())
+        rows.append(("judges as a sample", *ends, "no verdict", False, by_judge_sentence(found)))
+    return framed(rows, columns=COLUMNS)
+
+
+def stands_findings(found: Stands) -> list[Finding]:
+    """One finding for each threat that the win does not stand, the worst first; they are no lines of the screen."""
+    if not found.is_certain:
+        return []
+    systems = found.contest.panel.systems
+    findings = []
+    for threat in sorted(found.threats, key=lambda threat: (WORST[threat.verdict], CAUSES.index(threat.name))):
+        if threat.verdict in ("stands", "does not apply"):
+            continue
+        key = f"winner.{threat.name.replace(' ', '_')}"
+        where = {"system": systems[found.contest.top], "rival": systems[_rival(found, threat)]}
+        findings.append(Finding(_severity(threat), key, threat_sentence(found, threat), "", where))
+    return findings
+
+
+def _rival(found: Stands, threat: Threat) -> int:
+    """The system over which the least is left."""
+    if threat.after is None or threat.after.rival < 0:
+        return found.lead.rival
+    return threat.after.rival
+
+
+def _severity(threat: Threat) -> Severity:
+    """What takes the win, and one order only, is a warning; what cannot be told is a notice."""
+    if threat.verdict in ("depends", "does not stand"):
+        return "warning"
+    is_one_order = isinstance(threat, Places) and threat.after is None
+    return "warning" if is_one_order else "notice"
+
+
+def stands_clause(found: Stands) -> str:
+    """The worst threat in a sentence or two; where there is none, what the win stands without; "" where nothing was
+    tested."""
+    worst = found.worst
+    if worst is None:
+        return _stands_sentence(found)
+    sentence = threat_sentence(found, worst)
+    # A number without a verdict takes nothing from what was tested.
+    return f"{_stands_sentence(found)} {sentence}".lstrip() if worst.verdict == "no verdict" else sentence
+
+
+def _stands_sentence(found: Stands) -> str:
+    """What the lead was surely still there without; "" where nothing was tested."""
+    tested = {threat.name for threat in found.threats if threat.verdict == "stands"}
+    without = ["own-maker scores"] if "own maker" in tested else []
+    any_one = [
+        noun for kind, noun in (("one judge", "judge"), ("one language", found.contest.panel.noun)) if kind in tested
+    ]
+    if any_one:
+        without = [*(["any one " + " or ".join(any_one)]), *without]
+    parts = [f"without {' or '.join(without)}"] if without else []
+    if "position" in tested:
+        parts.append("with both orders counted equally")
+    if "copies" in tested:
+        parts.append("with copies counted as one judge")
+    return f"The lead stands {', and '.join(parts)}." if parts else ""
+
+
+def threat_sentence(found: Stands, threat: Threat) -> str:
+    """What the threat does to the lead."""
+    if not found.is_certain and threat.after is not None:
+        return left_sentence(found, threat)
+    if isinstance(threat, LeftOut):
+        return _language_sentence(found, threat) if threat.language >= 0 else _judge_sentence(found, threat)
+    if isinstance(threat, OwnScores):
+        return _own_sentence(found, threat)
+    if isinstance(threat, LongerAnswers):
+        return _length_sentence(found, threat)
+    if isinstance(threat, Places):
+        return _place_sentence(found, threat)
+    if isinstance(threat, Copies):
+        return _copies_sentence(found, threat)
+    assert isinstance(threat, LostScores)
+    return _missing_sentence(found, threat)
+
+
+def left_sentence(found: Stands, threat: Threat) -> str:
+    """What is left, where there is no win that could stand or fall."""
+    begin = {
+        "position": "With both orders counted equally",
+        "copies": "With copies counted as one judge",
+        "own maker": "Without own-maker scores",
+    }[threat.name]
+    return f"{begin}, {left_words(found, threat)}."
+
+
+def left_words(found: Stands, threat: Threat) -> str:
+    """What is left of the lead: "0.3 points [-2.0, 2.6] of 5.8 is left", or who leads then."""
+    panel, after = found.contest.panel, threat.after
+    if after is None or after.rival < 0:
+        return "nothing can be compared"
+    rival = after.rival
+    value, low, high = after.over(rival)
+    who = name(panel.systems[rival])
+    if value < 0 and np.isfinite(low):
+        return f"{who} leads by {amount(panel, -value, -high, -low)}"
+    if not np.isfinite(low):
+        return f"{size(panel, value)} is left over {who}, on too few tasks for an interval"
+    over = "" if rival == found.lead.rival else f" over {who}"
+    whole = points(panel.factor * threat.before.value[rival], panel.factor * (high - low) / 2)
+    return f"{amount(panel, value, low, high)} of {whole} is left{over}"
+
+
+def _judge_sentence(found: Stands, threat: LeftOut) -> str:
+    panel = found.contest.panel
+    who = names([panel.judges[b] for b in threat.judges], 6)
+    it = "it" if len(threat.judges) == 1 else "them"
+    if threat.maker:
+        who = f"the {spelled(len(threat.judges))} {name(threat.maker)} judges"
+    if threat.verdict == "depends":
+        return f"The lead depends on {who}: without {it}, {left_words(found, threat)}."
+    if threat.verdict == "stands":
+        return f"The lead stands without any one judge; without {who}, {left_words(found, threat)}."
+    return f"Without {who} it would be too close to call: {left_words(found, threat)}."
+
+
+def _language_sentence(found: Stands, threat: LeftOut) -> str:
+    panel = found.contest.panel
+    where = name(panel.languages[threat.language])
+    behind = ""
+    if threat.behind_in is not None:
+        language, rival, gap = threat.behind_in
+        behind = (
+            f" In {name(panel.languages[language])}, {name(panel.systems[rival])} is ahead by {amount(panel, *gap)}."
+        )
+    if threat.verdict == "depends":
+        return f"The lead depends on {where}: without it, {left_words(found, threat)}.{behind}"
+    if threat.verdict == "stands":
+        return f"The lead stands without any one {panel.noun}; without {where}, {left_words(found, threat)}.{behind}"
+    return f"Without {where} it would be too close to call: {left_words(found, threat)}.{behind}"
+
+
+def favour_words(found: Stands, judge: int) -> str:
+    """By how much a judge favours its maker: "gpt-4.1 scores its own maker's systems 5.9 points [4.5, 7.3]"."""
+    panel, own = found.contest.panel, found.own
+    by = amount(panel, own.value[judge], own.low[judge], own.high[judge])
+    return f"{name(panel.judges[judge])} scores its own maker's systems {by}"
+
+
+def _own_sentence(found: Stands, threat: OwnScores) -> str:
+    own, top = found.own, found.contest.panel.systems[found.contest.top]
+    if threat.after is None or threat.after.rival < 0:
+        return (
+            f"No judge of another maker scores {name(top)}, so a favour for the own maker cannot be told from quality."
+        )
+    of_top = [b for b in threat.favouring if own.own is not None and own.own[found.contest.top, b]]
+    named = (of_top or list(threat.favouring))[:1]
+    favour = ""
+    if named:
+        favour = f"{favour_words(found, named[0])} higher than the other judges predict"
+    if threat.verdict == "depends" and named:
+        return f"The lead depends on own-maker scores: {favour}; without such scores, {left_words(found, threat)}."
+    tail = f" {favour}." if favour else ""
+    if threat.verdict == "stands":
+        return f"The lead stands without own-maker scores: {left_words(found, threat)}.{tail}"
+    return f"Without own-maker scores it would be too close to call: {left_words(found, threat)}.{tail}"
+
+
+def longer_words(doublings: float) -> str:
+    """How much longer: "40% longer", or "2.3 times as long".
+
+    >>> longer_words(0.4854), longer_words(1.2)
+    ('40% longer', '2.3 times as long')
+    """
+    times = 2.0**doublings
+    return f"{percent(times - 1, 0)} longer" if times < 2 else f"{times:.2g} times as long"
+
+
+def _length_sentence(found: Stands, threat: LongerAnswers) -> str:
+    panel = found.contest.panel
+    if threat.verdict == "does not apply":
+        return "Its answers are not longer by a tenth than those of the nearest system, or judges prefer shorter ones."
+    top = name(panel.systems[found.contest.top])
+    rival = _rival(found, threat)
+    longer = f"{top}'s answers are {longer_words(threat.longer)} than {name(panel.systems[rival])}'s"
+    if 2.0**threat.longer >= 2:
+        longer = f"{top}'s answers are {longer_words(threat.longer)} as {name(panel.systems[rival])}'s"
+    if threat.after is not None and threat.after.rival >= 0:
+        longer += f": at equal length, {left_words(found, threat)}"
+    return f"{longer}. Whether longer is better, scores cannot tell: label answers of these two."
+
+
+def _place_sentence(found: Stands, threat: Places) -> str:
+    panel = found.contest.panel
+    if threat.after is None:
+        if threat.always == 0:
+            return "Place and quality cannot be told apart in these pairs: ask again with the order swapped."
+        place = "first" if threat.always == 1 else "second"
+        top = name(panel.systems[found.contest.top])
+        return f"{top} was always shown {place}: judges may be choosing the place. Ask again with the order swapped."
+    lean = ""
+    if threat.leaning:
+        lean = f" {_leaning_sentence(panel, threat.leaning[0])}"
+    if threat.verdict == "stands":
+        return f"The lead stands with both orders counted equally: {left_words(found, threat)}.{lean}"
+    if threat.verdict == "does not stand":
+        return f"The lead does not stand with both orders counted equally: {left_words(found, threat)}.{lean}"
+    return f"With both orders counted equally it would be too close to call: {left_words(found, threat)}.{lean}"
+
+
+def _copies_sentence(found: Stands, threat: Copies) -> str:
+    panel = found.contest.panel
+    who = copies_words(panel, threat.groups)
+    if threat.verdict == "stands":
+        return f"{who}: it stands, {left_words(found, threat)}."
+    return f"{who}: {left_words(found, threat)}."
+
+
+def _missing_sentence(found: Stands, threat: LostScores) -> str:
+    panel = found.contest.panel
+    lacks = f"{name(panel.systems[found.contest.top])} lacks {percent(threat.lacks)} of its scores"
+    if threat.verdict == "stands":
+        return f"{lacks}; were all of them the lowest possible, it would still be ahead."
+    if np.isfinite(threat.drop):
+        drop = size(panel, float(f"{threat.drop:.2g}"))
+        return f"{lacks}: they would have to lie {drop} below its others for the lead to vanish."
+    return f"{lacks}; were all of them the lowest possible, {left_words(found, threat)}."
+
+
+def by_judge_sentence(found: Stands) -> str:
+    """The range of the leads by judge."""
+    panel = found.contest.panel
+    low, high = _lead_range(found)
+    rival = name(panel.systems[found.lead.rival])
+    return f"By judge, its lead over {rival} is {low} to {high} {panel.unit_name}."
+
+
+def by_judge_clause(found: Stands) -> str:
+    """ " (by judge 0.2 to 8.1)" where some judge alone gives less than half of the lead; else nothing."""
+    leads = found.known_leads
+    if len(leads) < 2 or leads.min() >= found.lead.value[found.lead.rival] / 2:
+        return ""
+    low, high = _lead_range(found)
+    return f" (by judge {low} to {high})"
+
+
+def _lead_range(found: Stands) -> tuple[str, str]:
+    """The smallest and the largest lead by judge, with the digits of the lead."""
+    factor, leads = found.contest.panel.factor, found.known_leads
+    value, low, _ = found.lead.over(found.lead.rival)
+    half = factor * (value - low)
+    return points(factor * leads.min(), half), points(factor * leads.max(), half)
+
+
+# --- what is said without a win too ---
+
+
+def favour_findings(found: Stands) -> list[Finding]:
+    """Judges that surely favour their own maker, unless the Winner line says it already."""
+    worst = found.worst
+    if not found.own.favouring or (worst is not None and worst.name == "own maker"):
+        return []
+    panel, judge = found.contest.panel, found.own.favouring[0]
+    others = len(found.own.favouring) - 1
+    text = f"{favour_words(found, judge)} higher than the other judges predict."
+    if others:
+        text += f" {spelled(others).capitalize()} other judge{'s do' if others > 1 else ' does'} so too."
+    return [Finding("warning", "systems.own-maker", text, "Judges", {"judge": panel.judges[judge]})]
+
+
+def copies_findings(found: Stands) -> list[Finding]:
+    """Judges that are copies of each other, unless the Winner line says it already."""
+    worst = found.worst
+    if not found.copies or (worst is not None and worst.name == "copies"):
+        return []
+    panel = found.contest.panel
+    text = f"{copies_words(panel, found.copies)}: they share nearly all of their errors."
+    return [Finding("notice", "judges.copies", text, "Judges", {"judge": panel.judges[found.copies[0][0]]})]
+
+
+def copies_words(panel: Panel, groups: Sequence[Sequence[int]]) -> str:
+    """Who counts as one judge."""
+    return "; ".join(
+        f"{names([panel.judges[b] for b in group], 6)} count as one judge (r = {copy_correlation(panel, group):.2f})"
+        for group in groups
+    )
+
+
+def own_maker_sentence(found: Stands) -> str:
+    """What all judges together give their own makers' systems, or why that cannot be tested."""
+    own = found.own
+    if own.why_not:
+        return own.why_not
+    value, low, high = own.all_judges
+    return (
+        f"How much higher judges score systems of their own maker ({names(own.makers)}) than the other judges' scores "
+        f"of them predict: {amount(found.contest.panel, value, low, high)}."
+    )
+
+
+def place_findings(found: Stands) -> list[Finding]:
+    """The judge that surely prefers a place, by all verdicts whose place is known."""
+    threats = [threat for threat in found.threats if isinstance(threat, Places) and threat.leaning]
+    if not threats or (found.worst is not None and found.worst.name == "position"):
+        return []
+    panel, leaning = found.contest.panel, threats[0].leaning
+    others = len(leaning) - 1
+    text = _leaning_sentence(panel, leaning[0])
+    if others:
+        text += f" The order moves {spelled(others)} other judge{'s' if others > 1 else ''} too."
+    return [Finding("warning", "position", text, "Judges", {"judge": panel.judges[leaning[0][0]]})]
+
+
+def _leaning_sentence(panel: Panel, leaning: tuple[int, float]) -> str:
+    """Which place the judge picks between equals, and how often."""
+    judge, share = leaning
+    place, often = ("first", share) if share > 0.5 else ("second", 1 - share)
+    return f"Between equals, {name(panel.judges[judge])} picks the answer shown {place} in {percent(often, 0)}."

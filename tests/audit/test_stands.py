@@ -1,0 +1,403 @@
+"""Does the win stand: each threat planted, each with its innocent twin, and what is said of it."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polyjudge.answers.audit.audit import Audit, audit
+from polyjudge.answers.audit.copies import find_copies, judge_covariances, merge_copies, reaction_slopes
+from polyjudge.answers.audit.own_maker import estimate_own_terms, own_maker
+from polyjudge.answers.audit.stands_words import longer_words
+from polyjudge.base.errors import UsageError
+from polyjudge.panel import Panel
+from polyjudge.read import read_panel
+from polyjudge.report.terminal import screen
+from polyjudge.stats.within_rows import fit_within_rows
+
+MODELS = ("gpt-5", "claude-4", "gemini-3", "qwen-3")
+SMALL = ("gpt-5-mini", "claude-haiku", "gemini-flash", "qwen-small", "llama-4")
+
+
+def scores(seed: int = 0, tasks: int = 80, systems: int = 4, languages: int = 1, judges: int = 4) -> np.ndarray:
+    """Systems that are equal, answers that differ, and judges who see that."""
+    g = np.random.default_rng([seed, 7])
+    y = 50 + g.normal(0, 10, (tasks, 1, 1, 1)) + g.normal(0, 4, (tasks, systems, 1, 1))
+    return np.asarray(y + g.normal(0, 5, (tasks, systems, languages, judges)))
+
+
+def look(y: np.ndarray, **names: object) -> Audit:
+    return audit(Panel.from_array(y, scale=(0, 100), **names))  # type: ignore[arg-type]
+
+
+def row(result: Audit, threat: str) -> pd.Series:
+    return result.stands.set_index("threat").loc[threat]
+
+
+def winner(result: Audit) -> str:
+    return next(f.text for f in result.findings if f.topic == "Winner")
+
+
+def keys(result: Audit) -> dict[str, str]:
+    return {f.key: f.severity for f in result.findings}
+
+
+def test_a_sound_win_stands_and_says_what_was_tested() -> None:
+    y = scores(languages=3)
+    y[:, 0] += 8
+    result = look(y)
+    assert result.stands.columns.tolist() == ["threat", "left", "low", "high", "verdict", "seen", "text"]
+    assert result.stands["verdict"].tolist() == ["stands", "stands", "no verdict"]
+    assert winner(result).endswith("The lead stands without any one judge or language.")
+    assert not [key for key in keys(result) if key.startswith("winner.")]
+    single = look(y[:, :, :1, :1])
+    assert "stands" not in winner(single)
+    assert not len(single.stands)
+
+
+def test_leads_left_are_plain_means_of_paired_differences() -> None:
+    y = scores(languages=2)
+    y[:, 0] += 8
+    result = look(y)
+    left_out = [y[..., [b for b in range(4) if b != out]].mean((0, 2, 3)) for out in range(4)]
+    smallest = min(float(means[0] - means[1:].max()) for means in left_out)
+    assert row(result, "one judge")["left"] == pytest.approx(smallest)
+    by_judge = [y[..., b].mean((0, 2)) for b in range(4)]
+    second = int(np.argsort(y.mean((0, 2, 3)))[-2])
+    leads = [float(means[0] - means[second]) for means in by_judge]
+    assert [row(result, "judges as a sample")[c] for c in ("low", "high")] == pytest.approx([min(leads), max(leads)])
+
+
+@pytest.mark.parametrize("axis", ["judge", "language"])
+def test_one_judge_or_language_that_makes_the_win_is_named(axis: str) -> None:
+    y = scores(languages=4)
+    if axis == "judge":
+        y[:, 0, :, 2] += 20
+    else:
+        y[:, 0, 2] += 20
+    result = look(y)
+    who = "J3" if axis == "judge" else "l3"
+    assert row(result, f"one {axis}")["verdict"] == "depends"
+    assert f"The lead depends on {who}: without it, " in winner(result)
+    assert keys(result)[f"winner.one_{axis}"] == "warning"
+    other = "language" if axis == "judge" else "judge"
+    assert row(result, f"one {other}")["verdict"] == "stands"
+
+
+def test_judges_of_one_maker_are_left_out_together() -> None:
+    y = scores(judges=5)
+    y[:, 0, :, :2] += 12
+    result = look(y, judges=["gpt-5", "gpt-4.1", "claude-4", "gemini-3", "qwen-3"])
+    assert "The lead depends on the two OpenAI judges: without them, " in winner(result)
+
+
+# --- own makers ---
+
+
+def test_a_favour_for_the_own_maker_is_named_and_taken_out() -> None:
+    y = scores(systems=5)
+    y[:, 0, :, 0] += 20
+    result = look(y, judges=MODELS, systems=SMALL)
+    assert row(result, "own maker")["verdict"] == "depends"
+    assert "The lead depends on own-maker scores: gpt-5 scores its own maker's systems " in winner(result)
+    assert keys(result)["winner.own_maker"] == "warning"
+    assert "systems.own-maker" not in keys(result)  # said on the Winner line
+    mask = np.array([[s == b and s < 4 for b in range(4)] for s in range(5)])
+    rest = np.nanmean(np.where(mask[:, None, :], np.nan, y - y.mean(1, keepdims=True)), axis=(0, 2, 3))
+    assert row(result, "own maker")["left"] == pytest.approx(rest[0] - np.delete(rest, 0).max(), abs=1.5)
+
+
+def test_a_favour_without_a_win_is_said_of_the_judge() -> None:
+    y = scores(systems=5)
+    y[:, 0, :, 0] += 12
+    y[:, 0] -= 3
+    result = look(y, judges=MODELS, systems=SMALL)
+    finding = next(f for f in result.findings if f.key == "systems.own-maker")
+    assert finding.topic == "Judges"
+    assert finding.severity == "warning"
+    assert finding.text.startswith("gpt-5 scores its own maker's systems ")
+
+
+def test_tastes_are_no_favour_and_unknown_makers_are_nobodys_own() -> None:
+    y = scores(systems=5)
+    for judge, system in ((0, 0), (1, 2), (2, 1), (3, 0)):
+        y[:, system, :, judge] += 12
+    panel = Panel.from_array(y, judges=MODELS, systems=SMALL, scale=(0, 100))
+    assert not own_maker(panel, {}, level=0.95).favouring
+    same_name = Panel.from_array(y, judges=("A", "B", "C", "D"), systems=("A", "x", "y", "z", "w"), scale=(0, 100))
+    assert "No judge and system are known to come from the same maker" in own_maker(same_name, {}, level=0.95).why_not
+    given = {"A": "Acme", "B": "Bell"}
+    y[:, 0, :, 0] += 15
+    named = own_maker(replace(same_name, scores=y), given, level=0.95)
+    assert named.makers == ("Acme",)
+    assert np.isfinite(named.value).tolist() == [True, False, False, False]
+
+
+def test_a_table_that_is_too_small_says_how_large_it_would_have_to_be() -> None:
+    y = scores(systems=2, judges=2)
+    panel = Panel.from_array(y, judges=MODELS[:2], systems=SMALL[:2], scale=(0, 100))
+    found = own_maker(panel, {}, level=0.95)
+    assert found.df < 2
+    assert "it takes 5 judges of these systems, or systems of 5 makers" in found.why_not
+    assert not found.favouring
+    table = np.random.default_rng(0).normal(size=(2, 5))
+    own = [np.array([[s == b for b in range(5)] for s in range(2)]) & (np.arange(5) == b) for b in range(2)]
+    assert estimate_own_terms(table, own, 0.95).df == 2  # as the sentence says
+
+
+def test_own_terms_are_ordinary_least_squares() -> None:
+    table = np.random.default_rng(1).normal(size=(4, 5))
+    own = np.array([[s == b for b in range(5)] for s in range(4)])
+    masks = [own & (np.arange(5) == b) for b in range(4)]
+    design = [
+        [float(s == i) for i in range(4)] + [float(b == i) for i in range(1, 5)] + [float(m[s, b]) for m in masks]
+        for s in range(4)
+        for b in range(5)
+    ]
+    expected = np.linalg.lstsq(np.array(design), table.ravel(), rcond=None)[0][8:]
+    found = estimate_own_terms(table, masks, 0.95)
+    assert found.value == pytest.approx(expected)
+    assert found.df == 20 - 12
+
+
+# --- length ---
+
+
+def longer(y: np.ndarray, times: float, sd: float = 0.8) -> np.ndarray:
+    """Logarithms of lengths, the first system's so many times as long."""
+    g = np.random.default_rng(5)
+    lengths = g.normal(8, sd, (len(y), y.shape[1], y.shape[2])) * np.log(2)
+    lengths[:, 0] += np.log(times)
+    return np.asarray(lengths)
+
+
+def test_a_longer_leader_cannot_be_told_from_length() -> None:
+    y = scores()
+    lengths = longer(y, 1.5)
+    y += 8 * (lengths / np.log(2) - 8)[..., None]
+    result = audit(replace(Panel.from_array(y, scale=(0, 100)), length=lengths, source="scores.csv"))
+    verdict = row(result, "length")
+    assert verdict["verdict"] == "cannot be told"
+    assert abs(verdict["left"]) < 2
+    assert "s1's answers are " in winner(result)
+    assert "Whether longer is better, scores cannot tell: label answers of these two." in winner(result)
+    assert keys(result)["winner.length"] == "notice"
+    assert any("label make" in step.command and "--systems s1,s" in step.command for step in result.next)
+
+
+def test_length_never_stands_whatever_the_slope_inside_systems() -> None:
+    y = scores(seed=2)
+    y[:, 0] += 8  # the leader is longer, and inside systems length changes nothing
+    result = audit(replace(Panel.from_array(y, scale=(0, 100)), length=longer(y, 1.5)))
+    assert row(result, "length")["verdict"] == "cannot be told"
+    shorter = audit(replace(Panel.from_array(y, scale=(0, 100)), length=longer(y, 0.7)))
+    assert row(shorter, "length")["verdict"] == "does not apply"
+    assert "longer" not in winner(shorter)
+
+
+def test_lengths_that_hardly_differ_have_no_slope() -> None:
+    y = scores()
+    y[:, 0] += 8
+    result = audit(replace(Panel.from_array(y, scale=(0, 100)), length=longer(y, 1.2, sd=0.05)))
+    assert np.isnan(row(result, "length")["left"])
+    assert "at equal length" not in winner(result)
+    assert "s1's answers are 2" in winner(result)
+
+
+def test_longer_in_words() -> None:
+    assert longer_words(np.log2(1.4)) == "40% longer"
+    assert longer_words(np.log2(2.3)) == "2.3 times as long"
+
+
+# --- places ---
+
+
+def verdicts(share_first: float, bias: float, better: float, seed: int = 0, tasks: int = 150) -> Panel:
+    """X and Y before two judges who pick the first with so much more log odds."""
+    g = np.random.default_rng(seed)
+    rows = []
+    for task in range(tasks):
+        x_first = g.random() < share_first
+        for judge in ("A", "B"):
+            odds = bias + (better if x_first else -better)
+            first = g.random() < 1 / (1 + np.exp(-odds))
+            pair = ("X", "Y") if x_first else ("Y", "X")
+            rows.append((f"t{task}", judge, *pair, "model_a" if first else "model_b"))
+    return read_panel(pd.DataFrame(rows, columns=["task", "judge", "model_a", "model_b", "winner"]))
+
+
+def test_one_order_cannot_be_told_from_quality() -> None:
+    result = audit(verdicts(1.0, 1.5, 0.0))
+    assert row(result, "position")["verdict"] == "cannot be told"
+    assert "X was always shown first: judges may be choosing the place." in winner(result)
+    assert keys(result)["winner.position"] == "warning"
+
+
+def test_a_place_that_makes_the_win_is_taken_out() -> None:
+    result = audit(verdicts(0.75, 1.3, 0.0))  # the board allows for the place
+    assert winner(result).startswith("Too close to call")
+    assert abs(row(result, "position")["left"]) < 0.2
+    chart = next(chart for chart in result.report().charts if chart.name == "stands")
+    before, after = chart.frame["value"]
+    assert abs(before - after) > 15  # percentage points of wins
+    assert keys(result)["position"] == "warning"
+    better = audit(verdicts(0.5, 1.0, 2.0, seed=1))
+    assert row(better, "position")["verdict"] == "stands"
+    assert "with both orders counted equally" in winner(better)
+    assert "position" in keys(better)  # that the judges lean is said all the same
+
+
+# --- copies ---
+
+
+def copied(seed: int = 0) -> np.ndarray:
+    y = scores(seed, judges=5)
+    y[..., 1:3] = y[..., :1] + np.random.default_rng(seed).normal(0, 1.0, (*y.shape[:3], 2))
+    return y
+
+
+def test_copies_are_found_named_and_left_out() -> None:
+    y = copied()
+    y[:, 0, :, :3] += 8
+    result = look(y)
+    assert find_copies(result.panel) == [[0, 1, 2]]
+    assert "The lead depends on J1, J2 and J3: without them, " in winner(result)
+    assert any(f.key == "judges.copies" and "count as one judge (r = 0.9" in f.text for f in result.findings)
+    assert not find_copies(Panel.from_array(scores(judges=5), scale=(0, 100)))
+
+
+def test_judges_put_first_are_counted_once_for_copies() -> None:
+    y = copied()
+    y[:, 0] += 10
+    text = winner(look(y))
+    assert "All three judges put it first" in text
+    assert "with copies counted as one judge" in text
+
+
+def test_merged_copies_are_their_mean() -> None:
+    y = copied()
+    y[0, 0, 0, 0] = np.nan
+    merged = merge_copies(Panel.from_array(y, scale=(0, 100)), [[0, 1, 2]])
+    assert merged.judges == ("J1", "J4", "J5")
+    assert merged.scores[..., 0] == pytest.approx(np.nanmean(y[..., :3], axis=3))
+
+
+def test_covariances_of_judges_are_those_of_pandas() -> None:
+    y = scores(judges=3)
+    y[np.random.default_rng(0).random(y.shape) < 0.1] = np.nan
+    y = np.where(np.isfinite(y).sum(1, keepdims=True) > 1, y, np.nan)  # a single score has nothing beside it
+    inside = y - np.nanmean(y, axis=1, keepdims=True)
+    inside = inside - np.nanmean(inside, axis=(0, 2), keepdims=True)
+    expected = pd.DataFrame(inside.transpose(0, 2, 1, 3).reshape(-1, 3)).cov().to_numpy()
+    assert judge_covariances(Panel.from_array(y, scale=(0, 100))) == pytest.approx(expected)
+
+
+def test_a_judge_that_reacts_more_has_the_larger_slope() -> None:
+    y = scores(tasks=400, judges=4)
+    y[..., 0] = 50 + 2 * (y[..., 0] - 50)
+    slopes = reaction_slopes(Panel.from_array(y, scale=(0, 100)))
+    assert slopes[0] / slopes[1:].mean() == pytest.approx(2, abs=0.2)
+
+
+# --- missing scores ---
+
+
+def test_lost_scores_have_a_tipping_point_and_no_verdict() -> None:
+    y = scores(languages=2)
+    y[:, 0] += 6
+    lost = np.random.default_rng(1).random(80) < 0.2
+    y[lost, 0] = np.nan
+    result = look(y)
+    assert row(result, "missing")["verdict"] == "no verdict"
+    text = winner(result)
+    assert "they would have to lie " in text
+    drop = float(text.split("have to lie ")[1].split(" point")[0])
+    usual = np.nanmean(y[:, 0], axis=0)
+    for below, holds in ((0.9, True), (1.1, False)):
+        filled = y.copy()
+        filled[lost, 0] = usual - below * drop
+        means = filled.mean((0, 2, 3))
+        assert bool(means[0] > means[1:].max()) == holds
+    few = scores(languages=2)
+    few[:, 0] += 10
+    few[0, 0] = np.nan
+    assert row(look(few), "missing")["verdict"] == "stands"
+
+
+# --- against a baseline ---
+
+
+def test_against_a_baseline() -> None:
+    y = scores()
+    y[:, 0] += 8
+    y[:, 1] += 4
+    y[:, 1, :, 0] += 50
+    everyone = look(y)
+    assert everyone.systems["system"].iloc[0] == "s2"
+    assert row(everyone, "one judge")["verdict"] != "stands"
+    result = audit(Panel.from_array(y, scale=(0, 100)), against="s4")
+    assert row(result, "one judge")["verdict"] == "stands"
+    leads = [np.delete(y[:, 1] - y[:, 3], out, axis=2).mean() for out in range(4)]
+    assert row(result, "one judge")["left"] == pytest.approx(min(leads))
+    pair = audit(Panel.from_array(y, scale=(0, 100)).select(systems=["s1", "s4"]), against="s4")
+    assert set(pair.stands["verdict"]) <= {"stands", "no verdict"}
+    with pytest.raises(UsageError, match="There is no system 's9'"):
+        audit(Panel.from_array(y, scale=(0, 100)), against="s9")
+    with pytest.raises(UsageError, match="There are no systems to compare"):
+        audit(Panel.from_array(y[:, :1], scale=(0, 100)), against="s1")
+
+
+# --- what holds of all ---
+
+
+def test_weights_and_clusters_go_through_the_same_values() -> None:
+    y = scores(judges=4)
+    y[:, 0, :, 2] += 24
+    clusters = np.repeat(np.arange(20), 4)
+    panel = Panel.from_array(y, scale=(0, 100), unit=clusters, clustered=True)
+    clustered = row(audit(panel), "one judge")
+    assert clustered["verdict"] == "depends"
+    assert clustered["left"] == pytest.approx(row(look(y), "one judge")["left"])
+    assert clustered["high"] - clustered["low"] != pytest.approx(
+        row(look(y), "one judge")["high"] - row(look(y), "one judge")["low"]
+    )
+
+
+def test_a_fit_within_rows_is_least_squares_with_row_dummies() -> None:
+    g = np.random.default_rng(3)
+    y, x = g.normal(size=(12, 3)), g.normal(size=(12, 3))
+    y[0, 1] = x[4, 2] = np.nan
+    use = np.isfinite(y) & np.isfinite(x)
+    rows, columns = np.nonzero(use)
+    design = np.column_stack([np.eye(12)[rows], np.eye(3)[columns], x[use]])
+    expected = np.linalg.lstsq(design, y[use], rcond=None)[0]
+    found = fit_within_rows(y, np.arange(12), 12, np.ones(12), [x])
+    assert found.mean[3] == pytest.approx(expected[-1])
+    assert found.mean[0] - found.mean[1] == pytest.approx(expected[12] - expected[13])
+
+
+def test_the_table_is_on_the_page_and_survives_pickling() -> None:
+    y = scores(languages=2)
+    y[:, 0] += 8
+    result = look(y)
+    assert "stands" in {table.name for table in result.report().tables}
+    chart = next(chart for chart in result.report().charts if chart.name == "stands")
+    assert set(chart.frame["panel"]) == {"the lead", "what is left"}
+    assert "Does s1's lead stand?" in screen(result.report(), full=True)
+    again = pickle.loads(pickle.dumps(result.part_.systems))  # noqa: S301
+    assert [threat.verdict for threat in again.stands.threats] == ["stands", "stands"]
+
+
+def test_the_same_words_in_any_order_of_tasks_and_judges() -> None:
+    y = scores(languages=2)
+    y[:, 0, :, 2] += 20
+    g = np.random.default_rng(0)
+    names = ("a", "b", "c", "d")
+    order = [3, 1, 0, 2]
+    turned = (y * (1 + 1e-15))[g.permutation(len(y))][..., order]
+    other = look(turned, judges=[names[b] for b in order])
+    assert winner(look(y, judges=names)).split(" The lead ")[1] == winner(other).split(" The lead ")[1]
