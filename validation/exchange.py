@@ -1,4 +1,4 @@
-"""May one judge take the place of another: what is accepted by mistake, and tasks that settle it (rows W1 and W2).
+"""Mistakes of swap, the tasks that settle it, and drift over tasks of another mix (rows W1, W2 and M1).
 
 scores = task (sd 12) + system + task:language (sd 3) + noise (sd 5) + what is planted + 50. A seed draws one design.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from polyjudge.answers.drift import drift
 from polyjudge.answers.swap import Swap, swap
 from polyjudge.panel import Panel
 from validation.designs import draw, happened
@@ -90,4 +92,29 @@ def _equal_scores(g: np.random.Generator, tasks: int, noise: str) -> tuple[Array
     return np.clip(scores, 0, 100), False
 
 
-CLAIMS: dict[str, Any] = {"W1": false_yes, "W2": settles}
+def mix_of_tasks(seed: int) -> Found:
+    """M1: judges are unchanged, the mix of domains is another, and a judge is named."""
+    design = draw(seed, tasks=(60, 200), mix=("30 to 60%",))
+    g = np.random.default_rng(seed)
+    old, new = (_sorted_run(g, design["tasks"], share, run) for run, share in enumerate((0.3, 0.6)))
+    found = drift(old, new, range="-100:200")
+    return happened(design, bool(found.cells["changed"].any()))
+
+
+def _sorted_run(g: np.random.Generator, n: int, share: float, run: int) -> pd.DataFrame:
+    """Scores of three languages and four judges; the first judge scores one domain 15 points lower."""
+    is_law = g.random(n) < share
+    level = 50 + g.normal(0, 12, (n, 1, 1)) + g.normal(0, 3, (n, 3, 1)) + g.normal(0, 4, (n, 1, 4))
+    scores = level + g.normal(0, 5, (n, 3, 4))
+    scores[is_law, :, 0] -= 15
+    task, language, judge = (index.ravel() for index in np.indices(scores.shape))
+    columns = {"task": [f"run{run}-{t}" for t in task], "language": language, "judge": judge, "score": scores.ravel()}
+    columns["domain"] = np.where(is_law, "law", "news")[task]
+    return (
+        pd.DataFrame(columns)
+        .assign(language=lambda x: "l" + x["language"].astype(str))
+        .assign(judge=lambda x: "J" + x["judge"].astype(str))
+    )
+
+
+CLAIMS: dict[str, Any] = {"W1": false_yes, "W2": settles, "M1": mix_of_tasks}

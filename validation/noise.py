@@ -133,10 +133,44 @@ def cover_with_holes(seed: int) -> list[tuple[str, float]]:
     return [(ALL_DESIGNS, share), *((f"{name} {entry}", share) for name, entry in design.items())]
 
 
+def blind_spot_of_calm_panels(seed: int) -> Found:
+    """O13: a panel is called calm, and the true off of the failing cell is above what is stated as ruled out."""
+    noise = ("normal", *(f"{rate}% zeros in one cell" for rate in (1, 2, 4, 8, 15)))
+    design = draw(seed, tasks=(10, 30, 60, 120), languages=(4, 10), judges=(4, 8), noise=noise)
+    g = np.random.default_rng(seed)
+    n, k, m = design["tasks"], design["languages"], design["judges"]
+    scores = base_scores(g, n, k, m) + 20 + g.normal(0, 5, (n, k, m))
+    rate = 0.0
+    if design["noise"] != "normal":
+        rate = int(design["noise"].split("%")[0]) / 100
+    language, judge = NOISY_CELL
+    scores[g.random(n) < rate, language, judge] = 0.0
+    found = off(Panel.from_array(np.clip(scores, 0, 100), scale=(0.0, 100.0)))
+    return happened(design, found.kind == "calm" and rate * 70 > found.limit)
+
+
+def cover_of_several_named(seed: int) -> Found:
+    """O16: two or three cells are off; the excess of each that is named covers the true one."""
+    design = draw(seed, tasks=(60,), languages=(4, 5, 8), judges=(4, 5, 6), noise=("normal",), cells=(2, 3))
+    g = np.random.default_rng(seed)
+    n, k, m = design["tasks"], design["languages"], design["judges"]
+    truth = np.zeros((k, m))
+    truth[g.permutation(k)[: design["cells"]], g.permutation(m)[: design["cells"]]] = -12
+    scores = base_scores(g, n, k, m) + truth + g.normal(0, 5, (n, k, m))
+    frame = off(Panel.from_array(scores, scale=(0.0, 100.0))).frame
+    named = frame["named"].to_numpy(dtype=bool)
+    out = [divmod(int(cell), m) for cell in np.flatnonzero(named)]
+    true_excess = excess(np.ones((k, m), dtype=bool), out).of(truth.reshape(1, -1))[0]
+    covers = (frame["excess_low"] <= true_excess) & (true_excess <= frame["excess_high"])
+    return happened(design, bool(covers[named].all()))
+
+
 CLAIMS = {
     "O10": alarms_of_noisy_panels,
     "O11": cover_of_noisy_cell,
     "O12": alarms_of_heavy_tails,
+    "O13": blind_spot_of_calm_panels,
     "O14": power_kept,
     "O15": cover_with_holes,
+    "O16": cover_of_several_named,
 }
