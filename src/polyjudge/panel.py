@@ -51,6 +51,9 @@ class Panel:
     replicates : (rows, systems, languages, judges, replicates), where there are any and the panel is small
     notes : how it was read, where that is not obvious; each one sentence
     source : as the user named it; `read` : words of the command line that name columns
+    blank_tasks, blank_scores : tasks of the source without any score, which are no rows, and their missing scores
+    roles : what was taken for what, in words: "judges" -> "gpt-4o, claude"; empty where a panel was not read
+    question : about these roles, where one is in doubt
     """
 
     scores: Array
@@ -76,6 +79,10 @@ class Panel:
     source: str = ""
     read: tuple[str, ...] = ()
     clustered: bool = False
+    blank_tasks: int = 0
+    blank_scores: int = 0
+    roles: Mapping[str, str] = field(default_factory=dict)
+    question: str = ""
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -222,7 +229,11 @@ class Panel:
         parts += [count(m, "judge")]
         seen, whole = (int(x.sum()) for x in self.coverage)
         low, high = self.scale
+        whole += self.blank_scores
         left = f"{whole - seen:,} of {whole:,} missing" if whole > seen else "none missing"
+        if self.blank_tasks:
+            verb = "has" if self.blank_tasks == 1 else "have"
+            left += f" ({count(self.blank_tasks, 'more task')} {verb} no score)"
         kind = f", {low:g} or {high:g}" if self.two_valued else f" from {low:g} to {high:g}"
         kind = kind if low < high else f" of {low:g}"
         runs = [1] if self.replicates is None else np.isfinite(self.replicates).sum(-1)[np.isfinite(self.scores)]
@@ -231,6 +242,17 @@ class Panel:
             left = f"each the mean of {'up to ' if few < many else ''}{many} runs, {left}"
         more = f" {count(self.units, 'cluster')}." if self.clustered else ""
         return f"{(', ' if self.apart else ' x ').join(parts)}: {count(seen, 'score')}{kind}, {left}.{more}"
+
+    @property
+    def read_line(self) -> str:
+        """What was taken for what, and what is in doubt; empty where every column has the plain name of its role."""
+        listed = " · ".join(f"{role}: {text}" for role, text in self.roles.items())
+        return ". ".join(part for part in (f"Read  {listed}" if listed else "", self.question) if part)
+
+    @property
+    def read_facts(self) -> tuple[str, ...]:
+        """The first lines of every screen: what was read, and what was taken for what."""
+        return (self.facts, self.read_line) if self.read_line else (self.facts,)
 
     @property
     def apart(self) -> bool:

@@ -180,7 +180,7 @@ CASES: dict[str, Any] = {
     "why an answer is bad": text(csv_of(B.assign(failure_reason=np.where(B["score"] < 50, "wrong", ""), error_type="grammar"))),
     "label on another scale than columns of judges": text(csv_of(W.assign(label=[0, 1] * 12))),
     "label and another number beside a judge": text(csv_of(B.rename(columns={"score": "label"}).assign(truncated=B["score"]))),
-    "numbers that are answers": (text(csv_of(B.assign(gold=range(900, 972), expected="42"))), "gold is not read", None),
+    "numbers that are answers": (text(csv_of(B.assign(gold=range(900, 972), expected="42"))), "", None),
     "error that is 0 throughout": text(csv_of(B.assign(error=0))),
     # spellings
     "ids 3 and 3.0": (text(csv_of(ROUGH.assign(task=[f"{t}.0" if x == "en" else str(t) for t, x in zip(ROUGH["task"], ROUGH["language"], strict=True)]))), "as one", lambda f: worded(f, "task", lambda t: t[1:])),
@@ -254,7 +254,15 @@ def test_a_frame_with_columns_on_two_levels() -> None:
 
 def test_a_judge_that_begins_late() -> None:
     late = [None] * 500 + [1, 2, 3, 4, 5] * 20
-    people = read_panel(pd.DataFrame({"id": range(600), "gpt": [1, 2, 3, 4, 5] * 120, "human": late})).human
+    people = read_panel(
+        pd.DataFrame(
+            {
+                "id": range(600),
+                "gpt": [1, 2, 3, 4, 5] * 120,
+                "human": [None] * 500 + [2, 1, 3, 5, 4] * 10 + [1, 2, 4, 3, 5] * 10,
+            }
+        )
+    ).human
     assert people is not None
     assert len(people) == 100
     assert read_panel(pd.DataFrame({"id": range(600), "gpt": [1, 2, 3, 4, 5] * 120, "claude": late})).judges == (

@@ -44,6 +44,10 @@ CASES: dict[str, Any] = {
     "JSON of one record": (json.dumps({"q1": {"a": 4, "b": 3}, "q2": {"a": 5, "b": 2}}).encode(), ["list of records"], None),
     "two weak names": (B.rename(columns={"score": "value"}).assign(result=B["score"]), ["value", "result", "--score"], {"score": "value"}),
     "-1 on 0 to 1": (with_values(B.assign(score=(B["score"] > 50) * 1), GAPS, -1), ["-1", "--drop -1"], {"drop": "-1"}),
+    "-1 beside 0 and 1, often": (B.assign(score=np.round(B["score"] / 50) - 1), ["15 scores of 72", "--range -1:1"], {"range": "-1:1"}),
+    "9 beside 0 and 1": (B.assign(score=np.where(B["score"] > 80, 9, B["score"] % 2)), ["9", "--drop 9"], {"drop": "9"}),
+    "a heap of 0 on 1 to 5": (TEN.assign(score=np.where(np.arange(72) % 2 == 1, 0, B["score"] // 21 + 1)), ["36 scores of 72", "--drop 0"], {"drop": "0"}),
+    "9 on 1 to 5": (with_values(TEN, GAPS, 9), ["3 scores", "--drop 9"], {"drop": "9"}),
     "-1 on 1 to 5": (with_values(TEN, GAPS, -1), ["3 scores", "-1", "--drop -1"], {"drop": ("-1",)}),
     "999": (with_values(B, GAPS, 999), ["999", "--drop 999"], {"drop": "999"}),
     "-99": (with_values(TEN, [3], -99), ["1 score ", "-99"], {"drop": "-99"}),
@@ -68,9 +72,8 @@ CASES: dict[str, Any] = {
     "pairs whose winner is in three columns": (PAIRS.drop(columns="winner").assign(winner_model_a=1, winner_model_b=0), ["pairs of systems", "`winner`"], None),
     "infinite": (with_values(B, [3], "inf"), ["inf"], None),
     "repeats for another reason": (pd.concat([B.assign(prompt_version="a"), B.assign(prompt_version="b", score=B["score"] + 1)]), ["2 scores", "prompt_version", "--replicate"], {"replicate": "prompt_version"}),
-    "repeats for no reason": (pd.concat([B, B.assign(score=B["score"] + 1)]), ["2 scores", "--replicate row"], {"replicate": "row"}),
+    "repeats for no reason": (pd.concat([B, B.assign(score=B["score"] + 1)]), ["2 scores", "tell them apart"], {"replicate": "row"}),
     "the team of each judge": (B.assign(team=B["judge"].str.upper()), ["each judge has scores of one team only", "--system team"], {"system": "team"}),
-    "runs as columns": (B.drop(columns="score").assign(run_1=B["score"], run_2=B["score"] + 2), ["2 scores", "--replicate row"], {"replicate": "row"}),
     "a task in two clusters": (B.assign(cluster=np.arange(72) % 5), ["two clusters", "cluster"], None),
     "no task is shared": (B.assign(task=[f"r{i}" for i in range(72)]), ["no task has scores of two judges", "--task"], None),
     "no task at all": (B.drop(columns="task"), ["no task has scores of two judges", "--task"], None),
@@ -130,11 +133,10 @@ def test_refused_with_what_mends_it(called: str, tmp_path: Path) -> None:
 
 
 def test_a_sound_panel_is_never_refused() -> None:
-    """Low and noisy judges, rare zeros, ternary scores, negative ones, continuous ones."""
+    """Low and noisy judges, rare zeros, negative scores, continuous ones."""
     rng = np.random.default_rng(1)
     for change in (
         lambda s: s * np.where(B["judge"] == "ann", 0.2, 1.0) + rng.normal(0, 0.01, 72),
-        lambda s: np.round(s / 50) - 1,
         lambda s: -s / 4.0,
         lambda s: s / 100.0,
         lambda s: np.where(B["judge"] == "ann", 0, s),
@@ -150,7 +152,8 @@ def test_odd_levels_are_noted_with_the_flag() -> None:
     panel = read_panel(low)
     assert any("--drop 0" in n and "1 score of 72" in n for n in panel.notes), panel.notes
     assert np.isnan(read_panel(low, drop=("0",)).scores).sum() == 1
-    assert not read_panel(C).notes
+    assert "--drop 0" in str(read_panel(C).notes)
+    assert not read_panel(C.assign(score=C["score"] * 2)).notes
     harsh = B.assign(score=np.where(B["judge"] == "ann", np.sqrt(B["score"] * 1.7), B["score"]))
     assert any("ann" in n for n in read_panel(harsh).notes)
 
@@ -216,18 +219,24 @@ def test_human_labels_are_no_judges() -> None:
     assert panel.human is not None
     assert len(panel.human) == 24
     assert set(panel.human.columns) >= {"task", "language", "annotator", "label"}
-    for column in ("human", "human_label", "gold", "expert", "expert_rating"):
+    for column in ("human", "human_label", "annotator_2", "people"):
         own = read_panel(W.assign(**{column: W["ann"]}))
         assert own.judges == ("ann", "bob", "cy")
         assert own.human is not None
         assert len(own.human) == 24
+    for column in ("gold", "expert", "expert_rating", "label", "ground_truth", "expected"):
+        own = read_panel(W.assign(**{column: W["ann"]}))
+        assert own.judges == ("ann", "bob", "cy")
+        assert own.human is None
+        assert f"Column {column} could be people's: --human {column}." in own.notes
+        assert read_panel(W.assign(**{column: W["ann"]}), human=column).human is not None
     case = pd.DataFrame({"case_id": range(20), "human_label": ["pass", "fail"] * 10, "judge_label": ["pass", "pass", "fail", "fail"] * 5})  # fmt: skip
     for names in (
         {},
         {"human_label": "human", "judge_label": "judge"},
         {"human_label": "gold", "judge_label": "score"},
     ):
-        own = read_panel(case.rename(columns=names))
+        own = read_panel(case.rename(columns=names), human=names.get("human_label"))
         assert own.judges == ("judge",)
         assert own.two_valued
         assert own.human is not None
@@ -236,7 +245,7 @@ def test_human_labels_are_no_judges() -> None:
     assert several is not None
     assert sorted(several["annotator"].unique()) == ["human_1", "human_2"]
     beside = read_panel(B.assign(label=B["score"]))
-    assert beside.human is not None
+    assert beside.human is None
 
 
 def test_pairs_are_shares_of_wins() -> None:

@@ -68,7 +68,7 @@ class Calibrated(Result):
             if not by_labels:
                 after.append(Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"))
         section = Section("cells", what, tables=(Table("cells", what, shown, head, titles),))
-        facts = (p.facts, *p.notes)
+        facts = (*p.read_facts, *p.notes)
         return Report("calibrate", "Calibrated scores", facts, self.findings, next=tuple(after), sections=(section,))
 
 

@@ -74,7 +74,9 @@ class Check(Result):
             Section("answers", "What can be answered", tables=(able,)),
             Section("coverage", "Coverage", tables=(cover,), open=False),
         )
-        return Report("check", "How the scores are read", (p.facts,), self.findings, board, (Step(command),), sections)
+        return Report(
+            "check", "How the scores are read", p.read_facts, self.findings, board, (Step(command),), sections
+        )
 
 
 def check(source: Any, **columns: Any) -> Check:

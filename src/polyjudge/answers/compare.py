@@ -104,7 +104,7 @@ class Compare(Result):
             Section("methods", "Methods", how, (table,), (chart,)),
             Section("differences", "Method against method", tables=(pairs,), open=False),
         )
-        title, facts, about = "Methods on tasks held out", (p.facts, *p.notes), {"seed": self.seed}
+        title, facts, about = "Methods on tasks held out", (*p.read_facts, *p.notes), {"seed": self.seed}
         return Report("compare", title, facts, self.findings, board, after, sections, about=about)
 
 

@@ -84,7 +84,7 @@ class Plan(Result):
         after: tuple[Step, ...] = ()
         if p is not None and p.source:
             after = (Step(command(p, "audit"), "see what these scores already tell"),)
-        facts = () if p is None else (p.facts, *p.notes)
+        facts = () if p is None else (*p.read_facts, *p.notes)
         section = Section("sizes", title, tables=(table,), charts=(chart,))
         return Report(
             "plan", "How many tasks", facts, self.findings, board, after, (section,), about={"level": self.level}

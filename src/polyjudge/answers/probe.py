@@ -89,7 +89,7 @@ class Probe(Result):
         after = (Step(f"polyjudge audit scores.csv {flags}", "audit without what is blind"),) if flags else ()
         about = {"level": self.level, "matters": self.matters}
         title, parts = "Do the judges notice damage?", tuple(sections)
-        return Report("probe", title, (p.facts, *p.notes), self.findings, None, after, parts, about=about)
+        return Report("probe", title, (*p.read_facts, *p.notes), self.findings, None, after, parts, about=about)
 
 
 def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.95) -> Probe:

@@ -77,7 +77,7 @@ class Swap(Result):
         after = (Step(command(p, "audit"), "see how the judges differ"),) if self.incomplete else ()
         section = Section("changes", "What changes", tables=(table,), charts=(chart,))
         about, title = {"level": self.level, "matters": self.matters}, "One judge instead of another"
-        return Report("swap", title, (p.facts, *p.notes), self.findings, None, after, (section,), about=about)
+        return Report("swap", title, (*p.read_facts, *p.notes), self.findings, None, after, (section,), about=about)
 
 
 def swap(

@@ -34,7 +34,7 @@ NAMES = {
     "annotator": "annotator annotator_id annotator_name labeler labeller human_id expert_id",
     "criterion": "criterion criteria aspect dimension metric metric_name",
     "cluster": "cluster cluster_id",
-    "replicate": "replicate repeat rep run run_id trial epoch seed iteration",
+    "replicate": "replicate repeat rep run run_id epoch",
     "prompt": "prompt question input instruction query source user_input",
     "response": "response answer output completion translation hypothesis prediction generation model_output "
                 "actual_output mt response_text answer_text",
@@ -70,20 +70,23 @@ ERRORS = re.compile(
 NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|no|nr|num|number|len|length|tokens?|chars?|words?|count|n|cost|price|usd|latency|time|times|"
     r"timestamp|tstamp|seconds?|ms|duration|date|day|month|year|hour|seed|split|fold|difficulty|level|weight|temperature|"
-    r"version|position|pos|order|rank|page|turns?|round|step|threshold|std|sd|var|ci|se|age|size|offset|start|end|line|"
+    r"version|position|pos|order|rank|page|turns?|round|step|threshold|std|stdev|stddev|variance|sd|var|ci|se|k|sample|samples|topp|topk|age|size|offset|start|end|line|"
     r"row|column|is|has|complexity|priority|hops|batch|group|section|tier|attempts?|retries|agreement|consensus|kappa|confidence|prob|logprob|probability|entropy|perplexity|unnamed)(_|$|\d)|"
     r"^(n|num|max|min|is|has)_|^(score_)?(max|min)$"
 )
 """Names of columns that are no judge, unless the user says so."""
-REFERENCE = "gold|ground_?truth|truth|expected|reference|y_true"
 HUMANS = re.compile(
-    rf"(?=(.*_)?(human|expert|annotat|people|{REFERENCE}))((humans?|experts?|annotators?|annotations?|people|{REFERENCE}|"
-    r"\d+|[a-z]|mean|avg|average|labels?|scores?|ratings?|grades?|judge?ments?|verdicts?|pass|correct|correctness|quality|"
-    r"overall|preference|judge)(_|$))+|(human|annotator|expert)\d+"
+    r"(?=(.*_)?(human|annotat|people))((humans?|annotators?|annotations?|people|experts?|\d+|[a-z]|mean|avg|average|"
+    r"labels?|scores?|ratings?|grades?|judge?ments?|verdicts?|pass|correct|correctness|quality|overall|preference|gold|"
+    r"judge)(_|$))+|(human|annotator)\d+"
 )
 """Columns and judges with such a name are people: what they say are labels."""
-ANSWERS = re.compile(REFERENCE)
-"""Names of labels that may be answers as well: they are labels where scores have the same levels."""
+COULD_BE_PEOPLE = re.compile(
+    r"((experts?|gold|ground_?truth|truth|expected|reference|y_true|labels?|true|target|answer|key|score|rating|"
+    r"verdict|\d+)(_|$))*(experts?|gold|ground_?truth|truth|expected|reference|y_true|labels?)((_|$)"
+    r"(\d+|score|rating|verdict|labels?|answer|grade|value))*"
+)
+"""Columns with such a name may be people's labels, or an answer key: only the user can tell."""
 
 
 @lru_cache(maxsize=65536)
@@ -157,7 +160,12 @@ def usual(role: str, columns: Iterable[str]) -> list[str]:
 def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str], tool: bool = False) -> Roles:
     """Roles by name alone (in a tool's table, first those that its reader made); `shape.settle` looks at values."""
     roles = _said(columns, asked, where, tool)
-    free = [c for c in columns if c not in roles.of.values() and not re.match(r"unnamed|column_1$", norm(c))]
+    codes = _languages_with_id(columns)
+    free = [
+        c
+        for c in columns
+        if c not in roles.of.values() and c not in codes and not re.match(r"unnamed|column_1$", norm(c))
+    ]
     roles.errors = [c for c in free if ERRORS.fullmatch(norm(c.split(".")[-1]))]
     people = [c for c in free if c == asked.human] if asked.human else usual("human", free)
     roles.humans = [c for c in people if not re.search("(^|_)(mean|avg|average)(_|$)", norm(c))] or people
@@ -185,11 +193,19 @@ def find_roles(columns: Sequence[str], asked: Asked, where: str, notes: list[str
         if hits:
             roles.texts[part] = hits[0]
             free = [c for c in free if c != hits[0]]
-    roles.unused = free
+    roles.unused = [*free, *codes]
     counted = [[str(i + first) for i in range(len(columns))] for first in (0, 1)]
     if not roles.of and any(re.fullmatch(r"-?\d+([.,]\d+)?", c) for c in columns) and list(columns) not in counted:
         raise PanelError(f"{where} seems to have no header: its first line is {names(columns, 8)}. Put one above it.")
     return roles
+
+
+def _languages_with_id(columns: Sequence[str]) -> list[str]:
+    """Columns of languages in a table of a task and languages, where `id` is Indonesian; else none."""
+    codes = [c for c in columns if is_language(c)]
+    others = [c for c in columns if c not in codes]
+    has_id = any(c.lower() == "id" for c in codes)
+    return codes if has_id and len(codes) > 2 and len(others) <= 2 and usual("task", others) else []
 
 
 def _said(columns: Sequence[str], asked: Asked, where: str, tool: bool) -> Roles:
@@ -225,8 +241,7 @@ def _role_of_model(roles: Roles, column: str, notes: list[str], answered: bool) 
 def _score(roles: Roles, free: list[str], asked: Asked, where: str, notes: list[str]) -> None:
     hits = usual("score", free) or usual("weak score", free)
     label = [c for c in free if norm(c) == "label"]
-    if hits != label and not (asked.human or roles.humans):  # beside another score it is what people say
-        roles.humans = label
+    if hits != label:  # beside another score it is a key, or people's
         hits = [c for c in hits if c not in label]
     if len(hits) > 1:
         flags = " or ".join(f"--score {shell(c)}" for c in hits[:8])
@@ -259,6 +274,8 @@ def _part(texts: Iterable[str]) -> str | None:
     texts = list(texts)
     if all(map(is_language, texts)):
         return "language"
+    if {norm(text) for text in texts} == {"chosen", "rejected"}:
+        return "system"
     if all(CRITERIA.fullmatch(norm(text)) for text in texts):
         return "criterion"
     repeats = all(re.fullmatch(r"(run|repeat|rep|trial|seed|attempt)_?\d+", norm(text)) for text in texts)
@@ -295,7 +312,8 @@ def strip_words(columns: Sequence[str]) -> dict[str, str]:
 
 def key(axis: str, label: str) -> str:
     """A label as its spellings are compared: 3.0 is 3, openai/gpt-4o is gpt-4o, English is en."""
-    plain = re.sub(r"[\s_\u200b]+", " ", unicodedata.normalize("NFC", label).casefold()).strip()
+    plain = re.sub(r"[\u00ad\u200b-\u200d\u2060\ufeff]", "", unicodedata.normalize("NFC", label).casefold())
+    plain = re.sub(r"[\s_-]+" if axis == "language" else r"[\s_]+", " ", plain).strip()
     plain = re.sub(r"^(-?)0*(\d+)(\.0+)?$", r"\1\2", plain)
     plain = _languages().get(plain, plain) if axis == "language" else plain
     return plain.rsplit("/", 1)[-1] if axis in ("judge", "system") else plain

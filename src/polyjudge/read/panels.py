@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from polyjudge.read import columns as col
 from polyjudge.read import rows, scale, shape
 from polyjudge.read.columns import Asked
 from polyjudge.read.labels import labels_of
-from polyjudge.read.long import Indicator, Long, distinct, make_panel
+from polyjudge.read.long import Indicator, Long, Sums, distinct, make_panel
 from polyjudge.read.pairs import as_verdicts
 from polyjudge.read.table import ident, label_sql, open_frame, open_table, stacked
 from polyjudge.read.texts import ItemTexts, SourceTexts
@@ -144,7 +144,38 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     axes = [*next(iter(roles.wide.values()), {}), "judges"]
     several = {"judges" if "judge" in axes else axes[0]: roles.wide, "human": roles.humans, "error": roles.errors}
     said = roles.of | {role: names(listed, 6) for role, listed in several.items() if listed}
+    if panel.human is not None and not roles.humans and labels is None:
+        said["human"] = names(dict.fromkeys(panel.human["annotator"]), 6)
+    panel = replace(panel, roles=_roles_in_words(work, panel, said), question=work.question)
     return Reading(panel, said, tuple(c for c in columns if c not in used), levels, work.failed, tool)
+
+
+PLAIN = {
+    "task": ("task", "task_id"), "system": ("system",), "language": ("language", "lang"), "judge": ("judge",),
+    "score": ("score",), "human": ("human",), "winner": ("winner",), "criterion": ("criterion",),
+}  # fmt: skip
+"""Names of columns that declare their role by themselves."""
+
+
+def _roles_in_words(work: Work, panel: Panel, said: Mapping[str, str]) -> dict[str, str]:
+    """What was taken for what, where a role was declared neither by the user nor by the plain name of its column."""
+    asked = vars(work.asked)
+    words: dict[str, str] = {}
+    wide_axes = {axis for labels in work.roles.wide.values() for axis in labels}
+    for axis in ("judge", "system", "language", "criterion"):
+        listed = {"judge": panel.judges, "system": panel.systems, "language": panel.languages}.get(axis)
+        if axis in wide_axes and not asked[{"criterion": "criteria"}.get(axis, plural(axis))]:
+            words[plural(axis) if axis != "criterion" else "criteria"] = names(listed or panel.criteria, 8)
+    for role in ("judge", "human", "score", "system", "language", "criterion", "task"):
+        column = said.get(role, "")
+        is_plain = col.norm(column) in PLAIN[role] or asked.get("by" if role == "language" else role) or work.table.tool
+        if not column or is_plain or (role in wide_axes):
+            continue
+        low, high = panel.scale
+        plurals = {"human": "people", "score": "score", "criterion": "criteria"}
+        text = f"{name(column)}, {low:g} to {high:g}" if role == "score" else name(column, 200)
+        words[plurals.get(role, plural(role))] = text
+    return words
 
 
 # --- copying and typing ---
@@ -228,25 +259,65 @@ def score_columns(work: Work) -> dict[str, str]:
 
 
 def _failed(work: Work) -> str:
-    """SQL of whether a row says that it failed; empty where none does."""
-    table, roles, tests = work.table, work.roles, []
-    for column in roles.errors:
+    """SQL of whether a row says that it failed; empty where none does.
+
+    A column says so only where its rows hold no score, or one constant score, and other scores are left.
+    """
+    table, tests = work.table, {}
+    for column in work.roles.errors:
         text = f"lower(trim(CAST({ident(column)} AS VARCHAR)))"
-        seen = [str(r[0]) for r in table.rows(f"SELECT DISTINCT {text} FROM {work.raw} LIMIT 500")]
-        test = scale.failed_sql(column, work.types[column], seen)
-        tests += [f"coalesce({test}, false)"] if test else []
+        states = {
+            str(value): int(times)
+            for value, times in table.rows(f"SELECT {text}, count(*) FROM {work.raw} GROUP BY 1 LIMIT 500")
+            if value is not None
+        }
+        test = scale.failed_sql(column, work.types[column], list(states))
+        if test and _marks_failed_rows(work, column, test):
+            tests[column] = f"coalesce({test}, false)"
+            _note_unknown_states(work, column, states)
     if not tests:
         return ""
-    failed = f"({' OR '.join(tests)})"
+    failed = f"({' OR '.join(tests.values())})"
     lost, total = table.rows(f"SELECT sum(CASE WHEN {failed} THEN 1 ELSE 0 END), count(*) FROM {work.raw}")[0]
     work.failed = int(lost or 0)
     if work.failed == total:
-        raise PanelError(f"Every row of {table.where} says that it failed ({names(roles.errors)}): there is no score.")
+        raise PanelError(f"Every row of {table.where} says that it failed ({names(tests)}): there is no score.")
     if not work.failed:
         return ""
     verb = "is" if work.failed == 1 else "are"
-    work.notes.append(f"{count(work.failed, 'failed row')} ({names(roles.errors)}) {verb} read without a score.")
+    work.notes.append(f"{count(work.failed, 'failed row')} ({names(tests)}) {verb} read without a score.")
     return failed
+
+
+def _marks_failed_rows(work: Work, column: str, test: str) -> bool:
+    """Whether the rows of a test hold no score, or one constant score, and the others more than one. Rows with
+    different scores, or with all low scores of two, are verdicts: nothing is deleted."""
+    wanted = [work.roles.of["score"]] if "score" in work.roles.of else list(work.roles.wide)
+    failed_levels: set[str] = set()
+    other_levels: set[str] = set()
+    for score in wanted:
+        text = f"lower(trim(CAST({ident(score)} AS VARCHAR)))"
+        for negation, levels in (("", failed_levels), ("NOT ", other_levels)):
+            rows_of = f"{work.raw} WHERE {negation}coalesce({test}, false) AND {ident(score)} IS NOT NULL"
+            found = work.table.rows(f"SELECT DISTINCT {text} FROM {rows_of} LIMIT 100")
+            levels |= {str(value) for (value,) in found} - {"", *scale.ABSENT}
+    if not failed_levels or not other_levels:
+        return True
+    is_verdict = len(failed_levels) > 1 or (len(other_levels) == 1 and not failed_levels & other_levels)
+    if is_verdict:
+        work.notes.append(
+            f"{name(column)} is not read as a mark of failed rows: those rows hold scores like the others."
+        )
+    return not is_verdict
+
+
+def _note_unknown_states(work: Work, column: str, states: Mapping[str, int]) -> None:
+    """Name a word in a column of states that is not known."""
+    unknown = scale.unknown_states(states) if scale.is_state(column) else {}
+    if unknown:
+        listed = ", ".join(f"{name(value, 40)} ({count(times, 'row')})" for value, times in list(unknown.items())[:4])
+        drop = "If such rows failed, empty their scores."
+        work.notes.append(f"{name(column)} also holds {listed}: their scores are read. {drop}")
 
 
 # --- one panel ---
@@ -255,22 +326,56 @@ def _failed(work: Work) -> str:
 def _panel(work: Work) -> tuple[Panel, Array]:
     """The panel, and the distinct scores."""
     _spool(work)
+    unsettled, labels, again = _rows_of_scores(work)
+    long, people = _settle_rows(work, unsettled, labels)
+    levels = _check_levels(work, long)
+    shape = long.shape
+    limits.require(
+        8.0 * float(np.prod(np.array(shape, dtype=float))) * 3,
+        f"{work.table.where} ({' x '.join(f'{x:,}' for x in shape[:4])})",
+    )
+    scores, repeats = _average(work, long)
+    if again is None:
+        _check_tasks(work, long)
+    scales = [scale_of(of_criterion, work.asked.range) for of_criterion in levels]
+    if work.order is not None and not work.asked.range:
+        scales[0]["scale"] = (0.0, 1.0)
+    noun = col.norm(work.asked.by).replace("_", " ") if work.asked.by else "language"
+    _note_blank(work, noun)
+    panel = make_panel(
+        long, scores, repeats, scales, work.asked.range is not None, noun=noun, human=people,
+        notes=tuple(work.notes), clustered="cluster" in work.roles.of, blank_scores=work.blank_scores,
+        blank_tasks=len(work.blank.get("task", ())),
+    )  # fmt: skip
+    if again is not None:
+        panel = long.with_indicator(panel, again)
+    return panel, np.unique(np.concatenate(levels)) if again is None else np.zeros(0)
+
+
+def _rows_of_scores(work: Work) -> tuple[Long, Any, Callable[[str], Sums] | None]:
+    """Scores in rows; people's labels; of hashed units what asks for pass rates."""
     again, people = None, None
     if "winner" in work.roles.of:
         long = _verdicts(work)
     else:
-        many = rows.tasks_of(work) > rows.MOST_TASKS
+        is_large = rows.tasks_of(work) > rows.MOST_TASKS
         rows.one_cluster(work)
-        if many:
+        if is_large:
             long, again = rows.hashed(work)
             if work.roles.humans:
                 work.notes.append(f"Of more than {rows.MOST_TASKS:,} tasks no human labels are read.")
         else:
+            _refuse_merged_scales(work)
             long = rows.each_score(work)
             people = _people(work) if work.roles.humans else None
     long.any_row |= work.asked.replicate in ("row", "rows")
     if not len(long.total):
         raise PanelError(f"{work.table.where} holds no score. Name the column of scores: --score COLUMN.")
+    return long, people, again
+
+
+def _settle_rows(work: Work, long: Long, people: Any) -> tuple[Long, Any]:
+    """Leave one spelling of each label, no summaries and no people, and only what was asked for; and people's labels."""
     for axis in [a for a in CELLS if a in work.roles.of]:
         rows.all_have(work, axis, int(long.times[long.having(axis, [""])].sum()))
     _one_spelling(work, long, people)
@@ -280,34 +385,60 @@ def _panel(work: Work) -> tuple[Panel, Array]:
     if not len(long.total):
         raise PanelError(f"No score in {work.table.where} is left.")
     long.shrink()
-    for axis in ("task", *CELLS) if again is None else CELLS:
+    is_hashed = long.levels is not None
+    for axis in CELLS if is_hashed else ("task", *CELLS):
         few = len(long.labels[axis]) < 20_000  # else by length, which is quick
         long.sort(axis, col.natural if few else lambda x: (len(x), x))
-    if again is not None and len(long.labels["criterion"]) > 1:
+    if is_hashed and len(long.labels["criterion"]) > 1:
         raise PanelError(
             f"{work.table.where} has too many tasks to read several criteria at once. Read one of them: --criteria "
             f"{shell(long.labels['criterion'][0])}."
         )
-    levels = _check_levels(work, long)
-    shape = long.shape
-    limits.require(
-        8.0 * float(np.prod(np.array(shape, dtype=float))) * 3,
-        f"{work.table.where} ({' x '.join(f'{x:,}' for x in shape[:4])})",
-    )
-    y, repeats = _average(work, long)
-    if again is None:
-        _check_tasks(work, long)
-    asked, scales = work.asked, [scale_of(x, work.asked.range) for x in levels]
-    if work.order is not None and not asked.range:
-        scales[0]["scale"] = (0.0, 1.0)
-    noun = col.norm(asked.by).replace("_", " ") if asked.by else "language"
-    panel = make_panel(
-        long, y, repeats, scales, asked.range is not None, noun=noun, human=people, notes=tuple(work.notes),
-        clustered="cluster" in work.roles.of,
-    )  # fmt: skip
-    if again is not None:
-        panel = long.with_indicator(panel, again)
-    return panel, np.unique(np.concatenate(levels)) if again is None else np.zeros(0)
+    return long, people
+
+
+MIN_RUN = 30
+"""So many rows one after the other may be another run."""
+
+
+def _refuse_merged_scales(work: Work) -> None:
+    """Refuse a file in which rows that stand one after the other are on a scale of their own: merged runs."""
+    has_criteria = "criterion" in work.roles.of or any("criterion" in cell for cell in work.roles.wide.values())
+    if work.asked.range is not None or work.table.ibis is not None or has_criteria:
+        return
+    scores = rows.plain(work.table.arrays(f"SELECT score FROM {work.typed}")["score"], float)
+    scores = scores[np.isfinite(scores)]
+    if len(scores) < 2 * MIN_RUN or (np.diff(scores) >= 0).all() or (np.diff(scores) <= 0).all():
+        return
+    is_small = 4 * np.abs(scores) <= np.abs(scores).max()
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_small, [False]]).astype(int)))
+    starts, ends = edges[::2], edges[1::2]
+    if not len(starts):
+        return
+    longest = int(np.argmax(ends - starts))
+    run_mask = np.zeros(len(scores), dtype=bool)
+    run_mask[starts[longest] : ends[longest]] = True
+    n_run, rest = int(run_mask.sum()), scores[~run_mask]
+    # Rows of one run are all small by chance in so many of the others.
+    share_small = (is_small[~run_mask].sum() + 1) / (len(rest) + 1)
+    if n_run < MIN_RUN or len(rest) < MIN_RUN or n_run * np.log(share_small) > np.log(1e-9):
+        return
+    small, large = np.unique(scores[run_mask]), np.unique(rest)
+    if scale.is_own_scale(small, large):
+        first = int(starts[longest]) + 1
+        raise PanelError(
+            f"Not all parts of {work.table.where} are on one scale: scores {first:,} to {first + n_run - 1:,} go from "
+            f"{small[0]:g} to {small[-1]:g}, the others from {large[0]:g} to {large[-1]:g}. Bring them to one scale in "
+            f"the file; if it is one scale: --range {min(small[0], large[0]):g}:{large[-1]:g}."
+        )
+
+
+def _note_blank(work: Work, noun: str) -> None:
+    """Name tasks, systems, languages and judges without any score."""
+    for axis, labels in work.blank.items():
+        called = noun if axis == "language" else axis
+        verb = "has" if len(labels) == 1 else "have"
+        work.notes.append(f"{count(len(labels), called)} {verb} no score at all: {names(labels)}.")
 
 
 def _verdicts(work: Work) -> Long:
@@ -346,7 +477,7 @@ def _people(work: Work) -> pd.DataFrame:
         said = f"(SELECT DISTINCT {listed} FROM {work.raw}) AS said WHERE label IS NOT NULL ORDER BY ALL"
         part = work.table.frame({k: ident(k) for k in shown}, said)
         levels, times = np.unique(part["label"].to_numpy(dtype=float), return_counts=True)
-        if len(levels) and not work.asked.human:
+        if len(levels):
             scale.check_range(levels, times, None, f"the column {name(column)}", work.notes)
         part[list(shown)[:-1]] = part[list(shown)[:-1]].fillna("")
         if "annotator" not in shown:
@@ -445,7 +576,7 @@ def _check_levels(work: Work, long: Long) -> list[Array]:
         every.append(levels)
         where = f"{work.table.where} ({name(criterion)})" if criterion else work.table.where
         usual = scale.check_range(levels, np.bincount(at, times), work.asked.range, where, work.notes)
-        for axis in ("judge", "language") if work.asked.range is None else ():
+        for axis in ("judge", "language", "system") if work.asked.range is None and work.order is None else ():
             labels, code = long.labels[axis], long.codes[axis][cell]
             known = distinct(code * len(levels) + at, len(labels) * len(levels))
             found = np.split(levels[known % len(levels)], np.searchsorted(known // len(levels), range(1, len(labels))))
@@ -472,7 +603,7 @@ def _refuse_repeats(work: Work, long: Long, row: int, times: int) -> None:
     shown = {a: long.labels[a][long.of(a)[row]] for a in ("task", *CELLS)}
     words = [f"{a} {name(x)}" for a, x in shown.items() if x and not (a == "task" and long.levels)]
     keys = [table.columns[roles.of[a]][0] for a in ROLES[:6] if a in roles.of]
-    mend = "If they are repeated measurements: --replicate row; else name the columns that tell them apart."
+    mend = "Name the column that tells them apart; if they are repeated measurements, number them: --replicate COLUMN."
     for column in roles.unused[:60]:
         sql, flag = table.columns[column][0], shell(column)
         total, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]

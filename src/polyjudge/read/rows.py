@@ -44,13 +44,39 @@ def each_score(work: Work) -> Long:
     score = plain(found["score"], float)
     if np.isinf(score).any():
         raise PanelError(f"Some scores in {work.table.where} are infinite. Make them numbers, or leave them empty.")
+    if work.roles.wide and "replicate" in next(iter(work.roles.wide.values())):
+        runs = [labels["replicate"] for labels in work.roles.wide.values()]
+        of_place = np.unique(runs, return_inverse=True)[1]
+        found["replicate"] = of_place[plain(found["cell"], np.int64) % len(runs)]
     rows = np.flatnonzero(~np.isnan(score))
+    _name_what_is_blank(work, found, score, {"task": list(map(str, named["task"]))} | labels, codes)
     more = {k: plain(found[k], t)[rows] for k, t in (("replicate", np.int64), ("length", float)) if k in found}
     task = plain(found["task"], np.int64)[rows]
     all_have(work, "task", int((task < 0).sum()))
     labels = {"task": list(map(str, named["task"]))} | labels
     cell = plain(found["cell"], np.int64)[rows]
     return Long(labels, codes, task, cell, score[rows], np.ones(len(rows), dtype=np.int64), unit=cluster, **more)
+
+
+def _name_what_is_blank(
+    work: Work, found: dict[str, Any], score: Array, labels: dict[str, list[str]], codes: dict[str, Codes]
+) -> None:
+    """Count the scores of tasks that have none at all, and name such tasks, systems, languages and judges."""
+    task, cell = plain(found["task"], np.int64), plain(found["cell"], np.int64)
+    is_blank = np.isnan(score)
+    if not is_blank.any():
+        return
+    for axis in ("task", *CELLS):
+        code = task if axis == "task" else codes[axis][cell]
+        known = code >= 0
+        n_rows = np.bincount(code[known], minlength=len(labels[axis]))
+        n_blank = np.bincount(code[known & is_blank], minlength=len(labels[axis]))
+        blank = [i for i in np.flatnonzero((n_blank == n_rows) & (n_rows > 0)) if labels[axis][i]]
+        if not blank or len(blank) == (n_rows > 0).sum():
+            continue
+        work.blank[axis] = [labels[axis][i] for i in blank]
+        if axis == "task":
+            work.blank_scores = int(n_blank[blank].sum())
 
 
 def hashed(work: Work) -> tuple[Long, Callable[[str], Sums]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ BAD = (
 PASS = {**dict.fromkeys(GOOD, 1.0), **dict.fromkeys(BAD, 0.0)}
 LOW, HIGH = (-1, -9, -99, -999, -9999, -99999), (99, 999, 9999, 99999, 999999)
 """Numbers that often stand for no score."""
+EVIDENT = (3, 4, 5, 6, 7, 10, 100)
+"""Highest scores of usual scales from 0 or 1."""
 FORMS = {
     "^[+-]?[1-9][0-9]{0,2},[0-9]{3}$": "'thousand'",
     "^[+-]?[0-9]+,[0-9]+$": "'comma'",
@@ -173,25 +176,37 @@ def _text_sql(
 
 FALSE = "'false', '0', 'no', 'n', 'f', '0.0', 'nok', 'invalid'"
 NOTHING = f"'', 'none', 'null', 'nan', 'ok', '-', 'n/a', 'na', 'success', '{{}}', '[]', 'no error', {FALSE}"
+FAILED = "^[45][0-9][0-9]([.]0)?$|error|fail|time.?out|timed|exception|incomplete|invalid|refus|abort|crash"
+FINE = re.compile(
+    r"[123]\d\d(\.0)?|ok|okay|success|successful|succeeded|done|complete|completed|finished|scored|valid|parsed|"
+    r"pass|passed|fine|true|1|1\.0|yes|(no|0|without)[ _-]*(error|fail).*|"
+)
+"""What a column of the state of a row holds where all went well."""
 
 
 def failed_sql(column: str, kind: str, values: Sequence[str]) -> str | None:
-    """SQL of whether a row says by this column that it failed; None where its values (lower case) say another thing."""
+    """SQL of whether a row may say by this column that it failed; None where its values (lower case) cannot."""
     called, text = norm(column.split(".")[-1]), f"lower(trim(CAST({ident(column)} AS VARCHAR)))"
-    if called.endswith(("status", "state", "status_code")):
-        if {"pass", "passed"} & set(values):
-            return None  # the verdict, not the state of the row
-        bad = (
-            "^[45][0-9][0-9]([.]0)?$|error|fail|time.?out|timed|exception|cancel|incomplete|invalid|refus|abort|crash|"
-            "rate.?limit|denied"
-        )
-        return f"(regexp_matches({text}, '{bad}') AND NOT regexp_matches({text}, '^(no|0|without)[ _-]*(error|fail)'))"
+    if is_state(column):
+        is_fine = f"regexp_matches({text}, '^(no|0|without)[ _-]*(error|fail)')"
+        return f"(regexp_matches({text}, '{FAILED}') AND NOT {is_fine})"
     if called.endswith(("ok", "parsed", "success", "valid", "valid_json", "valid_score")):
         return f"({text} IN ({FALSE}))"
     sizes = all(re.fullmatch(r"-?\d*(\.\d+)?", v) for v in values)
     if sizes and not called.endswith("code") and not set(values) <= {"", "0", "1", "0.0", "1.0"}:
         return None  # the size of an error
     return f"({text} NOT IN ({NOTHING}))"
+
+
+def is_state(column: str) -> bool:
+    """Whether a column is called after the state of its row."""
+    return norm(column.split(".")[-1]).endswith(("status", "state", "status_code"))
+
+
+def unknown_states(values: Mapping[str, int]) -> dict[str, int]:
+    """Of the states of rows (lower case, with their counts) those that say neither that all went well nor that it
+    failed."""
+    return {v: n for v, n in values.items() if not FINE.fullmatch(v) and not re.search(FAILED, v)}
 
 
 # --- one scale ---
@@ -209,41 +224,115 @@ def step(levels: Array) -> float:
 def check_range(
     levels: Array, times: NDArray[Any], given: tuple[float, float] | None, where: str, notes: list[str]
 ) -> Array:
-    """Refuse numbers that stand for no score; note odd ones of the sorted levels, which have these counts. Returns the
-    levels, less a noted one that is far from all others: judges are compared without it."""
+    """Refuse numbers that stand for no score; note those that may. Judges are compared by the levels that are returned:
+    without one that is far from all others.
+
+    levels, times : the distinct scores, sorted, and how often each stands there
+    """
+    if given is not None:
+        _refuse_outside(levels, times, given, where)
+        return levels
+    if len(levels) < 2:
+        return levels
     usual = levels
-    low, high = given or (-np.inf, np.inf)
-    tiny = 1e-9 * (high - low) if given else 0.0
-    out = (levels < low - tiny) | (levels > high + tiny)
-    if out.any():
-        n, listed = int(times[out].sum()), ",".join(f"{v:g}" for v in levels[out][:6])
+    for place, others in ((0, levels[1:]), (-1, levels[:-1])):
+        end = _End(float(levels[place]), int(times[place]), int(times.sum()), others, is_low=place == 0)
+        nearest_times = int(times[1] if place == 0 else times[-2])
+        if end.is_no_score(nearest_times):
+            whole = f"{levels[0]:g}:{levels[-1]:g}"
+            raise PanelError(f"{end.sentence(where)}; if it is a score: --range {whole}.")
+        is_far = end.gap > 2 * end.span and len(others) > 3
+        if is_far or end.is_doubtful(int(np.median(times)), nearest_times):
+            notes.append(f"{end.sentence(where)}.")
+        if is_far and end.share < 0.1:
+            usual = usual[usual != end.value]
+    return usual
+
+
+def _refuse_outside(levels: Array, times: NDArray[Any], given: tuple[float, float], where: str) -> None:
+    """Refuse scores outside the scale that the user declared."""
+    low, high = given
+    tiny = 1e-9 * (high - low)
+    outside_mask = (levels < low - tiny) | (levels > high + tiny)
+    if outside_mask.any():
+        n = int(times[outside_mask].sum())
+        listed = ",".join(f"{value:g}" for value in levels[outside_mask][:6])
+        verb = "is" if n == 1 else "are"
         raise PanelError(
-            f"{count(n, 'score')} in {where} {'is' if n == 1 else 'are'} outside --range {low:g}:{high:g}. If they "
+            f"{count(n, 'score')} in {where} {verb} outside --range {low:g}:{high:g}. If they "
             f"mean that there is no score: --drop {listed}; else give the whole range."
         )
-    if given is not None or len(levels) < 2:
-        return usual
-    for at, others in ((0, levels[1:]), (-1, levels[:-1])):
-        value, share, span = float(levels[at]), times[at] / times.sum(), others[-1] - others[0]
-        said = (
-            f"{count(int(times[at]), 'score')} of {times.sum():,.0f} in {where} {'is' if times[at] == 1 else 'are'} "
-            f"{value:g}, the others {others[0]:g} to {others[-1]:g}. If {value:g} means no score: --drop {value:g}"
+
+
+@dataclass(frozen=True)
+class _End:
+    """The lowest or the highest score, beside all others."""
+
+    value: float
+    times: int
+    n_scores: int
+    others: Array
+    is_low: bool
+
+    @property
+    def share(self) -> float:
+        """Its share of all scores."""
+        return self.times / self.n_scores
+
+    @property
+    def span(self) -> float:
+        """From the lowest to the highest of the others."""
+        return float(self.others[-1] - self.others[0])
+
+    @property
+    def gap(self) -> float:
+        """The distance to the nearest other score."""
+        return abs(self.value - float(self.others[0 if self.is_low else -1]))
+
+    def sentence(self, where: str) -> str:
+        """How often it stands there, what the others are, and how to leave it out."""
+        verb = "is" if self.times == 1 else "are"
+        return (
+            f"{count(self.times, 'score')} of {self.n_scores:,.0f} in {where} {verb} {self.value:g}, the others "
+            f"{self.others[0]:g} to {self.others[-1]:g}. If {self.value:g} means no score: --drop {self.value:g}"
         )
-        ternary = value == -1 and set(others.tolist()) <= {0.0, 0.5, 1.0} and share >= 0.2
-        low_one, high_one = value in LOW and others[0] >= 0, value in HIGH and 0 < others[-1] < value / 2
-        if (low_one if at == 0 else high_one) and not ternary:
-            raise PanelError(f"{said}; if it is a score: --range {levels[0]:g}:{levels[-1]:g}.")
-        size, gap = step(others), abs(value - others[at])
-        below = value == 0 and others[0] == 1 and others[-1] in (3, 4, 5, 6, 7, 10)
-        above = others[0] in (0, 1) and others[-1] in (5, 10, 100)
-        beside = size == 1 and (below if at == 0 else above)
-        far = size > 0 and gap >= max(2 * size - 1e-9, 0.15 * span)
-        far = far and (len(others) <= 21 or times[at] >= 3 * np.median(times))  # else the end of many levels
-        wild = share < 0.1 and len(others) > 3 and gap > 2 * span
-        if ternary or wild or (share < 0.1 and len(others) >= 3 and (beside or far)):
-            notes.append(f"{said}.")
-        usual = usual[usual != value] if wild else usual
-    return usual
+
+    def is_no_score(self, nearest_times: int) -> bool:
+        """Whether it surely needs a word from the user: a usual code, or a level outside an evident scale."""
+        lowest, highest = float(self.others[0]), float(self.others[-1])
+        is_pass_or_fail = set(self.others.tolist()) <= {0.0, 1.0} and len(self.others) == 2
+        if self.is_low:
+            is_usual_code = self.value in LOW and lowest >= 0
+            # A scale from 0 to 5 has fewer scores at its lower end; a code for no score is a heap there.
+            surely_more = 1.5 * nearest_times + 2 * nearest_times**0.5
+            is_heap = self.value == 0 and self._is_below_scale() and self.times > surely_more
+            return is_usual_code or is_pass_or_fail or (is_heap and highest in (5, 6, 7) and self.share > 0.02)
+        is_usual_code = self.value in HIGH and 0 < highest < self.value / 2
+        # 0, 1 and 2 may be a scale of three steps, 0, 0.5 and 1 are.
+        is_third_code = is_pass_or_fail and self.value > 2
+        is_evident = lowest in (0, 1) and highest in EVIDENT and step(self.others) == 1
+        return is_usual_code or is_third_code or (is_evident and self.gap >= 2)
+
+    def _is_below_scale(self) -> bool:
+        """Whether the others are whole numbers from 1 to the end of a usual scale."""
+        return float(self.others[0]) == 1 and float(self.others[-1]) in EVIDENT and step(self.others) == 1
+
+    def is_doubtful(self, usual_times: int, nearest_times: int) -> bool:
+        """Whether it is apart from all others: by its distance, or as a 0 below a scale that begins at 1."""
+        size = step(self.others)
+        lowest, highest = float(self.others[0]), float(self.others[-1])
+        is_beside_evident = size == 1 and lowest in (0, 1) and highest in EVIDENT
+        if self.is_low and self.value == 0 and self._is_below_scale():
+            # 0 to 3, 4 and 10 are usual scales: there only a rare 0, or a heap of them, is odd.
+            is_usual_scale = highest in (3, 4, 10)
+            return not is_usual_scale or self.share < 0.1 or self.times > 2 * nearest_times
+        if not self.is_low and is_beside_evident and highest in (5, 10, 100):
+            return self.share < 0.1
+        if set(self.others.tolist()) == {0.0, 1.0} and self.value == 2:
+            return self.share < 1 / 3
+        is_apart = size > 0 and self.gap >= max(2 * size - 1e-9, 0.15 * self.span) and len(self.others) > 2
+        # Of many levels the last ones are rare, and stand apart by chance.
+        return is_apart and (len(self.others) <= 21 or self.times >= 3 * usual_times)
 
 
 def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[str]) -> None:
@@ -256,7 +345,7 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
         levels = groups[group]
         ends = f"{levels[0]:g} to {levels[-1]:g}" if len(levels) > 1 else f"{levels[0]:g}"
         said = f"scores from {ends}, the others from {large[0]:g} to {large[-1]:g}"
-        if _own_scale(levels, large):
+        if is_own_scale(levels, large):
             raise PanelError(
                 f"Not all {noun}s are on one scale: {names(small)} {'has' if len(small) == 1 else 'have'} {said}. "
                 f"Bring them to one scale in the file; if it is one scale: --range {ask}."
@@ -265,7 +354,8 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
             notes.append(f"The {noun} {name(group)} has {said}: is that one scale?")
 
 
-def _own_scale(small: Array, large: Array) -> bool:
+def is_own_scale(small: Array, large: Array) -> bool:
+    """Whether the smaller levels are a scale of their own, and no low part of the larger ones."""
     whole = np.allclose(small, np.round(small))
     if whole and small[0] >= 0 and (len(small) < 2 or step(small) >= 1) and small[-1] in (1, 2, 3, 4, 5, 6, 7, 10):
         if len(small) > 1 and np.diff(small).min() > 1 and np.isin(small, large).all():

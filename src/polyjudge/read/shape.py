@@ -1,255 +1,489 @@
-"""What names alone do not decide: a look at the values tells which columns are scores, labels, judges."""
+"""Decide from values what the names of columns leave open: which columns hold scores, labels, repeats."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import name, names, plural, shell
 from polyjudge.read import columns as col
 from polyjudge.read import scale
-from polyjudge.read.table import Table
+from polyjudge.read.people import check_people
+from polyjudge.read.sample import Levels, Sample
 from polyjudge.read.work import Work
 
 MAXIMA = ("max_score", "max_points", "out_of", "max_rating", "score_max", "scale_max", "max_grade", "max_value")
+SCORE_WORDS = {"score", "scores", "rating", "ratings", "grade", "grades"}
+NO_RIVAL = {
+    "max", "min", "std", "stddev", "stdev", "sd", "variance", "var", "count", "n", "num", "threshold", "weight", "id",
+    "confidence", "time", "type", "range", "step", "scale", "possible", "cutoff", "delta",
+}  # fmt: skip
+"""Words of columns about a score that are no score."""
+CORRELATED = 0.3
+"""What judges that see the same have at least among each other."""
 
 
-def _one_maximum(work: Work) -> None:
+def settle(work: Work) -> None:
+    """Give columns the roles that their values allow; refuse what has two readings."""
+    sample = Sample(work.table, work.asked.drop)
+    _refuse_several_maxima(work)
+    _replace_row_number(work)
+    if not _assign_listed(work):
+        if "score" in work.roles.of and not work.asked.score:
+            _check_score(work, sample)
+        if "score" not in work.roles.of and "winner" not in work.roles.of:
+            _assign_score_columns(work, sample)
+        elif "score" in work.roles.of:
+            _refuse_board(work, sample)
+    check_people(work, sample)
+    _check_replicate(work, sample)
+
+
+def may_name_judge(column: str) -> bool:
+    """Whether a column may be called after a judge: `gpt-4o` may, `tokens`, `mean` and `label` may not."""
+    plain = col.norm(column)
+    return not (col.NO_SCORE.search(plain) or col.SUMMARY.fullmatch(plain) or col.COULD_BE_PEOPLE.fullmatch(plain))
+
+
+# --- before anything else ---
+
+
+def _refuse_several_maxima(work: Work) -> None:
     """Refuse scores whose own column says that they are out of several numbers."""
     table = work.table
     for column in [c for c in work.roles.unused if col.norm(c) in MAXIMA and work.asked.range is None]:
-        found = table.rows(f"SELECT DISTINCT {table.columns[column][0]} FROM {table.relation} LIMIT 9")
-        most = sorted({f"{x:g}" if isinstance(x, float) else str(x) for (x,) in found if x is not None})
-        if len(most) > 1:
+        rows = table.rows(f"SELECT DISTINCT {table.columns[column][0]} FROM {table.relation} LIMIT 9")
+        maxima = sorted({f"{x:g}" if isinstance(x, float) else str(x) for (x,) in rows if x is not None})
+        if len(maxima) > 1:
             raise PanelError(
-                f"Scores in {table.where} are out of {names(most)} ({name(column)}). Bring them to one scale in the "
+                f"Scores in {table.where} are out of {names(maxima)} ({name(column)}). Bring them to one scale in the "
                 "file; if they are on one scale already, give it: --range 0:100."
             )
 
 
-def _number_of_row(work: Work) -> None:
-    """An `id` that numbers the rows of a long table is not the task, where another column may be it; a `run` that holds
-    names is no repeat."""
+def _replace_row_number(work: Work) -> None:
+    """An `id` that numbers the rows of a long table is not the task, where another column may be it."""
     roles, table = work.roles, work.table
     task = roles.of.get("task", "")
     others = col.usual("task", [*roles.unused, *roles.texts.values()])
     if col.norm(task) in ("id", "idx") and not work.asked.task and {"judge", "system"} & {*roles.of} and others:
         sql = table.columns[task][0]
-        rows, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
-        if rows == there:
+        n_rows, n_values = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
+        if n_rows == n_values:
             roles.of["task"] = others[0]
-    repeat = roles.of.get("replicate")
-    if repeat and not work.asked.replicate and not table.tool:
-        some = table.rows(f"SELECT DISTINCT CAST({table.columns[repeat][0]} AS VARCHAR) FROM {table.relation} LIMIT 50")
-        if not all(re.fullmatch(r"([a-z]*[ _-]?\d+(\.0)?)|[0-9a-f-]{8,}", str(x).strip().lower()) for (x,) in some):
-            roles.unused.append(roles.of.pop("replicate"))
 
 
-def may_judge(column: str) -> bool:
-    """Whether a column may hold the scores of a judge, by its name."""
-    return not col.NO_SCORE.search(col.norm(column)) and not col.SUMMARY.fullmatch(col.norm(column))
-
-
-def settle(work: Work) -> None:
-    """What names alone do not decide: a table with a column of scores for each judge, a judge column of numbers."""
-    roles, asked, table = work.roles, work.asked, work.table
-    _one_maximum(work)
-    _number_of_row(work)
-    free = [c for c in roles.unused if c not in roles.texts.values()]
-    _only_labels(work, free)
+def _assign_listed(work: Work) -> bool:
+    """Columns that the user lists as those of judges, criteria, systems or languages hold the scores."""
+    roles, asked = work.roles, work.asked
     listed = {"judge": asked.judges, "criterion": asked.criteria, "system": asked.systems, "language": asked.languages}
     for axis, wanted in listed.items():
-        if wanted and not asked.score and all(w in table.columns for w in wanted):
-            roles.wide = {c: {axis: c} for c in wanted}
-            roles.of = {role: c for role, c in roles.of.items() if c not in wanted and role not in ("score", *col.PAIR)}
-            roles.humans = [c for c in roles.humans if c not in wanted]
-            return
-    if "score" in roles.of and not asked.score:
-        _one_score(work, free)
-    if "score" not in roles.of and "winner" not in roles.of:
-        _wide(work, free)
+        if wanted and not asked.score and all(column in work.table.columns for column in wanted):
+            roles.wide = {column: {axis: column} for column in wanted}
+            other_roles = {role: column for role, column in roles.of.items() if column not in wanted}
+            roles.of = {role: column for role, column in other_roles.items() if role not in ("score", *col.PAIR)}
+            roles.humans = [column for column in roles.humans if column not in wanted]
+            return True
+    return False
 
 
-def _wide(work: Work, free: list[str]) -> None:
-    """Columns of scores, one for each judge; or the only one."""
-    roles, asked, table = work.roles, work.asked, work.table
-    more = [*(roles.of[r] for r in ("judge", "system") if r in roles.of), *roles.texts.values()]
-    sample, torn = _sample(table, [*free, *more], asked.drop)
-    free += [c for c in roles.texts.values() if sample.get(c) and c not in free]  # the answer: 4
-    roles.texts = {t: c for t, c in roles.texts.items() if not sample.get(c)}
-    for role in ("judge", "system"):  # human,judge: the judge's scores
-        if role in roles.of and not getattr(asked, role) and sample.get(roles.of[role]):
-            free.append(roles.of.pop(role))
-    wide = [c for c in free if sample.get(c)]
-    named = list(filter(may_judge, wide))
-    if all(map(col.is_language, named)):  # is and no are languages too
-        named = [c for c in wide if col.is_language(c) and c != "id"]
-    alike = _alike({c: sample[c] for c in named})
-    odd = [c for c in torn if c in (*free, roles.of.get("judge")) and may_judge(c)]
-    if not alike and odd:
-        roles.of = {role: c for role, c in roles.of.items() if c != odd[0]} | {"score": odd[0]}
-        return  # what is read of it names the word
-    if not alike:
-        _no_score(work, named or wide)
-    model = sample[max(alike, key=lambda c: len(sample[c]))]
-    alike += [c for c in odd if c in free and len(_alike({"": model, c: torn[c]})) == 2]
-    judge = roles.of.get("judge")
-    if judge and not asked.judge and "system" not in roles.of and len(alike) > 1 and col.usual("model", [judge]):
-        roles.of["system"] = roles.of.pop("judge")  # `model` beside columns of judges
-        work.notes = [n for n in work.notes if "is read as the judge" not in n]
-    cells = col.spread(alike, "judge", "language" not in roles.of)
-    if "judge" in roles.of and any("judge" in cell for cell in cells.values()):
-        if len(alike) == 1:
-            roles.of["score"] = alike[0]
-            return
-        flags = ",".join(shell(c) for c in alike)
-        raise PanelError(
-            f"{table.where} has a judge in each row ({name(roles.of['judge'])}) and several columns of numbers: "
-            f"{names(alike, 12)}. Say which one is the score (--score {shell(alike[0])}), or that all are criteria "
-            f"(--criteria {flags}) or systems (--systems {flags})."
-        )
-    roles.wide = cells
-    for axis in [a for a in next(iter(cells.values())) if a != "judge"]:
-        parts = names(list(dict.fromkeys(cell[axis] for cell in cells.values())), 6)
-        nouns = "criteria" if axis == "criterion" else plural(axis)
-        work.notes.append(f"The {nouns} are in the names of columns: {parts}.")
-    odd = [c for c in wide if c not in named and not col.SUMMARY.fullmatch(col.norm(c))]
-    for left, why in (
-        ([c for c in named if c not in roles.wide], ": their scores are of another kind"),
-        ([c for c in odd if len(_alike({"": model, c: sample[c]})) == 2], ", by name: say --judges to read it so"),
-    ):
-        if left:
-            work.notes.append(f"{names(left)} {'is' if len(left) == 1 else 'are'} not read as a judge{why}.")
-    roles.unused = [c for c in roles.unused if c not in roles.wide]
-
-
-def _only_labels(work: Work, free: list[str]) -> None:
-    """Columns called as people's labels are, that hold answers: texts, or numbers that are no scores."""
-    roles, table = work.roles, work.table
-    if not roles.humans:
+def _refuse_board(work: Work, sample: Sample) -> None:
+    """Refuse a table with one row a system and no tasks: its numbers are means already."""
+    roles = work.roles
+    if "task" in roles.of or "system" not in roles.of or {"judge", "criterion"} & {*roles.of}:
         return
-    labels, torn = _sample(table, roles.humans, work.asked.drop)
-    scored = [roles.of[r] for r in ("score", "judge") if r in roles.of]
-    known = set().union(*_sample(table, [*scored, *free], work.asked.drop)[0].values())
-    known |= {0.0, 1.0} if known <= {0.0, 1.0} else set()
-    for c in [c for c in roles.humans if c != work.asked.human]:
-        own, answers = labels.get(c), col.ANSWERS.fullmatch(col.norm(c))
-        reference = answers and own and (min(own) < min(known, default=0) - 1 or max(own) > 2 * max(known, default=0))
-        if reference or not (answers or own or c in torn):
-            said = "scores" if reference else "numbers, nor pass and fail"
-            more = f" If they are labels: --human {shell(c)}." if reference else ""
-            work.notes.append(f"{name(c)} is not read: its values are no {said}.{more}")
-        if reference or not (own or c in torn):
-            roles.humans.remove(c)
-            roles.unused.append(c)
+    systems = sample.texts(roles.of["system"])
+    if 2 < len(systems) < sample.n_rows and len(set(systems)) == len(systems):
+        raise PanelError(
+            f"{work.table.where} has one row for each {name(roles.of['system'])} and no column of tasks: that is a "
+            "board of means, not a table of scores. Give the scores of single tasks; if each row is a task, name its "
+            "column: --task COLUMN."
+        )
 
 
-def _one_score(work: Work, free: list[str]) -> None:
-    """A column that is called a score, beside others with such values, may be a label or a summary of theirs."""
+# --- a column that is called a score ---
+
+
+def _check_score(work: Work, sample: Sample) -> None:
+    """Test a column that is called a score against others that may be scores too."""
     roles, score = work.roles, work.roles.of["score"]
-    label, judge = col.norm(score) == "label", roles.of.get("judge")
-    if judge and not label:
-        return
-    texts = list(roles.texts.values()) if label else []  # label, prediction
-    sample = _sample(work.table, [score, *([judge] if judge else [*free, *texts])], work.asked.drop)[0]
-    own = sample.pop(score, None) or set()
-    numbers = {c: levels for c, levels in sample.items() if levels and may_judge(c)}
-    others = [c for c in numbers if own and len(_alike({"": own, c: numbers[c]})) == 2]
-    several = _alike(numbers) if not others else []  # on another scale
-    others = several if label and len(several) > 1 else others
-    summary = col.SUMMARY.fullmatch(col.norm(score))
-    if others and label and not roles.humans:
-        roles.humans = [roles.of.pop("score")]
-        roles.texts = {t: c for t, c in roles.texts.items() if c not in others}
-        free += [c for c in texts if c in others]
-    elif judge or not [*others, *several[1:]]:
-        return
-    elif len(others) < 2:
-        flags = ",".join(map(shell, [score, *others] if others else several))
-        said = f"{name(score)} is read as the score, and not {names(others or several)}. If there are several scores: "
-        work.notes.append(f"{said}--judges {flags} or --criteria {flags}.")
-    elif summary:
-        roles.unused.append(roles.of.pop("score"))
-        work.notes.append(
-            f"{name(score)} is not read: a summary of the others. If it is the score: --score {shell(score)}."
-        )
-    else:
-        flags = ",".join(shell(c) for c in others)
+    has_judges = "judge" in roles.of
+    is_label = col.norm(score) == "label"
+    free = [column for column in roles.unused if column not in roles.texts.values()]
+    if is_label and not has_judges:
+        free += roles.texts.values()  # label, prediction
+    free = [column for column in free if may_name_judge(column) and sample.levels(column)]
+    levels = sample.levels(score)
+    similar = [column for column in free if levels and are_on_one_scale(levels, sample.levels(column))]
+    rivals = [column for column in free if _is_called_score(column) and len(sample.levels(column)) > 1]
+    if is_label:
+        _give_label_up(work, sample, similar or _largest_group(sample, free), has_judges)
+    elif rivals and (has_judges or len(similar) < 2):
+        flags = " or ".join(f"--score {shell(column)}" for column in [score, *rivals[:7]])
         raise PanelError(
-            f"In {work.table.where} {name(score)} is called a score, and {names(others, 12)} may be scores too. Say "
+            f"In {work.table.where} {names([score, *rivals])} could all be the score. Say which one is: {flags}."
+        )
+    elif not has_judges:
+        _compare_with_similar(work, score, similar, similar or _largest_group(sample, free)[1:])
+
+
+def _is_called_score(column: str) -> bool:
+    words = {*col.norm(column.split(".")[-1]).split("_")}
+    return bool(words & SCORE_WORDS) and not words & NO_RIVAL
+
+
+def _give_label_up(work: Work, sample: Sample, others: Sequence[str], has_judges: bool) -> None:
+    """Beside other scores `label` is the key or people's, and not a judge's score."""
+    roles = work.roles
+    judge = roles.of.get("judge", "")
+    is_judge_of_numbers = has_judges and not work.asked.judge and bool(sample.levels(judge))
+    if not is_judge_of_numbers and (has_judges or not others):
+        return
+    roles.unused.append(roles.of.pop("score"))
+    roles.texts = {text: column for text, column in roles.texts.items() if column not in others}
+    roles.unused += [column for column in others if column not in roles.unused]
+
+
+def _compare_with_similar(work: Work, score: str, similar: Sequence[str], others: Sequence[str]) -> None:
+    """A column that is called a score beside columns of like values: one of several scores, or their summary."""
+    roles = work.roles
+    if not others:
+        return
+    if len(similar) < 2:
+        flags = ",".join(shell(column) for column in [score, *others])
+        text = f"{name(score)} is read as the score, and not {names(others)}. If there are several scores: "
+        work.notes.append(f"{text}--judges {flags} or --criteria {flags}.")
+    elif col.SUMMARY.fullmatch(col.norm(score)):
+        roles.unused.append(roles.of.pop("score"))
+        flag = f"--score {shell(score)}"
+        work.notes.append(f"{name(score)} is not read: a summary of the others. If it is the score: {flag}.")
+    else:
+        flags = ",".join(map(shell, similar))
+        raise PanelError(
+            f"In {work.table.where} {name(score)} is called a score, and {names(similar, 12)} may be scores too. Say "
             f"which one is: --score {shell(score)}; or that the others are of judges (--judges {flags}) or of criteria "
             f"(--criteria {flags})."
         )
 
 
-def _sample(table: Table, columns: Sequence[str], drop: Sequence[str]) -> tuple[dict[str, set[float]], ...]:
-    """The distinct scores in the first rows of columns, empty where a value is none; and those of columns that hold
-    words besides."""
-    if not columns:
-        return {}, {}
-    most, empty, found = 500 if len(columns) < 500 else 100, list(columns), {c: _scores((), drop) for c in columns}
-    where = ""
-    while empty:  # a column may begin with many empty rows
-        listed = ", ".join(table.columns[c][0] for c in empty)
-        rows = table.rows(f"SELECT {listed} FROM {table.relation}{where} LIMIT {most}")
-        seen = {
-            c: [v for v in values if v not in (None, "")]
-            for c, values in zip(empty, zip(*rows, strict=True), strict=False)
-        }
-        found |= {c: _scores(values, drop) for c, values in seen.items() if values}
-        empty = [c for c in empty if not seen.get(c)] if len(rows) == most else []
-        where = " WHERE " + " OR ".join(
-            f"nullif(CAST({table.columns[c][0]} AS VARCHAR), '') IS NOT NULL" for c in empty
-        )
-    return {c: levels for c, (levels, odd) in found.items() if not odd}, {
-        c: x for c, (x, odd) in found.items() if x and odd
+# --- columns of scores ---
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Columns that may hold scores.
+
+    number_columns : hold nothing but scores
+    mixed_columns : hold scores and other words, and may be called after a judge
+    misnamed : role -> column of scores that was given this role for its name
+    """
+
+    number_columns: list[str]
+    mixed_columns: list[str]
+    misnamed: dict[str, str]
+
+
+def _assign_score_columns(work: Work, sample: Sample) -> None:
+    """Find the columns of scores: one for each judge (criterion, system, language), or a single one."""
+    free = [column for column in work.roles.unused if column not in work.roles.texts.values()]
+    candidates = _find_candidates(work, sample, free)
+    _take_roles_away(work, candidates.misnamed)
+    judge_columns = _columns_named_like_judges(work, candidates.number_columns)
+    score_columns = _largest_group(sample, judge_columns)
+    has_one_axis = len(next(iter(col.spread(score_columns, "judge", True).values()), {})) < 2
+    if has_one_axis:  # else a judge may well say the same in one language
+        score_columns = _without_constants(sample, score_columns)
+    if score_columns:
+        reference = max((sample.levels(column) for column in score_columns), key=len)
+        mixed_columns = [
+            column
+            for column in candidates.mixed_columns
+            if column in free and are_on_one_scale(reference, sample.mixed_levels(column))
+        ]
+        _refuse_checkboxes(work, sample, score_columns)
+        _assign_by_names(work, score_columns + mixed_columns)
+        if work.roles.wide:
+            _note_others(work, sample, candidates, judge_columns, reference)
+            _ask_about_unlike(work, sample)
+    elif candidates.mixed_columns:
+        # The reader stops at the first word of this column and its message names the word: this helps the user most.
+        column = candidates.mixed_columns[0]
+        work.roles.of = {role: other for role, other in work.roles.of.items() if other != column} | {"score": column}
+    else:
+        raise _no_score_error(work, judge_columns or candidates.number_columns)
+
+
+def _find_candidates(work: Work, sample: Sample, free: Sequence[str]) -> _Candidates:
+    """Look into the columns without a role, and into those whose names may mislead: `answer`, `judge`, `system`."""
+    roles, asked = work.roles, work.asked
+    doubtful = dict(roles.texts) | {role: roles.of[role] for role in ("judge", "system") if role in roles.of}
+    misnamed = {
+        role: column
+        for role, column in doubtful.items()
+        if sample.levels(column) and not (role in ("judge", "system") and getattr(asked, role))
     }
+    number_columns = [column for column in (*free, *misnamed.values()) if sample.levels(column)]
+    possible = [*free, *([roles.of["judge"]] if "judge" in roles.of else [])]
+    mixed_columns = [column for column in possible if sample.mixed_levels(column) and may_name_judge(column)]
+    return _Candidates(list(dict.fromkeys(number_columns)), mixed_columns, misnamed)
 
 
-NUMBER = re.compile(r"([+-]?(?:\d+(?:[.,]\d*)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|(?:/|out of)\s*\d+(?:\.\d+)?)?")
+def _take_roles_away(work: Work, misnamed: dict[str, str]) -> None:
+    roles = work.roles
+    roles.of = {role: column for role, column in roles.of.items() if role not in misnamed}
+    roles.texts = {text: column for text, column in roles.texts.items() if text not in misnamed}
+    roles.unused += [column for column in misnamed.values() if column not in roles.unused]
 
 
-def _scores(values: Sequence[Any], drop: Sequence[str]) -> tuple[set[float], bool]:
-    """The numbers that values are, of words of passing and failing too, and whether some are none. No numbers where
-    most are words of many kinds, or where a letter may stand for anything."""
-    times = Counter(str(v).strip().lower() for v in values if v is not None)
-    found = dict(scale.PASS)
-    for text in times.keys() - found.keys():
-        if number := NUMBER.fullmatch(text):
-            found[text] = float(number[1].replace(",", "."))
-    there = times.keys() - {"", *scale.ABSENT, *(d.strip().lower() for d in drop)}
-    good, odd = there & found.keys(), there - found.keys()
-    mostly = len(odd) > 2 and sum(times[x] for x in odd) > sum(times[x] for x in good)
-    letters = len({found[x] for x in good}) == 1 and all(len(x) == 1 and x.isalpha() for x in good)
-    return (set() if odd and (mostly or letters) else {found[x] for x in good}), bool(odd)
+def _columns_named_like_judges(work: Work, columns: Sequence[str]) -> list[str]:
+    """Columns whose names may be those of judges; where only languages are left, the columns of languages."""
+    judge_columns = [column for column in columns if may_name_judge(column)]
+    if not all(col.is_language(column) for column in judge_columns):
+        return judge_columns
+    # Among languages, `is`, `no` and `id` are Icelandic, Norwegian and Indonesian, though they name no judge.
+    return [column for column in columns if col.is_language(column)]
 
 
-def _alike(seen: Mapping[str, set[float]]) -> list[str]:
-    """The columns whose values look like each other's: the most whose sizes differ by less than four times, and those
-    that use some of the same levels."""
-    odd = {*scale.HIGH, *scale.LOW[2:]}
-    sizes = sorted((max(map(abs, levels - odd), default=0.0), c) for c, levels in seen.items())
-    windows = (sizes[i : max(bisect_left(sizes, (4 * size,)), i + 1)] for i, (size, _) in enumerate(sizes))
-    best = max(windows, key=len, default=[(0.0, "")])
-    used = set().union(*(seen.get(c, ()) for _, c in best))
-    chosen = {
-        c for size, c in sizes if (size, c) in best or (seen[c] <= used and (size == 0 or 10 * size >= best[-1][0]))
-    }
-    return [c for c in seen if c in chosen]
+def are_on_one_scale(one: Levels, two: Levels) -> bool:
+    """Whether the scores of two columns look like scores on one scale.
+
+    >>> are_on_one_scale(frozenset({1, 2, 5}), frozenset({2, 3, 4}))
+    True
+    >>> are_on_one_scale(frozenset({1, 5}), frozenset({0, 37}))
+    False
+    """
+    return _fits(one, two) or _fits(two, one)
 
 
-def _no_score(work: Work, columns: Sequence[str]) -> None:
-    said = f"has no column of scores. Its columns: {names(work.table.columns, 20)}. Name it: --score COLUMN."
-    if columns:
-        flags = " or ".join(f"--score {shell(c)}" for c in columns[:4])
-        said = f"has no column that is called a score. Say which one it is: {flags}."
-    if work.roles.humans:
-        said = (
-            f"holds human labels ({names(work.roles.humans)}) and no scores of a judge. Give the judges' scores, and "
-            f"these as labels; or read them as scores: --score {shell(work.roles.humans[0])}."
+def _fits(levels: Levels, reference: Levels) -> bool:
+    """Whether levels fit into the evident scale of a reference."""
+    own = levels - {*scale.HIGH, *scale.LOW}
+    usual = reference - {*scale.HIGH, *scale.LOW}
+    if not own or not usual:
+        return not own and not usual
+    end, own_end = _evident_end(usual), _evident_end(own)
+    if own_end > end or (min(own) < 0 <= min(usual)) or 4 * max(map(abs, own)) <= max(map(abs, usual)):
+        # One level of the others, such as 0 or 10 of 100, is a judge that hardly varies.
+        return own <= usual and (max(own) == 0 or len(own) > 2) and 10 * max(map(abs, own)) >= max(map(abs, usual))
+    if own <= {0.0, 1.0} and len(own) == 2 and end > 2:
+        return False  # flags
+    if own <= {0.0, 1.0} and end <= 1 and len(usual) > 5:
+        return False  # flags beside shares
+    is_whole = all(level == round(level) for level in usual)
+    n_odd = sum(2 * level != round(2 * level) for level in own)
+    return not (is_whole and len(usual) > 2 and n_odd > 2 and 2 * n_odd > len(own))
+
+
+def _evident_end(levels: Levels) -> float:
+    """The end of the usual scale that scores lie on, or the highest score."""
+    highest = max(map(abs, levels))
+    return float(next((end for end in (1, 2, *scale.EVIDENT) if highest <= end), highest))
+
+
+def _largest_group(sample: Sample, columns: Sequence[str]) -> list[str]:
+    """The most columns on one scale. Of flags beside two columns of finer scores the finer ones."""
+    levels = {column: sample.levels(column) for column in columns}
+    groups = []
+    for reference in columns:
+        end = _evident_end(levels[reference])
+        is_equal = [_evident_end(levels[c]) == end and are_on_one_scale(levels[c], levels[reference]) for c in columns]
+        members = [column for column in columns if _fits(levels[column], levels[reference])]
+        is_fine = sum(is_equal) > 1 and len(levels[reference]) > 2
+        groups.append((is_fine, sum(is_equal), len(members), members))
+    best = max(groups, key=lambda group: group[:3], default=None)
+    return best[3] if best else []
+
+
+def _without_constants(sample: Sample, columns: list[str]) -> list[str]:
+    """The columns that vary; all, where none does or there are few rows."""
+    varied = [column for column in columns if len(sample.levels(column)) > 1 or len(sample.values(column)) < 5]
+    return varied or columns
+
+
+def _refuse_checkboxes(work: Work, sample: Sample, columns: Sequence[str]) -> None:
+    """Refuse columns of 0 and 1 that exclude each other, or are rare and unrelated: criteria, not judges."""
+    if len(columns) < 3 or any(not sample.levels(column) <= {0.0, 1.0} for column in columns):
+        return
+    if all(col.is_language(column) for column in columns):
+        return
+    scores = np.stack([sample.numbers(column) for column in columns])
+    scores = scores[:, np.isfinite(scores).all(0)]
+    if scores.shape[1] < 10:
+        return
+    are_exclusive = scores.sum(0).max() <= 1
+    varied = scores[scores.std(1) > 0]
+    correlations = np.asarray(np.corrcoef(varied))[np.triu_indices(len(varied), 1)] if len(varied) > 1 else np.zeros(1)
+    are_rare = scores.mean() < 0.15 and correlations.mean() < 0.1
+    if are_exclusive or are_rare:
+        why = "at most one of them is 1 in a row" if are_exclusive else "1 is rare in all of them"
+        flags = ",".join(map(shell, columns))
+        raise PanelError(
+            f"In {work.table.where} {names(columns)} hold 0 and 1, and {why}: they look like criteria or kinds of "
+            f"error, not like judges. Say what they are: --criteria {flags} or --judges {flags}."
         )
-    raise PanelError(f"{work.table.where} {said}")
+
+
+def _assign_by_names(work: Work, score_columns: list[str]) -> None:
+    """Read columns on one scale by what their names say: the judge, criterion, system or language of each."""
+    roles = work.roles
+    if len(score_columns) > 1 and _is_judge_called_model(work):
+        # Beside columns of judges, `model` holds what they judge; a note says that it is the judge.
+        roles.of["system"] = roles.of.pop("judge")
+        work.notes[:] = [note for note in work.notes if "is read as the judge" not in note]
+    if len(score_columns) > 1 and all(_is_mean(column) for column in score_columns):
+        flags = ",".join(map(shell, score_columns))
+        raise PanelError(
+            f"{work.table.where} holds means ({names(score_columns)}), and no single scores. Give the scores of single "
+            f"tasks; if these are scores: --judges {flags} or --systems {flags}."
+        )
+    cells = col.spread(score_columns, "judge", "language" not in roles.of)
+    columns_are_judges = any("judge" in labels for labels in cells.values())
+    if columns_are_judges and "judge" in roles.of:
+        # These contradict each other, unless there is one score to read.
+        if len(score_columns) > 1:
+            raise _two_kinds_of_judges_error(work, score_columns)
+        roles.of["score"] = score_columns[0]
+        return
+    roles.wide = cells
+    roles.unused = [column for column in roles.unused if column not in cells]
+    _refuse_board(work, Sample(work.table, work.asked.drop))
+    for axis in [axis for axis in next(iter(cells.values())) if axis != "judge"]:
+        nouns = "criteria" if axis == "criterion" else plural(axis)
+        labels = list(dict.fromkeys(cell[axis] for cell in cells.values()))
+        work.notes.append(f"The {nouns} are in the names of columns: {names(labels, 6)}.")
+
+
+def _is_mean(column: str) -> bool:
+    words = col.norm(column).split("_")
+    return bool({"mean", "avg", "average"} & {words[0], words[-1]})
+
+
+def _is_judge_called_model(work: Work) -> bool:
+    """Whether the judge column is called `model`, and may as well hold the systems."""
+    judge = work.roles.of.get("judge")
+    if not judge or work.asked.judge or "system" in work.roles.of:
+        return False
+    return bool(col.usual("model", [judge]))
+
+
+def _note_others(
+    work: Work, sample: Sample, candidates: _Candidates, judge_columns: Sequence[str], reference: Levels
+) -> None:
+    """Name the columns of numbers that are not read as judges, and say why."""
+    left = [column for column in judge_columns if column not in work.roles.wide]
+    constant = [c for c in left if len(sample.levels(c)) < 2 and are_on_one_scale(sample.levels(c), reference)]
+    others = [column for column in left if column not in constant]
+    refused_by_name = [
+        column
+        for column in candidates.number_columns
+        if column not in judge_columns
+        and column not in work.roles.wide
+        and not col.SUMMARY.fullmatch(col.norm(column))
+        and not col.COULD_BE_PEOPLE.fullmatch(col.norm(column))
+        and are_on_one_scale(sample.levels(column), reference)
+    ]
+    for columns, why in (
+        (others, ": their scores are of another kind"),
+        (constant, ": it says the same everywhere"),
+        (refused_by_name, ", by name: say --judges to read it so"),
+    ):
+        if columns:
+            verb = "is" if len(columns) == 1 else "are"
+            work.notes.append(f"{names(columns)} {verb} not read as a judge{why}.")
+
+
+def _ask_about_unlike(work: Work, sample: Sample) -> None:
+    """Ask about a judge column that agrees with no other, where the others agree: it stays a judge."""
+    columns = [column for column, labels in work.roles.wide.items() if [*labels] == ["judge"]]
+    if len(columns) < 3 or len(columns) < len(work.roles.wide):
+        return
+    scores = {column: sample.numbers(column) for column in columns}
+    unlike = [column for column in columns if _agrees_with_none(scores, column)]
+    if unlike and len(columns) - len(unlike) > 1:
+        rest = ",".join(shell(column) for column in columns if column not in unlike)
+        verb, pronoun = ("agrees", "it is no judge") if len(unlike) == 1 else ("agree", "they are no judges")
+        work.question = f"{names(unlike)} {verb} with no other column: if {pronoun}, --judges {rest}"
+
+
+def _agrees_with_none(scores: dict[str, scale.Array], column: str) -> bool:
+    """Whether a column surely correlates far less with the mean of the others than these do with each other."""
+    others = np.stack([values for other, values in scores.items() if other != column])
+    complete_mask = np.isfinite(others).all(0) & np.isfinite(scores[column])
+    n = int(complete_mask.sum())
+    others, own = others[:, complete_mask], scores[column][complete_mask]
+    if n < 30 or own.std() == 0 or (others.std(1) == 0).any():
+        return False
+    among_others = np.asarray(np.corrcoef(others))[np.triu_indices(len(others), 1)]
+    r = float(np.corrcoef(np.stack([own, others.mean(0)]))[0, 1])
+    upper = abs(r) + 2 / np.sqrt(n)
+    # A third of what the others have is far less; 0.1 where they agree just enough.
+    return bool(among_others.max() > CORRELATED and upper < max(0.1, among_others.max() / 3))
+
+
+# --- repeats ---
+
+
+def _check_replicate(work: Work, sample: Sample) -> None:
+    """A column that is called a run is one only if it numbers repeats, and nothing else tells the rows apart."""
+    roles = work.roles
+    replicate = roles.of.get("replicate")
+    if not replicate or work.asked.replicate or work.table.tool:
+        return
+    values = {text.lower() for text in sample.texts(replicate) if text}
+    if not all(re.fullmatch(r"([a-z]*[ _-]?\d+(\.0)?)|[0-9a-f-]{8,}", value) for value in values):
+        roles.unused.append(roles.of.pop("replicate"))
+        return
+    keys = [roles.of[role] for role in ("task", "system", "language", "judge", "criterion") if role in roles.of]
+    if "task" not in roles.of:
+        return
+    cells, runs = sample.codes(keys), sample.codes([replicate])
+    for column in roles.unused:
+        texts = set(sample.texts(column)) - {""}
+        if 1 < len(texts) <= 12 and col.norm(column) not in SAME_AS_RUN:
+            codes = sample.codes([column])
+            # Crossed with cells: most of them have several values, and it is the run under another name.
+            n_in_cell = np.bincount(np.unique(np.stack([cells, codes]), axis=1)[0])
+            n_pairs = np.unique(np.stack([runs, codes]), axis=1).shape[1]
+            if np.median(n_in_cell) > 1 and n_pairs <= max(runs.max(), codes.max()) + 1:
+                flag = shell(column)
+                raise PanelError(
+                    f"In {work.table.where} rows of one cell differ in {name(replicate)} and in {name(column)}. Say "
+                    f"what {name(column)} is: --system {flag}, --criterion {flag} or --by {flag}; if the rows are "
+                    f"repeats: --replicate {shell(replicate)}."
+                )
+
+
+SAME_AS_RUN = {"seed", "date", "time", "timestamp", "created_at", "tstamp", "run_name", "run_id", "run"}
+"""Columns that name a run once more."""
+
+
+# --- errors ---
+
+
+def _no_score_error(work: Work, number_columns: Sequence[str]) -> PanelError:
+    """No column can be read as the score."""
+    humans = work.roles.humans
+    if humans:
+        return PanelError(
+            f"{work.table.where} holds human labels ({names(humans)}) and no scores of a judge. "
+            f"Give the judges' scores, and these as labels; or read them as scores: --score {shell(humans[0])}."
+        )
+    if number_columns:
+        flags = " or ".join(f"--score {shell(column)}" for column in number_columns[:4])
+        return PanelError(f"{work.table.where} has no column that is called a score. Say which one it is: {flags}.")
+    columns = names(work.table.columns, 20)
+    return PanelError(f"{work.table.where} has no column of scores. Its columns: {columns}. Name it: --score COLUMN.")
+
+
+def _two_kinds_of_judges_error(work: Work, columns: Sequence[str]) -> PanelError:
+    """Each row names a judge, and so does each column of scores."""
+    flags = ",".join(map(shell, columns))
+    return PanelError(
+        f"{work.table.where} has a judge in each row ({name(work.roles.of['judge'])}) and several columns of numbers: "
+        f"{names(columns, 12)}. Say which one is the score (--score {shell(columns[0])}), or that all are criteria "
+        f"(--criteria {flags}) or systems (--systems {flags})."
+    )

@@ -39,12 +39,18 @@ class Work:
     keys : role -> SQL of its labels in `raw`
     types : column -> its type
     tasks : the numbers of tasks, as what stands after FROM
+    question : what the user should answer about the roles
+    blank : axis -> labels whose scores are all missing
+    blank_scores : the number of missing scores of such tasks
     """
 
     table: Table
     roles: Roles
     asked: Asked
     notes: list[str]
+    question: str = ""
+    blank: dict[str, list[str]] = field(default_factory=dict)
+    blank_scores: int = 0
     failed: int = 0
     order: pd.DataFrame | None = None
     raw: str = ""
