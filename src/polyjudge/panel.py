@@ -229,11 +229,7 @@ class Panel:
         parts += [count(m, "judge")]
         seen, whole = (int(x.sum()) for x in self.coverage)
         low, high = self.scale
-        whole += self.blank_scores
-        left = f"{whole - seen:,} of {whole:,} missing" if whole > seen else "none missing"
-        if self.blank_tasks:
-            verb = "has" if self.blank_tasks == 1 else "have"
-            left += f" ({count(self.blank_tasks, 'more task')} {verb} no score)"
+        left = self._describe_missing(seen, whole + self.blank_scores)
         kind = f", {low:g} or {high:g}" if self.two_valued else f" from {low:g} to {high:g}"
         kind = kind if low < high else f" of {low:g}"
         runs = [1] if self.replicates is None else np.isfinite(self.replicates).sum(-1)[np.isfinite(self.scores)]
@@ -242,6 +238,14 @@ class Panel:
             left = f"each the mean of {'up to ' if few < many else ''}{many} runs, {left}"
         more = f" {count(self.units, 'cluster')}." if self.clustered else ""
         return f"{(', ' if self.apart else ' x ').join(parts)}: {count(seen, 'score')}{kind}, {left}.{more}"
+
+    def _describe_missing(self, seen: int, whole: int) -> str:
+        """How many scores are missing, those of tasks without any score among them."""
+        missing = f"{whole - seen:,} of {whole:,} missing" if whole > seen else "none missing"
+        if not self.blank_tasks:
+            return missing
+        verb = "has" if self.blank_tasks == 1 else "have"
+        return f"{missing} ({count(self.blank_tasks, 'more task')} {verb} no score)"
 
     @property
     def read_line(self) -> str:

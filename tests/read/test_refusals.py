@@ -72,7 +72,7 @@ CASES: dict[str, Any] = {
     "pairs whose winner is in three columns": (PAIRS.drop(columns="winner").assign(winner_model_a=1, winner_model_b=0), ["pairs of systems", "`winner`"], None),
     "infinite": (with_values(B, [3], "inf"), ["inf"], None),
     "repeats for another reason": (pd.concat([B.assign(prompt_version="a"), B.assign(prompt_version="b", score=B["score"] + 1)]), ["2 scores", "prompt_version", "--replicate"], {"replicate": "prompt_version"}),
-    "repeats for no reason": (pd.concat([B, B.assign(score=B["score"] + 1)]), ["2 scores", "tell them apart"], {"replicate": "row"}),
+    "repeats for no reason": (pd.concat([B, B.assign(score=B["score"] + 1)]), ["2 scores", "tells them apart"], {"replicate": "row"}),
     "the team of each judge": (B.assign(team=B["judge"].str.upper()), ["each judge has scores of one team only", "--system team"], {"system": "team"}),
     "a task in two clusters": (B.assign(cluster=np.arange(72) % 5), ["two clusters", "cluster"], None),
     "no task is shared": (B.assign(task=[f"r{i}" for i in range(72)]), ["no task has scores of two judges", "--task"], None),

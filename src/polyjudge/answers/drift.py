@@ -118,7 +118,7 @@ class Drift(Result):
         return Report(
             "drift",
             "What has changed",
-            (p.facts, f"Compared: {how}{more}."),
+            (*p.read_facts, f"Compared: {how}{more}."),
             self.findings,
             next=(after,) if self.incomplete else (),
             sections=(Section("cells", "Change of each judge", tables=tuple(tables), charts=(heat,)),),

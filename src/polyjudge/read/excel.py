@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import zipfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyjudge.base import limits
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.text import name, names
+from polyjudge.base.text import count, name, names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +56,7 @@ def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
         if done.returncode < 0 or "Memory" in said:
             raise PanelError(f"{shown} needs more memory than {limits.shown(limits.budget())}. Save the sheet as CSV.")
         raise PanelError(f"{shown} cannot be read as a spreadsheet: {name(said, 120)}.")
+    _refuse_formulas(path, shown)
     titles, *lines = map(json.loads, done.stdout.decode("utf-8").splitlines())
     if sheet is not None and sheet not in titles:
         raise PanelError(f"{shown} has no sheet {name(sheet)}. Its sheets are {names(titles, 12)}.")
@@ -66,3 +70,24 @@ def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
     first = next((i for i, row in enumerate(found[:-1]) if sum(c is not None for c in row) > 1), 0)
     frame = pd.DataFrame(found[first + 1 :], columns=found[first], dtype=object)
     return frame.loc[:, [c is not None for c in found[first]]].rename(columns=lambda c: str(c).strip())
+
+
+FORMULA = re.compile(rb"<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+"""A cell with a formula and without its value."""
+
+
+def _refuse_formulas(path: Path, shown: str) -> None:
+    """Refuse formulas that were never worked out: their cells would be read as empty."""
+    if not zipfile.is_zipfile(path):
+        return
+    n_formulas = 0
+    with zipfile.ZipFile(path) as book, suppress(RuntimeError, zipfile.BadZipFile):
+        for member in book.infolist():
+            if member.filename.startswith("xl/worksheets/") and member.filename.endswith(".xml"):
+                limits.require(member.file_size * 2, shown)
+                n_formulas += len(FORMULA.findall(book.read(member)))
+    if n_formulas:
+        raise PanelError(
+            f"{shown} has {count(n_formulas, 'formula', 'formulas')} without a value, so those scores are not there. "
+            "Open and save it in a spreadsheet program, or save the sheet as CSV."
+        )

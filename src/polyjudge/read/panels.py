@@ -119,8 +119,7 @@ def begin(source: Any, options: Mapping[str, Any]) -> Work:
 def explain(source: Any, *, labels: Any = None, items: Any = None, **options: Any) -> Reading:
     """Read a source, and say how it was read."""
     work = begin(source, options)
-    columns, roles = work.table.columns, work.roles
-    used, tool = roles.used(), work.table.tool
+    used, columns, tool = work.roles.used(), work.table.columns, work.table.tool
     panel, levels = _panel(work)
     shown = str(source) if isinstance(source, (str, Path)) else ""
     panel = replace(
@@ -131,6 +130,14 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     if isinstance(panel.indicator, Indicator):
         again = replace(panel.indicator, read=read_panel, source=source, options=options)
         panel = replace(panel, indicator=again)
+    columns_of = _columns_of_roles(work, panel)
+    panel = replace(panel, roles=_roles_in_words(work, panel, columns_of), question=work.question)
+    panel = _with_files_beside(panel, source, labels, items)
+    return Reading(panel, columns_of, tuple(c for c in columns if c not in used), levels, work.failed, tool)
+
+
+def _with_files_beside(panel: Panel, source: Any, labels: Any, items: Any) -> Panel:
+    """The panel with people's labels and texts of tasks that stand in files of their own."""
     if labels is not None:
         import pandas as pd
 
@@ -139,15 +146,18 @@ def explain(source: Any, *, labels: Any = None, items: Any = None, **options: An
     if items is None and isinstance(source, (str, Path)) and (Path(source) / "polyjudge-run.json").is_file():
         beside = Path(source) / "texts.csv"  # a folder of `polyjudge collect`
         items = beside if beside.is_file() else None
-    if items is not None:
-        panel = replace(panel, texts=ItemTexts.of(items, panel))
+    return panel if items is None else replace(panel, texts=ItemTexts.of(items, panel))
+
+
+def _columns_of_roles(work: Work, panel: Panel) -> dict[str, str]:
+    """Role -> its column, or its columns in words."""
+    roles = work.roles
     axes = [*next(iter(roles.wide.values()), {}), "judges"]
     several = {"judges" if "judge" in axes else axes[0]: roles.wide, "human": roles.humans, "error": roles.errors}
-    said = roles.of | {role: names(listed, 6) for role, listed in several.items() if listed}
-    if panel.human is not None and not roles.humans and labels is None:
-        said["human"] = names(dict.fromkeys(panel.human["annotator"]), 6)
-    panel = replace(panel, roles=_roles_in_words(work, panel, said), question=work.question)
-    return Reading(panel, said, tuple(c for c in columns if c not in used), levels, work.failed, tool)
+    columns = roles.of | {role: names(listed, 6) for role, listed in several.items() if listed}
+    if panel.human is not None and not roles.humans:
+        columns["human"] = names(dict.fromkeys(panel.human["annotator"]), 6)
+    return columns
 
 
 PLAIN = {
@@ -157,25 +167,32 @@ PLAIN = {
 """Names of columns that declare their role by themselves."""
 
 
-def _roles_in_words(work: Work, panel: Panel, said: Mapping[str, str]) -> dict[str, str]:
+def _roles_in_words(work: Work, panel: Panel, columns_of: Mapping[str, str]) -> dict[str, str]:
     """What was taken for what, where a role was declared neither by the user nor by the plain name of its column."""
-    asked = vars(work.asked)
     words: dict[str, str] = {}
-    wide_axes = {axis for labels in work.roles.wide.values() for axis in labels}
-    for axis in ("judge", "system", "language", "criterion"):
-        listed = {"judge": panel.judges, "system": panel.systems, "language": panel.languages}.get(axis)
-        if axis in wide_axes and not asked[{"criterion": "criteria"}.get(axis, plural(axis))]:
-            words[plural(axis) if axis != "criterion" else "criteria"] = names(listed or panel.criteria, 8)
+    wide_axes = {axis for labels in work.roles.wide.values() for axis in labels} - {"replicate"}
+    labels_of_axis = {"judge": panel.judges, "system": panel.systems, "language": panel.languages}
+    for axis in wide_axes:
+        title = NOUNS.get(axis, plural(axis))
+        if not vars(work.asked)[title]:
+            words[title] = names(labels_of_axis.get(axis, tuple(panel.criteria)), 8)
     for role in ("judge", "human", "score", "system", "language", "criterion", "task"):
-        column = said.get(role, "")
-        is_plain = col.norm(column) in PLAIN[role] or asked.get("by" if role == "language" else role) or work.table.tool
-        if not column or is_plain or (role in wide_axes):
-            continue
-        low, high = panel.scale
-        plurals = {"human": "people", "score": "score", "criterion": "criteria"}
-        text = f"{name(column)}, {low:g} to {high:g}" if role == "score" else name(column, 200)
-        words[plurals.get(role, plural(role))] = text
+        column = columns_of.get(role, "")
+        if column and role not in wide_axes and not _is_declared(work, role, column):
+            words[NOUNS.get(role, plural(role))] = name(column, 200)
+    if "score" in words:
+        words["score"] += ", {:g} to {:g}".format(*panel.scale)
     return words
+
+
+NOUNS = {"human": "people", "score": "score", "criterion": "criteria"}
+"""What roles are called on the screen, where that is not their plural."""
+
+
+def _is_declared(work: Work, role: str, column: str) -> bool:
+    """Whether the user named the column of a role, or its own name does."""
+    option = "by" if role == "language" and work.asked.by else role
+    return bool(col.norm(column) in PLAIN[role] or vars(work.asked).get(option) or work.table.tool)
 
 
 # --- copying and typing ---
@@ -292,23 +309,36 @@ def _failed(work: Work) -> str:
 def _marks_failed_rows(work: Work, column: str, test: str) -> bool:
     """Whether the rows of a test hold no score, or one constant score, and the others more than one. Rows with
     different scores, or with all low scores of two, are verdicts: nothing is deleted."""
-    wanted = [work.roles.of["score"]] if "score" in work.roles.of else list(work.roles.wide)
-    failed_levels: set[str] = set()
-    other_levels: set[str] = set()
-    for score in wanted:
-        text = f"lower(trim(CAST({ident(score)} AS VARCHAR)))"
-        for negation, levels in (("", failed_levels), ("NOT ", other_levels)):
-            rows_of = f"{work.raw} WHERE {negation}coalesce({test}, false) AND {ident(score)} IS NOT NULL"
-            found = work.table.rows(f"SELECT DISTINCT {text} FROM {rows_of} LIMIT 100")
-            levels |= {str(value) for (value,) in found} - {"", *scale.ABSENT}
-    if not failed_levels or not other_levels:
+    failed_levels, other_levels = (
+        _levels_where(work, f"{negation}coalesce({test}, false)") for negation in ("", "NOT ")
+    )
+    of_criteria = [levels for levels in failed_levels.values() if levels]
+    if not of_criteria or not any(other_levels.values()):
         return True
-    is_verdict = len(failed_levels) > 1 or (len(other_levels) == 1 and not failed_levels & other_levels)
-    if is_verdict:
+    are_different = any(len(levels) > 1 for levels in of_criteria)
+    are_low_of_two = all(
+        len(other_levels.get(criterion, ())) == 1 and not levels & other_levels[criterion]
+        for criterion, levels in failed_levels.items()
+    )
+    if are_different or are_low_of_two:
         work.notes.append(
             f"{name(column)} is not read as a mark of failed rows: those rows hold scores like the others."
         )
-    return not is_verdict
+    return not (are_different or are_low_of_two)
+
+
+def _levels_where(work: Work, condition: str) -> dict[str, set[str]]:
+    """The distinct scores, as text, of rows of a condition, by criterion."""
+    wanted = [work.roles.of["score"]] if "score" in work.roles.of else list(work.roles.wide)
+    criterion = f"CAST({ident(work.roles.of['criterion'])} AS VARCHAR)" if "criterion" in work.roles.of else "''"
+    levels: dict[str, set[str]] = {}
+    for score in wanted:
+        text = f"lower(trim(CAST({ident(score)} AS VARCHAR)))"
+        rows_of = f"{work.raw} WHERE {condition} AND {ident(score)} IS NOT NULL"
+        for value, label in work.table.rows(f"SELECT DISTINCT {text}, {criterion} FROM {rows_of} LIMIT 500"):
+            if str(value) not in {"", *scale.ABSENT}:
+                levels.setdefault(str(label), set()).add(str(value))
+    return levels
 
 
 def _note_unknown_states(work: Work, column: str, states: Mapping[str, int]) -> None:
@@ -375,7 +405,7 @@ def _rows_of_scores(work: Work) -> tuple[Long, Any, Callable[[str], Sums] | None
 
 
 def _settle_rows(work: Work, long: Long, people: Any) -> tuple[Long, Any]:
-    """Leave one spelling of each label, no summaries and no people, and only what was asked for; and people's labels."""
+    """Leave one spelling of each label, no summaries and people, and only what was asked for."""
     for axis in [a for a in CELLS if a in work.roles.of]:
         rows.all_have(work, axis, int(long.times[long.having(axis, [""])].sum()))
     _one_spelling(work, long, people)
@@ -620,6 +650,12 @@ def _check_tasks(work: Work, long: Long) -> None:
     """Tasks that nothing joins are no tasks; languages without a common task, and tasks of one document, are noted."""
     n, s, k, m, _ = long.shape
     column, system = (work.roles.of.get(role) for role in ("task", "system"))
+    if n == 1 and not work.asked.task:
+        taken = f"the column {name(column)}" if column else "a row"
+        raise PanelError(
+            f"{work.table.where} holds one task only: {taken} was taken for the task. What is a task there (a "
+            "question, a document, a case)? Name its column: --task COLUMN."
+        )
     met = distinct(long.of("system") * m + long.of("judge"), s * m)
     if system and not work.asked.system and min(s, m) > 1 and len(met) == m:
         raise PanelError(

@@ -13,7 +13,7 @@ from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name
 from polyjudge.panel import CELLS, scale_of
 from polyjudge.read.long import Long, Sums
-from polyjudge.read.table import label_sql, quote
+from polyjudge.read.table import NO_LABEL, label_sql, quote
 from polyjudge.read.work import Work
 
 Array = NDArray[np.float64]
@@ -206,7 +206,7 @@ def _cells(work: Work) -> tuple[str, dict[str, list[str]], dict[str, Codes]]:
         place = at.get(axis, np.zeros(int(np.prod(sizes)), dtype=np.int64))
         written = [DEFAULT.get(axis, "")]
         if axis in texts:
-            written = [*(x.strip() for x in texts[axis]), ""]  # the last: none
+            written = [*("" if x.strip() in NO_LABEL else x.strip() for x in texts[axis]), ""]  # the last: none
         elif wide and axis in wide[0]:
             written, place = [cell[axis] for cell in wide], at["place"]
         number_of = {x: i for i, x in enumerate(dict.fromkeys(written))}

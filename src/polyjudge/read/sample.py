@@ -97,14 +97,19 @@ def scores_of(values: Sequence[Any], dropped: Collection[str]) -> tuple[Levels, 
     """
     times = Counter(str(value).strip().lower() for value in values if value is not None)
     no_score = {"", *scale.ABSENT, *(word.strip().lower() for word in dropped)}
-    scores: Mapping[str, float] = {
-        text: _number_of(text) for text in times if text not in no_score or text in scale.PASS
-    }
-    good = [text for text, score in scores.items() if np.isfinite(score)]
-    odd = [text for text, score in scores.items() if not np.isfinite(score)]
-    levels = frozenset(scores[text] for text in good)
-    are_mostly_words = len(odd) > 2 and sum(times[x] for x in odd) > sum(times[x] for x in good)
-    are_letters = len(levels) == 1 and all(len(text) == 1 and text.isalpha() for text in good)
-    if odd and (are_mostly_words or are_letters):
+    scores = {text: _number_of(text) for text in times if text not in no_score or text in scale.PASS}
+    good = {text: score for text, score in scores.items() if np.isfinite(score)}
+    odd = scores.keys() - good.keys()
+    if odd and (_are_mostly(times, odd, good.keys()) or _are_letters(good)):
         return frozenset(), True
-    return levels, bool(odd)
+    return frozenset(good.values()), bool(odd)
+
+
+def _are_mostly(times: Mapping[str, int], odd: Collection[str], good: Collection[str]) -> bool:
+    """Whether most values are words of several kinds."""
+    return len(odd) > 2 and sum(times[text] for text in odd) > sum(times[text] for text in good)
+
+
+def _are_letters(good: Mapping[str, float]) -> bool:
+    """Whether all scores are one letter, such as the t of true."""
+    return len(set(good.values())) == 1 and all(len(text) == 1 and text.isalpha() for text in good)

@@ -297,42 +297,61 @@ class _End:
             f"{self.others[0]:g} to {self.others[-1]:g}. If {self.value:g} means no score: --drop {self.value:g}"
         )
 
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return float(self.others[0]), float(self.others[-1])
+
     def is_no_score(self, nearest_times: int) -> bool:
         """Whether it surely needs a word from the user: a usual code, or a level outside an evident scale."""
-        lowest, highest = float(self.others[0]), float(self.others[-1])
-        is_pass_or_fail = set(self.others.tolist()) <= {0.0, 1.0} and len(self.others) == 2
+        lowest, highest = self._ends
+        is_beside_pass_or_fail = self.others.tolist() == [0.0, 1.0]
         if self.is_low:
             is_usual_code = self.value in LOW and lowest >= 0
-            # A scale from 0 to 5 has fewer scores at its lower end; a code for no score is a heap there.
-            surely_more = 1.5 * nearest_times + 2 * nearest_times**0.5
-            is_heap = self.value == 0 and self._is_below_scale() and self.times > surely_more
-            return is_usual_code or is_pass_or_fail or (is_heap and highest in (5, 6, 7) and self.share > 0.02)
+            return is_usual_code or is_beside_pass_or_fail or self._is_heap_of_zeros(nearest_times)
         is_usual_code = self.value in HIGH and 0 < highest < self.value / 2
-        # 0, 1 and 2 may be a scale of three steps, 0, 0.5 and 1 are.
-        is_third_code = is_pass_or_fail and self.value > 2
-        is_evident = lowest in (0, 1) and highest in EVIDENT and step(self.others) == 1
-        return is_usual_code or is_third_code or (is_evident and self.gap >= 2)
+        # 0, 1 and 2 may be a scale of three steps.
+        is_third_code = is_beside_pass_or_fail and self.value > 2
+        return is_usual_code or is_third_code or self._is_beyond_scale()
+
+    def _is_heap_of_zeros(self, nearest_times: int) -> bool:
+        """Whether 0 stands below 1 to 5 (6, 7) too often: a scale from 0 has fewer scores at its lower end."""
+        surely_more = 1.5 * nearest_times + 2 * nearest_times**0.5
+        is_scale_from_one = self._is_below_scale() and self._ends[1] in (5, 6, 7)
+        return is_scale_from_one and self.times > surely_more and self.share > 0.02
+
+    def _is_beyond_scale(self) -> bool:
+        """Whether it is far above a usual scale of which every level is used."""
+        lowest, highest = self._ends
+        is_whole_scale = lowest in (0, 1) and highest in (3, 4, 5, 10, 100) and step(self.others) == 1
+        n_levels = highest - lowest + 1
+        is_filled = len(self.others) == n_levels or (highest == 100 and len(self.others) > 50)
+        return is_whole_scale and is_filled and self.gap >= 2 and self.n_scores >= 30
 
     def _is_below_scale(self) -> bool:
-        """Whether the others are whole numbers from 1 to the end of a usual scale."""
-        return float(self.others[0]) == 1 and float(self.others[-1]) in EVIDENT and step(self.others) == 1
+        """Whether it is 0, and the others are whole numbers from 1 to the end of a usual scale."""
+        lowest, highest = self._ends
+        return self.value == 0 and lowest == 1 and highest in EVIDENT and step(self.others) == 1
 
     def is_doubtful(self, usual_times: int, nearest_times: int) -> bool:
         """Whether it is apart from all others: by its distance, or as a 0 below a scale that begins at 1."""
-        size = step(self.others)
-        lowest, highest = float(self.others[0]), float(self.others[-1])
-        is_beside_evident = size == 1 and lowest in (0, 1) and highest in EVIDENT
-        if self.is_low and self.value == 0 and self._is_below_scale():
+        lowest, highest = self._ends
+        if self.is_low and self._is_below_scale():
             # 0 to 3, 4 and 10 are usual scales: there only a rare 0, or a heap of them, is odd.
             is_usual_scale = highest in (3, 4, 10)
             return not is_usual_scale or self.share < 0.1 or self.times > 2 * nearest_times
-        if not self.is_low and is_beside_evident and highest in (5, 10, 100):
+        is_beside_scale = lowest in (0, 1) and highest in (5, 10, 100) and step(self.others) == 1
+        if not self.is_low and is_beside_scale and self.gap < 2:
             return self.share < 0.1
-        if set(self.others.tolist()) == {0.0, 1.0} and self.value == 2:
+        if self.others.tolist() == [0.0, 1.0] and self.value == 2:
             return self.share < 1 / 3
-        is_apart = size > 0 and self.gap >= max(2 * size - 1e-9, 0.15 * self.span) and len(self.others) > 2
-        # Of many levels the last ones are rare, and stand apart by chance.
-        return is_apart and (len(self.others) <= 21 or self.times >= 3 * usual_times)
+        return self._is_apart(usual_times)
+
+    def _is_apart(self, usual_times: int) -> bool:
+        """Whether it is two steps or more away from the others. Of many levels the last ones are rare, and stand
+        apart by chance."""
+        size = step(self.others)
+        is_far = size > 0 and self.gap >= max(2 * size - 1e-9, 0.15 * self.span)
+        return is_far and len(self.others) > 2 and (len(self.others) <= 21 or self.times >= 3 * usual_times)
 
 
 def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[str]) -> None:
@@ -356,16 +375,22 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
 
 def is_own_scale(small: Array, large: Array) -> bool:
     """Whether the smaller levels are a scale of their own, and no low part of the larger ones."""
-    whole = np.allclose(small, np.round(small))
-    if whole and small[0] >= 0 and (len(small) < 2 or step(small) >= 1) and small[-1] in (1, 2, 3, 4, 5, 6, 7, 10):
-        if len(small) > 1 and np.diff(small).min() > 1 and np.isin(small, large).all():
+    is_whole = np.allclose(small, np.round(small))
+    if is_whole and _is_usual_scale(small):
+        are_ends_of_large = len(small) > 1 and np.diff(small).min() > 1 and np.isin(small, large).all()
+        if are_ends_of_large:
             return False  # 0 and 10 among tens
         return bool(len(small) > 1 or small[0] > 0)
-    fractions = small[0] >= 0 and small[-1] <= 1 and not whole
-    if fractions and np.mean(large == np.round(large)) > 0.5:
+    are_fractions = small[0] >= 0 and small[-1] <= 1 and not is_whole
+    if are_fractions and np.mean(large == np.round(large)) > 0.5:
         return True
-    even = step(small) > 0 and step(large) > 0
-    return bool(even and np.mean(np.isin(np.round(small, 9), np.round(large, 9))) < 0.5)
+    are_even = step(small) > 0 and step(large) > 0
+    return bool(are_even and np.mean(np.isin(np.round(small, 9), np.round(large, 9))) < 0.5)
+
+
+def _is_usual_scale(levels: Array) -> bool:
+    """Whether whole numbers end as a usual scale from 0 or 1 does."""
+    return bool(levels[0] >= 0 and (len(levels) < 2 or step(levels) >= 1) and levels[-1] in (1, 2, 3, 4, 5, 6, 7, 10))
 
 
 def parse_range(given: Any) -> tuple[float, float] | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import name, names, plural, shell
@@ -113,22 +114,30 @@ def _check_score(work: Work, sample: Sample) -> None:
     roles, score = work.roles, work.roles.of["score"]
     has_judges = "judge" in roles.of
     is_label = col.norm(score) == "label"
-    free = [column for column in roles.unused if column not in roles.texts.values()]
-    if is_label and not has_judges:
-        free += roles.texts.values()  # label, prediction
-    free = [column for column in free if may_name_judge(column) and sample.levels(column)]
+    free = _free_number_columns(work, sample, with_texts=is_label and not has_judges)  # label, prediction
     levels = sample.levels(score)
     similar = [column for column in free if levels and are_on_one_scale(levels, sample.levels(column))]
     rivals = [column for column in free if _is_called_score(column) and len(sample.levels(column)) > 1]
     if is_label:
         _give_label_up(work, sample, similar or _largest_group(sample, free), has_judges)
     elif rivals and (has_judges or len(similar) < 2):
-        flags = " or ".join(f"--score {shell(column)}" for column in [score, *rivals[:7]])
-        raise PanelError(
-            f"In {work.table.where} {names([score, *rivals])} could all be the score. Say which one is: {flags}."
-        )
+        raise _rivals_error(work, [score, *rivals])
     elif not has_judges:
         _compare_with_similar(work, score, similar, similar or _largest_group(sample, free)[1:])
+
+
+def _free_number_columns(work: Work, sample: Sample, with_texts: bool) -> list[str]:
+    """Columns of numbers without a role that may be scores by their names."""
+    texts = list(work.roles.texts.values())
+    free = [column for column in work.roles.unused if column not in texts]
+    if with_texts:
+        free += texts
+    return [column for column in free if may_name_judge(column) and sample.levels(column)]
+
+
+def _rivals_error(work: Work, columns: Sequence[str]) -> PanelError:
+    flags = " or ".join(f"--score {shell(column)}" for column in columns[:8])
+    return PanelError(f"In {work.table.where} {names(columns)} could all be the score. Say which one is: {flags}.")
 
 
 def _is_called_score(column: str) -> bool:
@@ -194,6 +203,7 @@ def _assign_score_columns(work: Work, sample: Sample) -> None:
     _take_roles_away(work, candidates.misnamed)
     judge_columns = _columns_named_like_judges(work, candidates.number_columns)
     score_columns = _largest_group(sample, judge_columns)
+    _refuse_checkboxes(work, sample, score_columns)
     has_one_axis = len(next(iter(col.spread(score_columns, "judge", True).values()), {})) < 2
     if has_one_axis:  # else a judge may well say the same in one language
         score_columns = _without_constants(sample, score_columns)
@@ -204,7 +214,6 @@ def _assign_score_columns(work: Work, sample: Sample) -> None:
             for column in candidates.mixed_columns
             if column in free and are_on_one_scale(reference, sample.mixed_levels(column))
         ]
-        _refuse_checkboxes(work, sample, score_columns)
         _assign_by_names(work, score_columns + mixed_columns)
         if work.roles.wide:
             _note_others(work, sample, candidates, judge_columns, reference)
@@ -265,17 +274,27 @@ def _fits(levels: Levels, reference: Levels) -> bool:
     usual = reference - {*scale.HIGH, *scale.LOW}
     if not own or not usual:
         return not own and not usual
-    end, own_end = _evident_end(usual), _evident_end(own)
-    if own_end > end or (min(own) < 0 <= min(usual)) or 4 * max(map(abs, own)) <= max(map(abs, usual)):
-        # One level of the others, such as 0 or 10 of 100, is a judge that hardly varies.
-        return own <= usual and (max(own) == 0 or len(own) > 2) and 10 * max(map(abs, own)) >= max(map(abs, usual))
-    if own <= {0.0, 1.0} and len(own) == 2 and end > 2:
-        return False  # flags
-    if own <= {0.0, 1.0} and end <= 1 and len(usual) > 5:
-        return False  # flags beside shares
-    is_whole = all(level == round(level) for level in usual)
-    n_odd = sum(2 * level != round(2 * level) for level in own)
-    return not (is_whole and len(usual) > 2 and n_odd > 2 and 2 * n_odd > len(own))
+    highest, usual_highest = max(map(abs, own)), max(map(abs, usual))
+    is_longer = _evident_end(own) > _evident_end(usual) and not 10 < highest <= 1.25 * usual_highest
+    is_lower = min(own) < 0 <= min(usual)
+    if is_longer or is_lower or 4 * highest <= usual_highest:
+        # Some levels of the others, such as 0, 10 and 20 of 100, are a judge that hardly varies.
+        return own <= usual and (highest == 0 or len(own) > 2) and 10 * highest >= usual_highest
+    return not _are_flags(own, usual) and not _are_finer(own, usual)
+
+
+def _are_flags(own: Levels, usual: Levels) -> bool:
+    """Whether levels are 0 and 1 beside whole scores to 3 and more, or beside shares."""
+    has_two = len(own) == 2 and own <= {0.0, 1.0}
+    is_share = len(usual) > 5 and max(usual) <= 1
+    return has_two and (_evident_end(usual) > 2 or is_share)
+
+
+def _are_finer(own: Levels, usual: Levels) -> bool:
+    """Whether most levels are fractions, where a reference has whole numbers."""
+    is_whole = len(usual) > 2 and all(level == round(level) for level in usual)
+    n_fractions = sum(2 * level != round(2 * level) for level in own)  # halves stand between whole scores
+    return is_whole and n_fractions > 2 and 2 * n_fractions > len(own)
 
 
 def _evident_end(levels: Levels) -> float:
@@ -317,9 +336,9 @@ def _refuse_checkboxes(work: Work, sample: Sample, columns: Sequence[str]) -> No
     are_exclusive = scores.sum(0).max() <= 1
     varied = scores[scores.std(1) > 0]
     correlations = np.asarray(np.corrcoef(varied))[np.triu_indices(len(varied), 1)] if len(varied) > 1 else np.zeros(1)
-    are_rare = scores.mean() < 0.15 and correlations.mean() < 0.1
+    are_rare = np.median(scores.mean(1)) < 0.2 and correlations.mean() < 0.1
     if are_exclusive or are_rare:
-        why = "at most one of them is 1 in a row" if are_exclusive else "1 is rare in all of them"
+        why = "at most one of them is 1 in a row" if are_exclusive else "1 is rare in most of them"
         flags = ",".join(map(shell, columns))
         raise PanelError(
             f"In {work.table.where} {names(columns)} hold 0 and 1, and {why}: they look like criteria or kinds of "
@@ -334,12 +353,7 @@ def _assign_by_names(work: Work, score_columns: list[str]) -> None:
         # Beside columns of judges, `model` holds what they judge; a note says that it is the judge.
         roles.of["system"] = roles.of.pop("judge")
         work.notes[:] = [note for note in work.notes if "is read as the judge" not in note]
-    if len(score_columns) > 1 and all(_is_mean(column) for column in score_columns):
-        flags = ",".join(map(shell, score_columns))
-        raise PanelError(
-            f"{work.table.where} holds means ({names(score_columns)}), and no single scores. Give the scores of single "
-            f"tasks; if these are scores: --judges {flags} or --systems {flags}."
-        )
+    _refuse_means(work, score_columns)
     cells = col.spread(score_columns, "judge", "language" not in roles.of)
     columns_are_judges = any("judge" in labels for labels in cells.values())
     if columns_are_judges and "judge" in roles.of:
@@ -351,10 +365,25 @@ def _assign_by_names(work: Work, score_columns: list[str]) -> None:
     roles.wide = cells
     roles.unused = [column for column in roles.unused if column not in cells]
     _refuse_board(work, Sample(work.table, work.asked.drop))
+    _note_axes(work, cells)
+
+
+def _note_axes(work: Work, cells: dict[str, dict[str, str]]) -> None:
+    """Say which languages, criteria or systems are in the names of columns."""
     for axis in [axis for axis in next(iter(cells.values())) if axis != "judge"]:
         nouns = "criteria" if axis == "criterion" else plural(axis)
         labels = list(dict.fromkeys(cell[axis] for cell in cells.values()))
         work.notes.append(f"The {nouns} are in the names of columns: {names(labels, 6)}.")
+
+
+def _refuse_means(work: Work, columns: Sequence[str]) -> None:
+    """Refuse columns that are all called means."""
+    if len(columns) > 1 and all(_is_mean(column) for column in columns):
+        flags = ",".join(map(shell, columns))
+        raise PanelError(
+            f"{work.table.where} holds means ({names(columns)}), and no single scores. Give the scores of single "
+            f"tasks; if these are scores: --judges {flags} or --systems {flags}."
+        )
 
 
 def _is_mean(column: str) -> bool:
@@ -375,17 +404,11 @@ def _note_others(
 ) -> None:
     """Name the columns of numbers that are not read as judges, and say why."""
     left = [column for column in judge_columns if column not in work.roles.wide]
-    constant = [c for c in left if len(sample.levels(c)) < 2 and are_on_one_scale(sample.levels(c), reference)]
+    not_named = [c for c in candidates.number_columns if c not in judge_columns and c not in work.roles.wide]
+    on_scale = {c for c in (*left, *not_named) if are_on_one_scale(sample.levels(c), reference)}
+    constant = [column for column in left if len(sample.levels(column)) < 2 and column in on_scale]
     others = [column for column in left if column not in constant]
-    refused_by_name = [
-        column
-        for column in candidates.number_columns
-        if column not in judge_columns
-        and column not in work.roles.wide
-        and not col.SUMMARY.fullmatch(col.norm(column))
-        and not col.COULD_BE_PEOPLE.fullmatch(col.norm(column))
-        and are_on_one_scale(sample.levels(column), reference)
-    ]
+    refused_by_name = [column for column in not_named if column in on_scale and not _is_summary_or_label(column)]
     for columns, why in (
         (others, ": their scores are of another kind"),
         (constant, ": it says the same everywhere"),
@@ -394,6 +417,11 @@ def _note_others(
         if columns:
             verb = "is" if len(columns) == 1 else "are"
             work.notes.append(f"{names(columns)} {verb} not read as a judge{why}.")
+
+
+def _is_summary_or_label(column: str) -> bool:
+    plain = col.norm(column)
+    return bool(col.SUMMARY.fullmatch(plain) or col.COULD_BE_PEOPLE.fullmatch(plain))
 
 
 def _ask_about_unlike(work: Work, sample: Sample) -> None:
@@ -442,19 +470,25 @@ def _check_replicate(work: Work, sample: Sample) -> None:
         return
     cells, runs = sample.codes(keys), sample.codes([replicate])
     for column in roles.unused:
-        texts = set(sample.texts(column)) - {""}
-        if 1 < len(texts) <= 12 and col.norm(column) not in SAME_AS_RUN:
-            codes = sample.codes([column])
-            # Crossed with cells: most of them have several values, and it is the run under another name.
-            n_in_cell = np.bincount(np.unique(np.stack([cells, codes]), axis=1)[0])
-            n_pairs = np.unique(np.stack([runs, codes]), axis=1).shape[1]
-            if np.median(n_in_cell) > 1 and n_pairs <= max(runs.max(), codes.max()) + 1:
-                flag = shell(column)
-                raise PanelError(
-                    f"In {work.table.where} rows of one cell differ in {name(replicate)} and in {name(column)}. Say "
-                    f"what {name(column)} is: --system {flag}, --criterion {flag} or --by {flag}; if the rows are "
-                    f"repeats: --replicate {shell(replicate)}."
-                )
+        n_texts = len(set(sample.texts(column)) - {""})
+        if (
+            1 < n_texts <= 12
+            and col.norm(column) not in SAME_AS_RUN
+            and _is_the_run(sample.codes([column]), cells, runs)
+        ):
+            flag = shell(column)
+            raise PanelError(
+                f"In {work.table.where} rows of one cell differ in {name(replicate)} and in {name(column)}. Say "
+                f"what {name(column)} is: --system {flag}, --criterion {flag} or --by {flag}; if the rows are "
+                f"repeats: --replicate {shell(replicate)}."
+            )
+
+
+def _is_the_run(codes: NDArray[np.int64], cells: NDArray[np.int64], runs: NDArray[np.int64]) -> bool:
+    """Whether a column is the run under another name: most cells have several of its values, one for each run."""
+    n_in_cell = np.bincount(np.unique(np.stack([cells, codes]), axis=1)[0])
+    n_pairs = np.unique(np.stack([runs, codes]), axis=1).shape[1]
+    return bool(np.median(n_in_cell) > 1 and n_pairs <= max(runs.max(), codes.max()) + 1)
 
 
 SAME_AS_RUN = {"seed", "date", "time", "timestamp", "created_at", "tstamp", "run_name", "run_id", "run"}

@@ -18,7 +18,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,8 @@ from polyjudge.base.errors import PanelError, TooLarge, UsageError
 from polyjudge.base.later import framed
 from polyjudge.base.signals import Terminated, kept_back
 from polyjudge.base.text import count, name, names, redact
-from polyjudge.read.columns import usual
+from polyjudge.read.columns import norm, usual
+from polyjudge.read.unpack import PACKED, unpack
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,11 @@ KINDS = {
     "csv": (".csv", ".tsv", ".txt", ".tab", ".psv"), "json": (".json", ".jsonl", ".ndjson"),
     "parquet": (".parquet", ".pq"), "excel": (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
     "database": (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3", ".db3"), "eval": (".eval",),
+    "feather": (".feather", ".arrow", ".ipc"),
 }  # fmt: skip
+ENDS = sum(KINDS.values(), ())
+BESIDE = re.compile(r"(readme|licen[cs]e|changelog|notice|citation|requirements|manifest|package)\b.*|.*[.-]lock\b.*")
+"""Files that lie beside scores in a folder."""
 SECONDS = 60.0
 """A view of a database file is somebody's program: it may run so long."""
 
@@ -160,6 +165,10 @@ def label_sql(value: str, kind: str) -> str:
     return f"nullif({text}, '')"
 
 
+NO_LABEL = ("nan", "NaN", "None", "N/A", "n/a", "null", "NULL", "<NA>", "#N/A")
+"""What programs write for a label that is missing."""
+
+
 def stacked(table: Table, values: Sequence[str], raw: str, more: str = "") -> str:
     """A query of values one below the other, each with its place."""
     if table.ibis is None:
@@ -249,6 +258,8 @@ def kind_of(path: Path) -> str:
             return kind
     if first[:4] == b"PAR1":
         return "parquet"
+    if first[:6] == b"ARROW1":
+        return "feather"
     if first[:15] == b"SQLite format 3" or first[8:12] == b"DUCK":
         return "database"
     return "json" if first.lstrip()[:1] in (b"{", b"[") else "csv"
@@ -279,9 +290,10 @@ def _open_path(text: str) -> Table:
             )
         return _open_run(here, name(path, 200))
     if here.is_dir():
-        ends = sum(KINDS.values(), ())
+        ends = (*ENDS, *(end + packed for end in ENDS for packed in PACKED))
         found = [p for p in sorted(here.rglob("*")) if p.name.lower().removesuffix(".gz").endswith(ends)]
         found = [p for p in found if p.is_file() and not p.name.startswith((".", "_"))]
+        found = [p for p in found if not BESIDE.fullmatch(p.name.lower())]
         if not found:
             raise PanelError(f"The folder {name(path, 200)} holds no file of scores. Name a file.")
     elif not here.exists() and glob.has_magic(path):
@@ -309,9 +321,10 @@ def _open_run(path: Path, where: str) -> Table:
 
 
 def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
-    """Files as a table, by their kind."""
+    """Files as a table, by their kind; of several files with the name of each row's file as a column."""
     from polyjudge.read import tools
 
+    paths = unpack(paths, ENDS)
     for path in paths:
         if path.stat().st_size == 0:
             raise PanelError(f"{name(path, 200)} is empty.")
@@ -319,21 +332,86 @@ def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
     if len(kinds) > 1:
         raise PanelError(f"{where} holds files of several kinds ({names(sorted(kinds))}). Name files of one kind.")
     kind = kinds.pop()
-    found = tools.read(paths, where) if kind in ("json", "eval", "csv") else None
-    if found is not None:
-        return found
+    from_tool = tools.read(paths, where) if kind in ("json", "eval", "csv") else None
+    if from_tool is not None:
+        return from_tool
     if kind in ("csv", "json"):
         return (_open_csv if kind == "csv" else _open_json)(paths, where)
     if kind == "parquet":
-        more = f"union_by_name = {str(len(paths) > 1).lower()}, hive_partitioning = false"
-        return _described(lock(connect(paths)), f"read_parquet([{', '.join(map(pattern, paths))}], {more})", where)
+        return _open_parquet(paths, where)
     if len(paths) > 1:
         raise PanelError(f"{where} holds several files of the kind {paths[0].suffix}. Name one.")
     if kind == "database":
         return _open_database(paths[0], inner, where)
+    if kind == "feather":
+        return _open_feather(paths[0], where)
     from polyjudge.read.excel import read_excel
 
     return open_frame(read_excel(paths[0], inner), where)
+
+
+def _open_parquet(paths: list[Path], where: str) -> Table:
+    more = f"union_by_name = {str(len(paths) > 1).lower()}, hive_partitioning = false, filename = {len(paths) > 1}"
+    con = connect(paths)
+    relation = f"read_parquet([{', '.join(map(pattern, paths))}], {more})"
+    labels = _class_labels(con, paths[0], where)
+    return _with_labels(_with_file_names(_described(lock(con), relation, where), paths), labels)
+
+
+def _with_labels(table: Table, labels: Mapping[str, list[str]]) -> Table:
+    """Numbers that stand for names, as these names."""
+    for column in labels.keys() & table.columns.keys():
+        cases = " ".join(f"WHEN {code} THEN {quote(label)}" for code, label in enumerate(labels[column]))
+        table.columns[column] = (f"CASE {table.columns[column][0]} {cases} END", "VARCHAR")
+    return table
+
+
+def _class_labels(con: Any, path: Path, where: str) -> dict[str, list[str]]:
+    """Columns that hold numbers of names, as Hugging Face writes them into Parquet: column -> names."""
+    with engine_errors(where):
+        kept = con.execute(
+            f"SELECT value FROM parquet_kv_metadata({pattern(path)}) WHERE key = 'huggingface'"
+        ).fetchall()
+    with suppress(ValueError, KeyError, TypeError, AttributeError, IndexError):
+        features = json.loads(bytes(kept[0][0]))["info"]["features"]
+        return {c: list(kind["names"]) for c, kind in features.items() if kind.get("_type") == "ClassLabel"}
+    return {}
+
+
+def _open_feather(path: Path, where: str) -> Table:
+    try:
+        import pyarrow.feather as feather
+    except ImportError:
+        raise UsageError(f"{where} is a Feather file. Reading it needs: pip install pyarrow.") from None
+    try:
+        table = feather.read_table(path)
+    except (OSError, ValueError) as error:
+        raise PanelError(f"{where} cannot be read as Feather: {name(error, 100)}.") from None
+    return open_frame(table, where)
+
+
+FILE = "filename"
+
+
+def _with_file_names(table: Table, paths: Sequence[Path]) -> Table:
+    """Of several files: the name of each row's file as a column, without what all names share; of folders such as
+    language=de the partition as columns."""
+    if len(paths) < 2 or table.columns.get(FILE, (ident(FILE),))[0] != ident(FILE):
+        return table
+    texts = [str(path) for path in paths]
+    shared = os.path.commonpath([path.parent for path in paths])
+    shown = [os.path.splitext(os.path.relpath(text, shared))[0].replace(os.sep, "/") for text in texts]
+    cases = " ".join(f"WHEN {quote(text)} THEN {quote(label)}" for text, label in zip(texts, shown, strict=True))
+    sql = ident(FILE)
+    table.columns[FILE] = (f"CASE {sql} {cases} END", "VARCHAR")
+    parts = [dict(part.split("=", 1) for part in path.parent.parts if part.count("=") == 1) for path in paths]
+    for key in parts[0] if all(part.keys() == parts[0].keys() for part in parts) else ():
+        if key not in table.columns and len({part[key] for part in parts}) > 1:
+            cases = " ".join(
+                f"WHEN {quote(text)} THEN {quote(part[key])}" for text, part in zip(texts, parts, strict=True)
+            )
+            table.columns[key] = (f"CASE {sql} {cases} END", "VARCHAR")
+    return table
 
 
 # --- CSV ---
@@ -352,17 +430,42 @@ def csv_head(path: Path) -> tuple[list[str], str, int, str]:
             data.decode("utf-8")
             encoding = "utf-8"
         except UnicodeDecodeError as error:
-            encoding = "utf-8" if error.start > len(data) - 4 and len(data) == PEEK else "cp1252"
+            is_cut = error.start > len(data) - 4 and len(data) == PEEK
+            encoding = "utf-8" if is_cut else _older_encoding(data, shown)
     mixed = b"\r\n" in data and re.search(rb"[^\r]\n", data) is not None
     text = data.decode(encoding, "ignore").lstrip("\ufeff")
-    lines = text.splitlines()
+    lines = re.split("\r\n|\r|\n", text)  # other line breaks, such as U+2028, stand inside of fields
     skip = _lines_above(lines)
-    delimiter = _delimiter(lines[skip]) if lines[skip : skip + 1] else ","
+    delimiter = _delimiter(lines[skip], lines[skip + 1 : skip + 12]) if lines[skip : skip + 1] else ","
     csv.field_size_limit(1 << 30)
     columns = next(csv.reader(io.StringIO("\n".join(lines[skip : skip + 50])), delimiter=delimiter), [])
     columns = [c.strip().removeprefix("# ") if i == 0 else c.strip() for i, c in enumerate(columns)]
     columns = apart([c or f"column {i + 1}" for i, c in enumerate(columns)], shown)
     return columns, delimiter, skip, "utf-8 " if mixed and encoding == "utf-8" else encoding
+
+
+def _older_encoding(data: bytes, shown: str) -> str:
+    """The encoding of a text that is not in UTF-8: of Western languages (single letters that are not ASCII), Russian
+    or Japanese; others are refused."""
+    runs = re.findall(rb"[\x80-\xff][\x40-\xff]*[\x80-\xff]{2}", data)
+    odd = re.sub(rb"[\x00-\x7f]", b"", data)
+    if not runs:
+        return "cp1252"
+    with suppress(UnicodeDecodeError):
+        text = data.decode("cp932")
+        letters = re.findall(r"[^\x00-\x7f]", text)
+        kana = re.findall(r"[\u3040-\u30ff\u3000-\u3002]", text)
+        if 5 * len(kana) >= len(letters):
+            return "cp932"
+    n_lower, n_upper = (len(re.findall(pattern, odd)) for pattern in (rb"[\xe0-\xff\xb8]", rb"[\xc0-\xdf\xa8]"))
+    if n_lower > 2 * n_upper and n_lower + n_upper > 0.9 * len(odd) and max(map(len, runs)) > 3:
+        return "cp1251"
+    if max(map(len, runs)) > 3 or len(runs) > 0.2 * len(odd):
+        raise PanelError(f"{shown} is not in UTF-8, and its encoding is not known. Save it as CSV in UTF-8.")
+    return "cp1252"
+
+
+OLDER = {"cp1252": "Latin-1 (Windows-1252)", "cp1251": "Windows-1251 (Cyrillic)", "cp932": "Shift-JIS (Japanese)"}
 
 
 def apart(columns: list[str], where: str) -> list[str]:
@@ -388,9 +491,19 @@ def _copied(path: Path, encoding: str) -> Path:
     return Path(copy)
 
 
-def _delimiter(line: str) -> str:
-    """What divides the fields of a line: most frequent outside quotes."""
-    return max(",\t;|", key=re.sub(r'"[^"]*("|$)', "", line).count)
+def _delimiter(line: str, below: Sequence[str] = ()) -> str:
+    """What divides the fields of a line: what the lines below have as often, else the most frequent outside quotes."""
+    counts = {d: _count_outside_quotes(line, d) for d in ",\t;|"}
+    lines = [later for later in below if later.strip()]
+
+    def is_as_frequent(delimiter: str) -> int:
+        return sum(_count_outside_quotes(later, delimiter) == counts[delimiter] for later in lines)
+
+    return max(counts, key=lambda d: (counts[d] > 0 and 2 * is_as_frequent(d) > len(lines), counts[d]))
+
+
+def _count_outside_quotes(line: str, delimiter: str) -> int:
+    return re.sub(r'"[^"]*("|$)', "", line).count(delimiter)
 
 
 def _lines_above(lines: Sequence[str]) -> int:
@@ -419,16 +532,19 @@ def _open_csv(paths: list[Path], where: str) -> Table:
                 f"{name(path, 200)} and {name(paths[0], 200)} have different columns (such as {name(odd[0])}). Give "
                 "the files the same columns."
             )
-        if encoding == "cp1252" and not notes:
-            notes.append(f"{name(path, 200)} is not in UTF-8; it was read as Latin-1 (Windows-1252).")
+        if encoding in OLDER and not notes:
+            notes.append(f"{name(path, 200)} is not in UTF-8; it was read as {OLDER[encoding]}.")
         types = ", ".join(f"{quote(c)}: 'VARCHAR'" for c in own)  # as it is written: nothing is guessed
         parts.append(
             f"SELECT * FROM read_csv({pattern(read[len(parts)])}, auto_detect = false, header = true, "
             f"columns = {{{types}}}, delim = {quote(delimiter)}, quote = '\"', escape = '\"', skip = {skip}, "
             "hive_partitioning = false, max_line_size = 16777216)"
         )
+        if len(paths) > 1 and FILE not in columns:
+            parts[-1] = parts[-1].replace("SELECT *", f"SELECT *, {quote(path)} AS {FILE}", 1)
     columns_sql = {c: (ident(c), "VARCHAR") for c in columns}
-    return Table(lock(connect(read)), f"({' UNION ALL BY NAME '.join(parts)})", columns_sql, where, True, notes)
+    table = Table(lock(connect(read)), f"({' UNION ALL BY NAME '.join(parts)})", columns_sql, where, True, notes)
+    return table if FILE in columns else _with_file_names(table, paths)
 
 
 # --- JSON and Parquet ---
@@ -445,8 +561,28 @@ def _open_json(paths: list[Path], where: str) -> Table:
         "field_appearance_threshold = 0, map_inference_threshold = -1, dateformat = 'no date %Y', "
         f"timestampformat = 'no time %Y', maximum_object_size = {min(most, 1 << 30)}"
     )
+    for path in paths:
+        _refuse_many_keys(path)
+    options += f", filename = {len(paths) > 1}"
     relation = f"read_json([{', '.join(map(pattern, paths))}], {options})"
-    return _described(lock(connect(paths)), relation, where, spool=True)
+    return _with_file_names(_described(lock(connect(paths)), relation, where, spool=True), paths)
+
+
+MOST_KEYS = 5000
+
+
+def _refuse_many_keys(path: Path) -> None:
+    """Refuse a record with very many keys: a column for each would take minutes."""
+    depth = n_keys = 0
+    head = re.sub(rb'"(?:[^"\\]|\\.)*"', b'"', start(path))
+    for mark in re.findall(rb"[\[\]{}:\n]", head):
+        depth += (mark in b"[{") - (mark in b"]}")
+        n_keys = 0 if mark == b"\n" and depth == 0 else n_keys + (mark == b":" and depth == 1)
+        if n_keys > MOST_KEYS:
+            raise PanelError(
+                f"{name(path, 200)} holds a record with more than {MOST_KEYS:,} keys. Write a list of records, each "
+                "with all its keys."
+            )
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -482,35 +618,91 @@ def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 5) -> dict[str
     return out
 
 
+LABELLED = ("judge", "system", "model", "criterion", "annotator", "language")
+"""Roles of which a list of scores names one in each record."""
+VERDICTS = {
+    "verdict",
+    "correct",
+    "is_correct",
+    "passed",
+    "pass",
+    "judge_verdict",
+    "judge_label",
+    "judgment",
+    "judgement",
+}
+"""Columns that hold the score of a record, beside those that are called a score."""
+
+
 def _described(con: Any, relation: str, where: str, spool: bool = False) -> Table:
     """A table whose columns the engine knows. Fields of records get dotted names; of JSON, the only list of records is
     taken apart, each record with what stands around it."""
     table = Table(con, relation, {}, where, spool)
     with engine_errors(where):
-        found = con.sql(f"SELECT * FROM {relation} LIMIT 0")
-    lists = _add(table, [(c, ident(c), k) for c, k in zip(found.columns, found.types, strict=True)])
-    single = spool and len(table.rows(f"SELECT 1 FROM {relation} LIMIT 2")) == 1
-    if single and not lists and table.columns and all("." in c for c in table.columns):
+        described = con.sql(f"SELECT * FROM {relation} LIMIT 0")
+    lists = _add(table, [(c, ident(c), k) for c, k in zip(described.columns, described.types, strict=True)])
+    is_document = spool and len(table.rows(f"SELECT 1 FROM {relation} LIMIT 2")) == 1
+    if is_document and not lists and table.columns and all("." in column for column in table.columns):
         raise PanelError(f"{where} is one record that holds records. Write a list of records, each with all its keys.")
     for depth in range(4):
-        scored = [x for x in lists if usual("score", [c for c, _ in x[2].children[0][1].children])]
-        lists = lists if len(lists) == 1 else scored
-        if not spool or len(lists) != 1:
+        chosen = _list_of_scores(table, lists, is_document and depth == 0) if spool else None
+        if chosen is None:
             break
-        called, sql, kind = lists[0]
-        fields = [c for c, _ in kind.children[0][1].children]
-        if usual("score", table.columns) and not (single or usual("score", fields)):
-            break  # what the answer came with: tool calls, documents
-        one = f"polyjudge_record_{depth}"
+        called, sql, kind = chosen
+        record = f"polyjudge_record_{depth}"
         every = f"CASE WHEN len({sql}) > 0 THEN {sql} ELSE [NULL] END"
-        table.relation = f"(SELECT *, unnest({every}) AS {one} FROM {table.relation})"
-        inner = [(c, f"{one}.{ident(c)}", k) for c, k in kind.children[0][1].children]
-        said = {c for c, _, _ in inner} if single else set()  # of the whole document, what its records say as well
-        table.columns = {c: x for c, x in table.columns.items() if c.split(".")[-1] not in said}
+        table.relation = f"(SELECT *, unnest({every}) AS {record} FROM {table.relation})"
+        inner = [(c, f"{record}.{ident(c)}", k) for c, k in _fields(kind)]
+        # What the records of a document say as well is meant of the records.
+        again = {c for c, _, _ in inner} if is_document else set()
+        table.columns = {c: x for c, x in table.columns.items() if c.split(".")[-1] not in again}
         lists = _add(table, [(f"{called}.{c}" if c in table.columns else c, own, k) for c, own, k in inner])
     if not table.columns:
         raise PanelError(f"{where} holds no records with columns. Write a list of records.")
     return table
+
+
+def _fields(kind: Any) -> list[tuple[str, Any]]:
+    """The fields of the records of a list."""
+    return list(kind.children[0][1].children)
+
+
+def _list_of_scores(table: Table, lists: list[tuple[str, str, Any]], is_document: bool) -> tuple[str, str, Any] | None:
+    """The list to take apart: of a document its only or longest one; of records the one whose records hold scores and
+    say of whom, unless every record has a score of its own."""
+    if not lists:
+        return None
+    holding = [each for each in lists if _holds_scores(each[2])]
+    if is_document:
+        candidates = holding or lists
+        sizes = table.rows(f"SELECT {', '.join(f'len({sql})' for _, sql, _ in candidates)} FROM {table.relation}")[0]
+        return max(zip(sizes, candidates, strict=True), key=lambda each: each[0] or 0)[1]
+    own = [c for c in table.columns if "." not in c and (usual("score", [c]) or norm(c) in VERDICTS)]
+    for column in own:
+        sql = table.columns[column][0]
+        n_rows, n_scores = table.rows(f"SELECT count(*), count({sql}) FROM {table.relation}")[0]
+        if n_rows == n_scores:
+            if holding:
+                table.notes.append(
+                    f"Each record has a score of its own ({name(column)}): the scores in {name(holding[0][0])} are not "
+                    "read. If those are meant, leave that column out."
+                )
+            return None
+    return holding[0] if len(holding) == 1 else None
+
+
+def _holds_scores(kind: Any, depth: int = 4) -> bool:
+    """Whether the records of a list hold a score and name its judge, system or criterion; or hold such a list."""
+    named = [column for column, _ in _fields(kind)]
+    inner = [k for _, k in _fields(kind) if _is_list_of_records(k)]
+    is_labelled = any(usual(role, named) for role in LABELLED)
+    if is_labelled and (usual("score", named) or usual("weak score", named)):
+        return True
+    return depth > 0 and any(_holds_scores(k, depth - 1) for k in inner)
+
+
+def _is_list_of_records(kind: Any) -> bool:
+    return bool(kind.id == "list" and kind.children[0][1].id == "struct")
 
 
 def _add(table: Table, columns: list[tuple[str, str, Any]], depth: int = 4) -> list[tuple[str, str, Any]]:
@@ -519,13 +711,26 @@ def _add(table: Table, columns: list[tuple[str, str, Any]], depth: int = 4) -> l
     for column, sql, kind in columns:
         if kind.id == "struct" and depth:
             lists += _add(table, [(f"{column}.{c}", f"{sql}.{ident(c)}", k) for c, k in kind.children], depth - 1)
-        elif kind.id == "list" and kind.children[0][1].id == "struct":
+        elif _is_list_of_records(kind):
             lists.append((column, sql, kind))
-        elif str(kind) == "JSON":  # of several types: without the quotation marks
-            table.columns[column] = (f"({sql} ->> '$')", "VARCHAR")
-        elif kind.id not in ("list", "map", "array", "blob", "union", "struct"):
-            table.columns[column] = (sql, str(kind))
+        else:
+            _add_plain(table, column, sql, kind)
     return lists
+
+
+def _add_plain(table: Table, column: str, sql: str, kind: Any) -> None:
+    """Add a column of single values; say of a column called a score why it is not read."""
+    if str(kind) == "JSON":  # of several types: without the quotation marks
+        table.columns[column] = (f"({sql} ->> '$')", "VARCHAR")
+    elif kind.id == "blob":
+        table.columns[column] = (f"TRY(decode({sql}))", "VARCHAR")
+    elif kind.id == "list" and usual("judge", [column]):
+        table.columns[column] = (f"CAST({sql}[1] AS VARCHAR)", "VARCHAR")
+        table.notes.append(f"{name(column)} holds lists: the first of each is the judge.")
+    elif kind.id not in ("list", "map", "array", "union", "struct"):
+        table.columns[column] = (sql, str(kind))
+    elif {"score", "scores", "rating", "ratings"} & {*norm(column).split("_")}:
+        table.notes.append(f"{name(column)} holds lists or records, which are not read: write one row a score.")
 
 
 # --- databases ---
@@ -573,11 +778,21 @@ def _open_sqlite(path: Path, inner: str | None, where: str) -> Table:
                 typed = ", ".join(f"{ident(c)} VARCHAR" for c in columns)
                 con.execute(f"CREATE TEMP TABLE sqlite_rows ({typed})")
                 while rows := cursor.fetchmany(50_000):
-                    texts = [[None if v is None or isinstance(v, bytes) else str(v) for v in row] for row in rows]
+                    texts = [[_sqlite_text(v) for v in row] for row in rows]
                     con.append("sqlite_rows", pd.DataFrame(texts, columns=columns, dtype=object))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise PanelError(f"{where} cannot be read: {name(error, 120)}. The file may be damaged.") from None
     return Table(lock(con), "sqlite_rows", {c: (ident(c), "VARCHAR") for c in columns}, where)
+
+
+def _sqlite_text(value: Any) -> str | None:
+    """A value as text; bytes that are none as their code, so that they are no missing score."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return repr(value[:20])
+    return None if value is None else str(value)
 
 
 def _pick(tables: list[str], wanted: str | None, where: str) -> str:
@@ -622,10 +837,14 @@ def open_frame(source: Any, where: str = "the table") -> Table:
         raise UsageError(
             f"This is a dictionary of datasets ({names(source)}). Give one of them: data[{next(iter(source))!r}]."
         )
+    coded: dict[str, list[str]] = {}
     if type(source).__module__.startswith("datasets"):
+        coded = {c: list(kind.names) for c, kind in source.features.items() if type(kind).__name__ == "ClassLabel"}
         frame = source.with_format("arrow")[:]
     for made in ("collect", "to_arrow", "read_all"):  # Polars, and a reader of Arrow
         frame = getattr(frame, made)() if hasattr(frame, made) and not isinstance(frame, pd.DataFrame) else frame
+    if _are_nested(frame):
+        return _open_records(frame, where)
     if isinstance(frame, Mapping) or (isinstance(frame, list) and all(isinstance(r, Mapping) for r in frame)):
         try:
             frame = pd.DataFrame(frame)
@@ -651,7 +870,24 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     con = connect((), len(frame) * max(len(columns), 1))
     with engine_errors(where):
         con.register("polyjudge_frame", frame)
-    return _described(lock(con), "polyjudge_frame", where)
+    return _with_labels(_described(lock(con), "polyjudge_frame", where), coded)
+
+
+def _are_nested(frame: Any) -> bool:
+    """Whether these are records that hold records or lists."""
+    if not isinstance(frame, list) or not all(isinstance(record, Mapping) for record in frame):
+        return False
+    return any(isinstance(value, (Mapping, list)) for record in frame for value in record.values())
+
+
+def _open_records(records_of: Sequence[Mapping[str, Any]], where: str) -> Table:
+    """Records inside records, as a file of them would be read."""
+    handle, path = tempfile.mkstemp(suffix=".jsonl")
+    atexit.register(lambda: Path(path).unlink(missing_ok=True))
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        for record in records_of:
+            file.write(json.dumps(record, default=str) + "\n")
+    return _open_files([Path(path)], None, where)
 
 
 def plain_column(series: Any) -> Any:

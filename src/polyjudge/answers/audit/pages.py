@@ -58,7 +58,7 @@ def build(a: Audit) -> Report:
     if a.cell_ is not None:
         return _cell_report(a, *a.cell_)
     panel = a.panel
-    facts = [panel.facts, *panel.notes]
+    facts = [*panel.read_facts, *panel.notes]
     if a.rooms_["humans"]:
         from polyjudge.answers.humans.words import counted
 

@@ -371,7 +371,7 @@ def report(h: Humans) -> Report:
     about["polyjudge"] = __version__
     shown = tuple(s for s in sections if s.tables)
     read = next((t for t in _disagreements(h) if "text" in t.columns.values()), None)  # with texts, on the first screen
-    facts = (panel.facts, counted(h))
+    facts = (*panel.read_facts, counted(h))
     return Report(
         "humans", "Judges and people", facts, h.findings, board_table(h) or read, _next(h), shown, about=about
     )
