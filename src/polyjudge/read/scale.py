@@ -325,7 +325,8 @@ class _End:
         is_whole_scale = lowest in (0, 1) and highest in (3, 4, 5, 10, 100) and step(self.others) == 1
         n_levels = highest - lowest + 1
         is_filled = len(self.others) == n_levels or (highest == 100 and len(self.others) > 50)
-        return is_whole_scale and is_filled and self.gap >= 2 and self.n_scores >= 30
+        is_far = self.gap >= max(2, 0.15 * self.span)
+        return is_whole_scale and is_filled and is_far and self.n_scores >= 30
 
     def _is_below_scale(self) -> bool:
         """Whether it is 0, and the others are whole numbers from 1 to the end of a usual scale."""

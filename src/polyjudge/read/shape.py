@@ -404,19 +404,23 @@ def _note_others(
 ) -> None:
     """Name the columns of numbers that are not read as judges, and say why."""
     left = [column for column in judge_columns if column not in work.roles.wide]
-    not_named = [c for c in candidates.number_columns if c not in judge_columns and c not in work.roles.wide]
-    on_scale = {c for c in (*left, *not_named) if are_on_one_scale(sample.levels(c), reference)}
-    constant = [column for column in left if len(sample.levels(column)) < 2 and column in on_scale]
-    others = [column for column in left if column not in constant]
-    refused_by_name = [column for column in not_named if column in on_scale and not _is_summary_or_label(column)]
-    for columns, why in (
-        (others, ": their scores are of another kind"),
-        (constant, ": it says the same everywhere"),
-        (refused_by_name, ", by name: say --judges to read it so"),
-    ):
-        if columns:
-            verb = "is" if len(columns) == 1 else "are"
-            work.notes.append(f"{names(columns)} {verb} not read as a judge{why}.")
+    constant = [column for column in left if len(sample.levels(column)) < 2]
+    constant = _on_scale_of(sample, reference, constant)
+    _note_left(work, [column for column in left if column not in constant], ": their scores are of another kind")
+    _note_left(work, constant, ": it says the same everywhere")
+    known = {*judge_columns, *work.roles.wide}
+    not_named = [c for c in candidates.number_columns if c not in known and not _is_summary_or_label(c)]
+    _note_left(work, _on_scale_of(sample, reference, not_named), ", by name: say --judges to read it so")
+
+
+def _on_scale_of(sample: Sample, reference: Levels, columns: Sequence[str]) -> list[str]:
+    return [column for column in columns if are_on_one_scale(sample.levels(column), reference)]
+
+
+def _note_left(work: Work, columns: Sequence[str], why: str) -> None:
+    if columns:
+        verb = "is" if len(columns) == 1 else "are"
+        work.notes.append(f"{names(columns)} {verb} not read as a judge{why}.")
 
 
 def _is_summary_or_label(column: str) -> bool:

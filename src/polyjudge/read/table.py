@@ -401,17 +401,25 @@ def _with_file_names(table: Table, paths: Sequence[Path]) -> Table:
     texts = [str(path) for path in paths]
     shared = os.path.commonpath([path.parent for path in paths])
     shown = [os.path.splitext(os.path.relpath(text, shared))[0].replace(os.sep, "/") for text in texts]
-    cases = " ".join(f"WHEN {quote(text)} THEN {quote(label)}" for text, label in zip(texts, shown, strict=True))
-    sql = ident(FILE)
-    table.columns[FILE] = (f"CASE {sql} {cases} END", "VARCHAR")
-    parts = [dict(part.split("=", 1) for part in path.parent.parts if part.count("=") == 1) for path in paths]
-    for key in parts[0] if all(part.keys() == parts[0].keys() for part in parts) else ():
-        if key not in table.columns and len({part[key] for part in parts}) > 1:
-            cases = " ".join(
-                f"WHEN {quote(text)} THEN {quote(part[key])}" for text, part in zip(texts, parts, strict=True)
-            )
-            table.columns[key] = (f"CASE {sql} {cases} END", "VARCHAR")
+    table.columns[FILE] = _by_file(texts, shown)
+    for key, values in _partitions(paths).items():
+        if key not in table.columns:
+            table.columns[key] = _by_file(texts, values)
     return table
+
+
+def _by_file(paths: Sequence[str], labels: Sequence[str]) -> tuple[str, str]:
+    """SQL of a label for each file, and its type."""
+    cases = " ".join(f"WHEN {quote(path)} THEN {quote(label)}" for path, label in zip(paths, labels, strict=True))
+    return f"CASE {ident(FILE)} {cases} END", "VARCHAR"
+
+
+def _partitions(paths: Sequence[Path]) -> dict[str, list[str]]:
+    """What folders such as language=de say of each file, where all are in such folders."""
+    parts = [dict(part.split("=", 1) for part in path.parent.parts if part.count("=") == 1) for path in paths]
+    keys = parts[0] if all(part.keys() == parts[0].keys() for part in parts) else {}
+    values = {key: [part[key] for part in parts] for key in keys}
+    return {key: of_files for key, of_files in values.items() if len(set(of_files)) > 1}
 
 
 # --- CSV ---
@@ -677,18 +685,23 @@ def _list_of_scores(table: Table, lists: list[tuple[str, str, Any]], is_document
         candidates = holding or lists
         sizes = table.rows(f"SELECT {', '.join(f'len({sql})' for _, sql, _ in candidates)} FROM {table.relation}")[0]
         return max(zip(sizes, candidates, strict=True), key=lambda each: each[0] or 0)[1]
-    own = [c for c in table.columns if "." not in c and (usual("score", [c]) or norm(c) in VERDICTS)]
-    for column in own:
-        sql = table.columns[column][0]
-        n_rows, n_scores = table.rows(f"SELECT count(*), count({sql}) FROM {table.relation}")[0]
-        if n_rows == n_scores:
-            if holding:
-                table.notes.append(
-                    f"Each record has a score of its own ({name(column)}): the scores in {name(holding[0][0])} are not "
-                    "read. If those are meant, leave that column out."
-                )
-            return None
-    return holding[0] if len(holding) == 1 else None
+    own = _score_of_every_record(table)
+    if own and holding:
+        table.notes.append(
+            f"Each record has a score of its own ({name(own)}): the scores in {name(holding[0][0])} are not "
+            "read. If those are meant, leave that column out."
+        )
+    return holding[0] if len(holding) == 1 and not own else None
+
+
+def _score_of_every_record(table: Table) -> str:
+    """The column of scores that no record lacks; empty where there is none."""
+    for column, (sql, _) in table.columns.items():
+        if "." not in column and (usual("score", [column]) or norm(column) in VERDICTS):
+            n_rows, n_scores = table.rows(f"SELECT count(*), count({sql}) FROM {table.relation}")[0]
+            if n_rows == n_scores:
+                return column
+    return ""
 
 
 def _holds_scores(kind: Any, depth: int = 4) -> bool:
@@ -839,7 +852,11 @@ def open_frame(source: Any, where: str = "the table") -> Table:
         )
     coded: dict[str, list[str]] = {}
     if type(source).__module__.startswith("datasets"):
-        coded = {c: list(kind.names) for c, kind in source.features.items() if type(kind).__name__ == "ClassLabel"}
+        coded = {
+            c: list(kind.names)
+            for c, kind in getattr(source, "features", {}).items()
+            if type(kind).__name__ == "ClassLabel"
+        }
         frame = source.with_format("arrow")[:]
     for made in ("collect", "to_arrow", "read_all"):  # Polars, and a reader of Arrow
         frame = getattr(frame, made)() if hasattr(frame, made) and not isinstance(frame, pd.DataFrame) else frame
