@@ -66,7 +66,7 @@ tools: .venv/test.stamp ## run the eval tools anew and keep what they write as f
 
 # What the versions that pyproject.toml promises are tested with: its lower bounds, and the newest pandas 2.
 OTHER_VERSIONS := ".[collect,warehouse,excel,logs,plot]" "pytest>=8" "pytest-timeout>=2.3" "pytest-xdist>=3.6" \
-  "hypothesis>=6.100" "polars>=1" "statsmodels>=0.14.1" "scikit-learn>=1.4" "evalica>=0.3" "ppi-python>=0.2"
+  "hypothesis>=6.100" "polars>=1" "statsmodels>=0.14.1" "scikit-learn>=1.4" "evalica>=0.3" "ppi-python>=0.2.3"
 NOT_THERE := not browser and not statistical and not spark and not postgres and not lme4 and not newest
 ROOMS := tests/answers tests/audit tests/base tests/calibrate tests/cbc tests/collect tests/golden tests/paper tests/people \
   tests/read tests/report tests/stats tests/test_cli.py tests/test_public.py

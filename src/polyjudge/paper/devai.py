@@ -76,6 +76,10 @@ def is_another_file(path: str | Path) -> bool:
         return False
 
 
+NUMBERS = frozenset({"score", "margin", "raw_margin", "cbc_margin", "satisfied", "requirement_id"})
+"""Columns of the released files that hold numbers."""
+
+
 class Runs(NamedTuple):
     """scores : (tasks, languages, judges, frameworks)"""
 
@@ -100,7 +104,7 @@ def read_runs(path: str | Path) -> Runs:
 def read_csv(path: str | Path, columns: tuple[str, ...], released: str) -> pd.DataFrame:
     """A released CSV file that has these columns."""
     try:
-        table = pd.read_csv(path)
+        table = pd.read_csv(path, dtype=str)
     except FileNotFoundError:
         raise PanelError(f"There is no file {name(path, 200)}.") from None
     except (ValueError, UnicodeDecodeError) as error:
@@ -111,7 +115,17 @@ def read_csv(path: str | Path, columns: tuple[str, ...], released: str) -> pd.Da
             f"{name(path, 200)} has no column {names(lacking)}. The authors' {released} has them: give it unchanged. "
             "For your own panel: polyjudge paper report SCORES."
         )
+    for column in NUMBERS.intersection(table.columns):
+        table[column] = [to_float(text) for text in table[column]]
     return table
+
+
+def to_float(text: Any) -> float:
+    """A number to its last bit, NaN where there is none: versions of pandas differ in it, and ties hang on it."""
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return float("nan")
 
 
 def array_of(table: pd.DataFrame, keys: tuple[str, ...], axes: Any, value: str, path: str | Path) -> Array:
