@@ -400,6 +400,10 @@ def _finish(
     check_apart(outputs, [str(values[p]) for p in reads if values.get(p)])
     if outputs["-o"] is not None:
         check_folder(outputs["-o"], key, shared["overwrite"])
+    if key == "probe":
+        from polyjudge.answers.probe import probes_of_run
+
+        values["panel"], columns = probes_of_run(values["panel"], columns)
     for p in reads:
         if values.get(p) is not None and not takes_columns and (p == "panel" or columns):
             from polyjudge.read import read_panel

@@ -44,7 +44,7 @@ def write_plan(folder: Path, url: str, kind: str = "rating", *, tasks: int = 5, 
         "languages": languages,
         "items": {"path": "items.jsonl", **({"system": "system"} if systems != [""] else {}), **more.pop("items", {})},
         "rubric": {"kind": kind, **more.pop("rubric", {})},
-        "settings": {"max_retries": 0, "attempt_timeout": 20, "max_tokens": 100, **more.pop("settings", {})},
+        "settings": {"max_retries": 3, "attempt_timeout": 20, "max_tokens": 100, **more.pop("settings", {})},
         "judges": [{"name": j, "model": f"openai-api/local/{j}", "base_url": url, **judge} for j in judges],
     }
     path = folder / "plan.yaml"

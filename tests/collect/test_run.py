@@ -73,8 +73,10 @@ def test_pairs_comparisons_and_replicates(tmp_path: Path, server: Running) -> No
     orders = scores(compare, "orders")
     assert len(orders) == 32
     for r in orders.itertuples():
-        a, b = (truth(r.judge, r.task, r.language, part) for part in (r.first, r.second))
-        assert r.won == (0.5 if a == b else 1 if a > b else 0)
+        a, b = (truth(r.judge, r.task, r.language, part) for part in (r.model_a, r.model_b))
+        assert r.winner == ("tie" if a == b else "model_a" if a > b else "model_b")
+    read = read_panel(compare.parent / "run" / "orders.csv")
+    assert (read.systems, read.n_tasks if hasattr(read, "n_tasks") else len(read.tasks)) == (("chosen", "rejected"), 4)
     twice = write_plan(tmp_path / "twice", server.url, tasks=3, rubric={"criteria": "It is right."}, replicates=2)
     assert not run(twice).incomplete
     assert len(scores(twice)) == 3 * 2 * 2 * 2
@@ -212,7 +214,7 @@ def test_calls_that_always_fail_keep_no_run_from_growing(tmp_path: Path, server:
     for tasks in (50, 60):
         found = run(write_plan(tmp_path, server.url, tasks=tasks, judges=["ja"]))
         assert (found.scored, int(found.cells["failed"].sum())) == (1.8 * tasks, 0.2 * tasks)
-    assert "ja, most often (12 times): failed: Error code: 400 - ja has fault 400." in text_of(found)
+    assert "ja, most often (12 times): failed: BadRequestError: Error code: 400 - ja has fault 400." in text_of(found)
 
 
 def test_every_answer_that_is_paid_is_counted(tmp_path: Path, server: Running) -> None:
@@ -222,7 +224,8 @@ def test_every_answer_that_is_paid_is_counted(tmp_path: Path, server: Running) -
     found = run(write_plan(tmp_path, server.url, tasks=20, languages=["en"], judge={"price": price}), max_cost=0.05)
     assert found.judges["output_tokens"].sum() == 20 * server.answered
     assert found.cells[["unreadable", "failed", "not asked"]].sum().tolist() == [12, 4, 0]
-    assert sum(server.stats()["models"].values()) == server.answered + 4 * (12 + 4)  # four tries, in whatever slice
+    # what the service refuses is not asked again; once more without a schema, where none was accepted before
+    assert 0 <= sum(server.stats()["models"].values()) - server.answered - (12 + 4) <= 2 * 4
 
 
 def test_reasons_are_kept_and_are_text(tmp_path: Path, server: Running) -> None:
@@ -272,7 +275,6 @@ def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Runn
     refused("rubric.scale.* changed", rubric={"scale": [1, 10]})
     refused("prompt of t0000 . en.*changed", rubric={"criteria": "Be short."})
     refused("ja: settings changed", settings={"temperature": 1})
-    refused("may grow, not shrink", tasks=4)
     refused("rubric.kind", kind="pair")
     write_plan(tmp_path, server.url, tasks=5, judges=["ja"], languages=["en", "th", "de"])
     items = tmp_path / "items.jsonl"
@@ -280,6 +282,12 @@ def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Runn
     with pytest.raises(CollectError, match=r"the prompt of t0002 \| en, the prompt of t0002 \| th and the"):
         run(plan)
     assert server.answered == 45
+    write_plan(tmp_path, server.url, tasks=4, judges=["ja"])
+    assert "The plan lacks 7 calls of this run (t0000 | de, " in text_of(run(plan))
+    check_ratings(scores(plan), 8)
+    write_plan(tmp_path, server.url, tasks=5, judges=["ja", "jb", "jc"], languages=["en", "th", "de"])
+    assert keys_of(run(plan)) == ["complete"]
+    assert server.answered == 45  # what a smaller plan left out was not lost
     (tmp_path / "run" / "polyjudge-run.json").write_text("{")
     with pytest.raises(CollectError, match="damaged"):
         run(plan)

@@ -7,7 +7,9 @@ form alone; a plea for full marks; the same at greater length. No human labels a
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,16 +100,17 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
     The systems of the scores are versions of the same answers: clean, damage-1, damage-2, ...; where made also
     placebo-..., plea-... and padding. A plan of `polyjudge collect` with `probes: true` makes and scores them.
 
-    panel : scores of the versions
+    panel : scores of the versions, or the folder of a run with probes
     matters : smallest change that matters, in points (pass or fail: percentage points); 2% of the scale unless said
     level : confidence level of the intervals
 
     Examples:
-        polyjudge probe run/probes.csv --system version
+        polyjudge probe run/
     """
     from polyjudge.read import read_panel
 
-    panel = read_panel(panel)
+    source, columns = probes_of_run(panel, {})
+    panel = read_panel(source, **columns)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     least = panel.least(matters)
@@ -118,6 +121,17 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
     moves = _moves(panel, clean, others, least, level)
     said = (*_seen(panel, cells, usual), *_moved(panel, moves))
     return Probe(cells, moves, usual, least, level, said, panel)
+
+
+def probes_of_run(source: Any, columns: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Where the scores of probes stand, and how they are read, if the source is the folder of a run."""
+    if not isinstance(source, str | Path) or not (Path(source) / "polyjudge-run.json").is_file():
+        return source, dict(columns)
+    probes = Path(source) / "probes.csv"
+    if not probes.is_file():
+        text = f"The run {name(source, 200)} has no probes: add `probes: true` to its plan"
+        raise PanelError(f"{text}, and collect into it once more.")
+    return probes, {"system": "version", **columns}
 
 
 def _versions(panel: Panel) -> tuple[int, dict[int, int], dict[str, list[int]]]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from polyjudge.base.errors import CollectError
 from polyjudge.base.files import read_text
 from polyjudge.base.text import name as shown
+from polyjudge.collect.run import ODD
 
 try:
     import inspect_ai  # noqa: F401
@@ -31,10 +32,6 @@ def _text(value: str) -> str:
     if not value.strip() or re.search("[\0\ud800-\udfff]", value):
         raise ValueError("must be a text that is not empty and holds no half characters")
     return value
-
-
-ODD = re.compile(r"[#?\0-\x1f\x7f]|%[0-9a-f]{2}", re.I)
-"""What Inspect loses in the path of a log."""
 
 
 def _file(value: str) -> str:
@@ -131,6 +128,17 @@ class Judge(_Part):
         """The most output tokens of a call, where the plan says so."""
         most = self.settings.get("max_tokens")
         return most if isinstance(most, int) else None
+
+    @property
+    def uses_schema(self) -> bool:
+        """Whether the service is asked to hold the answer to a form."""
+        return self.settings.get("response_schema", True) is True
+
+    @property
+    def tries(self) -> int:
+        """How often a call is made that fails."""
+        retries = self.settings.get("max_retries")
+        return 1 + retries if isinstance(retries, int) else 6
 
     def dollars(self, tokens_in: float, tokens_out: float) -> float | None:
         """What tokens cost (METHODS 15); None where the plan has no price."""
@@ -241,6 +249,8 @@ def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
     if any({"num_choices", "best_of"} & set(x.settings) for x in judges):
         raise CollectError("settings: num_choices and best_of pay for several answers, and one is read.")
     plan = plan.model_copy(update={"judges": judges})
+    if any(not isinstance(x.settings.get("response_schema", True), bool) for x in judges):
+        raise CollectError("settings.response_schema is true or false: the form itself follows from the rubric.")
     text = plan.model_dump_json(include={"judges"})
     if _KEY.search(text) or hide_keys(text, 12) != text:  # OLLAMA_API_KEY=ollama is no secret
         text = "What is said of the judges looks like a key, which does not belong in a plan, for plans are shared"

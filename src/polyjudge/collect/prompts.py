@@ -111,21 +111,22 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
     answer = "<answer-{fence}>\n{response}\n</answer-{fence}>"
     head = f"{say['counts']}\n{{criteria}}\n\n"
     if rubric.kind == "checklist":
-        form, first, last, head = "<satisfied>\n<unsatisfied>", say["check"], say["verdict"], ""
+        first, head = say["check"], ""
         answer += "\n\n<requirement-{fence}>\n{requirement}\n</requirement-{fence}>"
     else:
-        kind = "compare" if rubric.kind == "compare" else "rate"
-        first, form, last = say[kind], _skeleton(rubric, say), f"{say['json']} {say['reason']}"
+        first = say["compare" if rubric.kind == "compare" else "rate"]
     if rubric.kind == "compare":
         answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
     request = "<request-{fence}>\n{prompt}\n</request-{fence}>"
-    text = f"{first}\n\n{head}{say['material']}\n\n{request}\n\n{answer}\n\n{last}\n{form}\n"
-    shown_form = f"{last}\n{form}" if rubric.kind == "checklist" else form  # two tags, of which one is meant
-    return text, f"{say['again']}\n{shown_form}"
+    form = _skeleton(rubric, say)
+    last = f"{say['json']} {say['reason']}\n{form}"
+    return f"{first}\n\n{head}{say['material']}\n\n{request}\n\n{answer}\n\n{last}\n", f"{say['again']}\n{form}"
 
 
 def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
     """The form of the answer: {"score": <whole number from 1 to 5>, "reason": "<why>"}."""
+    if rubric.kind == "checklist":
+        return f'{{"reason": "<{say["why"]}>", "verdict": "<satisfied | unsatisfied>"}}'
     low, step = rubric.scale[0], rubric.step or 1
     hint = "" if step == 1 else f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
     number = f"<{say['number' if rubric.step == 1 else 'any']}{hint}>"

@@ -5,6 +5,7 @@ Here is what needs no extra, so that help works without Inspect; the rest is imp
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from polyjudge.collect.plan import Plan
+
+ODD = re.compile(r"[#?\0-\x1f\x7f]|%[0-9a-f]{2}", re.I)
+"""What Inspect loses in the path of a log."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Collection(Result):
     findings: tuple[Finding, ...]
     folder: str = ""
     by: str = "language"
+    has_probes: bool = False
     prompts: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -61,8 +66,10 @@ class Collection(Result):
         step = Step(f"polyjudge audit {shell(self.folder)}{by}", "audit the scores")
         heading = f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}"
         table = Table("judges", "Judges", self.judges, board, {"cost": "dollars"})
-        after = (step,) if self.kind == "run" and self.scored else ()
-        return Report("collect", heading, (), self.findings, table, after, tuple(sections))
+        probing = Step(f"polyjudge probe {shell(self.folder)}", "see whether judges notice damage")
+        steps = (step, probing) if self.has_probes else (step,)
+        next_steps = steps if self.kind == "run" and self.scored else ()
+        return Report("collect", heading, (), self.findings, table, next_steps, tuple(sections))
 
 
 def collect(
@@ -85,14 +92,9 @@ def collect(
         polyjudge collect plan.yaml -o run/ --max-cost 20
         polyjudge audit run/
     """
-    if output is None and not (dry_run or check):
-        raise UsageError("Say where the run is kept: -o run/ (output=), or --dry-run to see what the plan would do.")
-    if max_cost is not None and not 0 < max_cost < 1e9:
-        raise UsageError(f"--max-cost is a number of dollars above 0, not {max_cost:g}.")
-    from polyjudge.collect.plan import ODD, load_plan  # says which extra is missing
+    _check_arguments(output, dry_run or check, max_cost)
+    from polyjudge.collect.plan import load_plan  # says which extra is missing
 
-    if output is not None and ODD.search(str(output.absolute())):
-        raise UsageError(f"Logs are lost in a path with #, ?, %20 or a line break: {shown(output.absolute(), 200)}.")
     read = load_plan(plan)
     if max_cost is not None:
         _check_prices(read)
@@ -111,8 +113,17 @@ def collect(
         folder = output if output is not None and not check else Path(away)
         with locked(folder):
             sitting = Sitting(read, folder, asked, "check" if check else "run")
-            sitting.compare_with_before()
+            findings += sitting.compare_with_before()
             return sitting.go(inf if max_cost is None else max_cost, findings)
+
+
+def _check_arguments(output: Path | None, keeps_nothing: bool, max_cost: float | None) -> None:
+    if output is None and not keeps_nothing:
+        raise UsageError("Say where the run is kept: -o run/ (output=), or --dry-run to see what the plan would do.")
+    if output is not None and ODD.search(str(output.absolute())):
+        raise UsageError(f"Logs are lost in a path with #, ?, %20 or a line break: {shown(output.absolute(), 200)}.")
+    if max_cost is not None and not 0 < max_cost < 1e9:
+        raise UsageError(f"--max-cost is a number of dollars above 0, not {max_cost:g}.")
 
 
 def _check_prices(plan: Plan) -> None:

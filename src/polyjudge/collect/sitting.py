@@ -11,203 +11,316 @@ import signal
 import sys
 import threading
 import traceback
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from hashlib import sha256
+from inspect import signature
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import pandas as pd
 import rich
-from inspect_ai import eval_set
-from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai import Task
+from inspect_ai import eval as eval_tasks
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress as Bars
 
 from polyjudge.base.errors import CollectError
 from polyjudge.base.files import read_json, write_text
 from polyjudge.base.signals import Terminated
 from polyjudge.base.text import count, names, redact, tell
 from polyjudge.base.text import name as shown
+from polyjudge.collect.guard import Guard
+from polyjudge.collect.journal import ANSWERS, Journal
+from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Judge, Plan, hide_keys
 from polyjudge.collect.prompts import Call, load_templates
 from polyjudge.collect.run import Collection
 from polyjudge.collect.tables import KINDS, Asked, answers, count_calls, write_tables
-from polyjudge.collect.task import ASKED, CUT, Guard, judge_task, model_of
+from polyjudge.collect.task import ASKED, CUT, judge_task, model_of, old_answer
 from polyjudge.report.model import Finding
 
 NO_ROOM = "No space left|quota exceeded|File too large|disk is full|disk I/O error"
 
 
+RUN = "polyjudge-run.json"
+PROMPT = "the prompt of "
+
+
 class Sitting:
-    """One sitting in a run folder."""
+    """One sitting in a run folder: the plan, what it asks, and what judges have answered so far."""
 
     def __init__(self, plan: Plan, folder: Path, asked: Asked, kind: str) -> None:
         self.plan, self.folder, self.asked, self.kind = plan, folder, asked, kind
         self.logs = (folder / "logs").absolute()
-        self.guards = {j.name: Guard(self.tick, careful=not j.settings.get("batch")) for j in plan.judges}
+        self.journal = Journal(folder / ANSWERS)
         self.prompts = {call.id: prompt for call, prompt in asked}
         self.reminders = {language: x.reminder for (language, _), x in load_templates(plan).items()}
-        self.found: dict[str, dict[str, Any]] = {}
-        self.failed = 0
-        self.bars = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-        self.bar = self.bars.add_task("answers", total=len(asked) * len(plan.judges))
+        self.progress = Progress(len(asked) * len(plan.judges))
+        self.guards: dict[str, Guard] = {}
 
-    def tick(self, ok: bool) -> None:
-        """A call ended: move the line of progress."""
-        self.failed += not ok
-        self.bars.update(self.bar, advance=ok, description=f"answers, {count(self.failed, 'failed attempt')}")
+    # --- the plan of this sitting, beside that of the run ---
 
-    # --- the change guard ---
-
-    def compare_with_before(self) -> None:
-        """Refuse a plan whose texts or settings are not those that were judged; accept more of them."""
-        path = self.folder / "polyjudge-run.json"
-        rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step"})
-        parts: dict[str, Any] = {f"rubric.{k}": v for k, v in rubric.items()}
-        parts |= {f"{j.name}: {k}": v for j in self.plan.judges for k, v in j.identity.items()}
-        texts = {f"the prompt of {id_}": prompt for id_, prompt in self.prompts.items()}
-        texts |= {f"the reminder in {language}": text for language, text in self.reminders.items()}
-        parts |= {k: sha256(text.encode()).hexdigest()[:16] for k, text in texts.items()}
+    def compare_with_before(self) -> list[Finding]:
+        """Refuse a plan whose texts or settings are not those that were judged; accept more or fewer of them."""
+        parts = self._parts()
+        path = self.folder / RUN
+        findings: list[Finding] = []
         if path.exists():
-            try:
-                before = dict(read_json(path)["parts"])
-            except (ValueError, KeyError, TypeError):
-                text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in logs/."
-                raise CollectError(f"{text} Put it back, or use a new folder (-o).") from None
-            self.read_logs()
-            before = before if any(self.logs.glob("*")) else {}  # nobody was asked yet
-            new = tuple(f"{j}: " for j, found in self.found.items() if not any(s.scores for s in found.values()))
-            if changed := [k for k, v in parts.items() if before.get(k, v) != v and not k.startswith(new)]:
-                text = f"The plan is not the one that this run began with: {names(changed)} changed. Answers to two"
-                raise CollectError(f"{text} plans do not make a panel: use a new folder (-o), or rename a judge.")
-            if gone := [k for k in before if k.startswith("the prompt of ") and k not in parts]:
-                text = f"A run may grow, not shrink, and the plan lacks {count(len(gone), 'call')} of it: {names(gone)}"
-                raise CollectError(f"{text}. Put them back, or use a new folder (-o).")
+            before = _read_parts(path)
+            if not self.journal.answers:
+                _take_old_logs(self.logs, self.journal)
+            findings += self._rename_judges(before)
+            self._refuse_changes(before, parts)
+            findings += self._name_what_is_gone(before, parts)
             parts = {**before, **parts}
         elif any(p.name != ".lock" for p in self.folder.iterdir()):
             raise CollectError(f"{shown(self.folder, 200)} holds other files, and no run. Use a new folder (-o).")
-        made = {"format": "polyjudge-run", "version": 2, "parts": parts}
-        write_text(path, json.dumps(made, indent=0) + "\n")
+        write_text(path, json.dumps({"format": "polyjudge-run", "version": 3, "parts": parts}, indent=0) + "\n")
+        self.guards = {judge.name: self._guard_of(judge) for judge in self.plan.judges}
+        return findings
+
+    def _guard_of(self, judge: Judge) -> Guard:
+        before = self.journal.answers.get(judge.name, {}).values()
+        has_scored = any(parse(x.text, self.plan.rubric, x.stop).score is not None for x in before)
+        is_batch = bool(judge.settings.get("batch"))
+        tick = self.progress.tick
+        return Guard(judge.name, self.journal, tries=judge.tries, alive=has_scored or is_batch, tick=tick)
+
+    def _parts(self) -> dict[str, Any]:
+        """What decides the answers: of texts their hashes, for they are long."""
+        rubric = self.plan.rubric.model_dump(mode="json", include={"kind", "scale", "step"})
+        parts: dict[str, Any] = {f"rubric.{key}": value for key, value in rubric.items()}
+        for judge in self.plan.judges:
+            parts |= {f"{judge.name}: {key}": value for key, value in judge.identity.items()}
+        texts = {f"{PROMPT}{id}": prompt for id, prompt in self.prompts.items()}
+        texts |= {f"the reminder in {language}": text for language, text in self.reminders.items()}
+        return parts | {name: sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+
+    def _refuse_changes(self, before: dict[str, Any], parts: dict[str, Any]) -> None:
+        answers = self.journal.answers
+        if not any(answers.values()):
+            return  # nobody was asked yet
+        unheard = tuple(f"{judge.name}: " for judge in self.plan.judges if not answers.get(judge.name))
+        changed = [
+            name for name, value in parts.items() if before.get(name, value) != value and not name.startswith(unheard)
+        ]
+        if changed:
+            text = f"The plan is not the one that this run began with: {names(changed)} changed. Answers to two"
+            raise CollectError(f"{text} plans do not make a panel: use a new folder (-o), or rename a judge.")
+
+    def _rename_judges(self, before: dict[str, Any]) -> list[Finding]:
+        """A judge without answers that is asked as one that left the plan was asked is the same under another name."""
+        planned = {judge.name for judge in self.plan.judges}
+        left = [name for name in self.journal.answers if name not in planned and self.journal.answers[name]]
+        findings = []
+        for judge in self.plan.judges:
+            if f"{judge.name}: model" in before or self.journal.answers.get(judge.name):
+                continue
+            same = [name for name in left if all(before.get(f"{name}: {k}") == v for k, v in judge.identity.items())]
+            if same:
+                left.remove(same[0])
+                self.journal.rename(same[0], judge.name)
+                n_answers = count(len(self.journal.answers[judge.name]), "answer")
+                text = f"{shown(judge.name)} is asked as {shown(same[0])} was: its {n_answers} are taken over."
+                findings.append(Finding("notice", "renamed", text, where={"judge": judge.name}))
+        return findings
+
+    def _name_what_is_gone(self, before: dict[str, Any], parts: dict[str, Any]) -> list[Finding]:
+        gone = [name for name in before if name.startswith(PROMPT) and name not in parts]
+        if not gone:
+            return []
+        text = f"The plan lacks {count(len(gone), 'call')} of this run ({names(x.removeprefix(PROMPT) for x in gone)})"
+        kept = f"The answers stay in {ANSWERS}, and are not in the tables."
+        return [Finding("notice", "gone", f"{text}. {kept}")]
 
     # --- asking ---
 
-    def go(self, max_cost: float, said: list[Finding]) -> Collection:
+    def go(self, max_cost: float, findings: list[Finding]) -> Collection:
         """Ask for all that is missing, then write down what there is."""
         try:
-            with _terminable(), self.bars:
-                self.read_logs()
-                said += self.in_slices(max_cost)
+            self.progress.start_from(len(self.asked) * len(self.plan.judges) - self._n_missing())
+            with _terminable(), self.progress:
+                findings += self._ask_within(max_cost)
         except (KeyboardInterrupt, Terminated):
-            made = self.written(said)
-            tell(f"stopped with {made.scored:,} of {made.calls:,} scores. The same command continues.")
+            collection = self.write(findings)
+            tell(f"stopped with {collection.scored:,} of {collection.calls:,} scores. The same command continues.")
             raise
-        return self.written(said)
+        return self.write(findings)
 
-    def written(self, said: list[Finding]) -> Collection:
-        """What the logs hold, counted and as tables."""
-        self.read_logs()
-        frame = answers(self.plan, self.asked, self.found)
+    def write(self, findings: list[Finding]) -> Collection:
+        """What was answered, counted and as tables."""
+        frame = answers(self.plan, self.asked, self.journal)
         if self.kind == "run":
             write_tables(self.plan, self.folder, frame)
-        made = count_calls(self.plan, self.kind, frame, said, str(self.folder))
-        return replace(made, findings=(*self.gaps(frame, made.cells), *said))
+        collection = count_calls(self.plan, self.kind, frame, findings, str(self.folder))
+        return replace(collection, findings=(*self._name_gaps(frame, collection.cells), *findings))
 
-    def ask(self, asked: Asked) -> None:
-        """One sitting of Inspect over all judges that lack one of these answers."""
+    def _ask_within(self, max_cost: float) -> list[Finding]:
+        """Ask in slices of whole tasks whose worst case still fits into what remains of the money."""
+        tasks: dict[str, list[tuple[Call, str]]] = {}
+        for call, prompt in self.asked:
+            tasks.setdefault(call.item.task, []).append((call, prompt))
+        n_missing = self._n_missing()
+        while n_missing:
+            spent = count_calls(self.plan, "run", answers(self.plan, self.asked, self.journal), []).cost or 0.0
+            costs = [self._worst_cost(calls) for calls in tasks.values()]
+            n_tasks = sum(total <= max_cost - spent for total in accumulate(costs))
+            funded = [x for calls in list(tasks.values())[:n_tasks] for x in calls]
+            if not any(self._missing(judge, funded) for judge in self._living()):
+                return [_limit_finding(max_cost, spent)]
+            self._ask(funded)
+            n_before, n_missing = n_missing, self._n_missing()
+            if n_missing == n_before:  # what Inspect has not asked now, it would not ask in a next round
+                break
+        return []
+
+    def _worst_cost(self, calls: Asked) -> float:
+        """The most that the missing ones of these calls can cost, each asked for twice."""
+        reminder = max(500, *(len(text.encode()) for text in self.reminders.values()))
+        return sum(
+            judge.worst(self.prompts[id], reminder, ASKED)
+            for judge in self._living()
+            for id in self._missing(judge, calls)
+        )
+
+    def _ask(self, asked: Asked) -> None:
+        """One evaluation of Inspect: each judge gets those of the calls that it has not answered."""
         with _inspect(self.folder):
             jobs = []
-            for judge in (j for j in self.plan.judges if self.missing(j, asked) and not self.guards[j.name].dead):
-                guard, known = self.guards[judge.name], self.found[judge.name]
-                guard.before = set(known)
-                guard.alive |= any(s.scores and pd.notna(s.scores["verdict"].value) for s in known.values())
-                new, old = ([x for x in asked if (x[0].id in known) is again] for again in (False, True))
-                jobs.append(judge_task(self.plan, judge, model_of(judge), new + old, guard))
-            if jobs:
-                self.logs.mkdir(parents=True, exist_ok=True)
-                again = {"retry_attempts": 1, "retry_immediate": False, "continue_on_fail": True}
-                quiet = {"display": "none", "log_level": "critical", "ctl_server": False, "score_display": False}
-                # the folder may hold logs of judges that have left the plan
-                folder = {"log_dir": str(self.logs), "log_dir_allow_dirty": True}
-                _, logs = eval_set(jobs, max_tasks=len(jobs), **folder, **again, **quiet)
-                if any(log.error and re.search(NO_ROOM, log.error.message) for log in logs):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                if len(logs) < len(jobs) or any(log.status == "cancelled" for log in logs):
-                    raise KeyboardInterrupt  # which Inspect keeps to itself
+            for judge in self._living():
+                failed, missing = self.journal.failures.get(judge.name, {}), set(self._missing(judge, asked))
+                calls = sorted((x for x in asked if x[0].id in missing), key=lambda x: x[0].id in failed)
+                if calls:
+                    jobs.append(judge_task(self.plan, judge, model_of(judge), calls, self.guards[judge.name]))
+            self.logs.mkdir(parents=True, exist_ok=True)
+            logs = _evaluate(jobs, self.logs)
+            if self.journal.broken:
+                raise self.journal.broken
+            if any(log.error and re.search(NO_ROOM, log.error.message) for log in logs):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if len(logs) < len(jobs) or any(log.status == "cancelled" for log in logs):
+                raise KeyboardInterrupt  # which Inspect keeps to itself
 
-    def missing(self, judge: Judge, asked: Asked) -> list[str]:
+    def _living(self) -> list[Judge]:
+        return [judge for judge in self.plan.judges if not self.guards[judge.name].dead]
+
+    def _missing(self, judge: Judge, asked: Asked) -> list[str]:
         """Ids of the calls that the judge has not answered, and that were not given up in this sitting."""
-        done, lost = self.found.get(judge.name, {}), self.guards[judge.name].lost
-        return [x.id for x, _ in asked if x.id not in lost and (x.id not in done or not done[x.id].scores)]
+        answered, given_up = self.journal.answers.get(judge.name, {}), self.guards[judge.name].given_up
+        return [call.id for call, _ in asked if call.id not in answered and call.id not in given_up]
 
-    def in_slices(self, max_cost: float) -> list[Finding]:
-        """Ask in slices of whole tasks whose worst case still fits into what is left of the money."""
-        by_task: dict[str, list[tuple[Call, str]]] = defaultdict(list)
-        for call, prompt in self.asked:
-            by_task[call.item.task].append((call, prompt))
-        tasks, seen = list(by_task.values()), {x for found in self.found.values() for x in found}
-        upto = max([i for i, calls in enumerate(tasks) if any(c.id in seen for c, _ in calls)], default=-1)
-        more = max(500, *(len(x.encode()) for x in self.reminders.values()))
-        while upto < len(tasks):
-            spent = count_calls(self.plan, "run", answers(self.plan, self.asked, self.found), []).cost or 0.0
-            alive = [j for j in self.plan.judges if not self.guards[j.name].dead]
-            waiting = [[(j, x) for j in alive for x in self.missing(j, calls)] for calls in tasks]
-            if not any(waiting):
-                break
-            costs = [sum(j.worst(self.prompts[x], more, ASKED) for j, x in calls) for calls in waiting]
-            fits = sum(most <= max_cost - spent for most in accumulate(costs))
-            if fits <= upto:  # Inspect drops what a later slice lacks: a slice never shrinks
-                text = (
-                    f"The limit of ${max_cost:g} is near: ${spent:.2f} is spent, and the next task may cost more than"
-                )
-                return [Finding("notice", "limit", f"{text} is left. Raise --max-cost to continue.")]
-            self.ask([x for calls in tasks[:fits] for x in calls])
-            self.read_logs()
-            upto = fits
-        return []
+    def _n_missing(self) -> int:
+        """Calls that judges which are not set aside have not answered."""
+        return sum(len(self._missing(judge, self.asked)) for judge in self._living())
 
     # --- what came back ---
 
-    def read_logs(self) -> None:
-        """By judge and id of the sample, what the newest log that holds an answer says of it."""
-        self.found = {judge: {} for judge in self.guards}
-        logs = list_eval_logs(str(self.logs)) if self.logs.is_dir() else []
-        for info in sorted(logs, key=lambda x: x.mtime or 0):
-            with suppress(ValueError, KeyError, OSError, EOFError):  # half a log of a run that was killed
-                known = self.found.get(read_eval_log(info, header_only=True).eval.task)
-                for sample in read_eval_log_sample_summaries(info) if known is not None else ():
-                    if known is not None and (sample.scores or str(sample.id) not in known):
-                        known[str(sample.id)] = sample
-        done = sum(bool(s.scores) for found in self.found.values() for s in found.values())
-        self.bars.update(self.bar, completed=done)
-
-    def gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
+    def _name_gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
         """What is missing: how much, why, and where."""
-        lost = {k: int(cells[k].sum()) for k in KINDS[2:] if cells[k].sum()}
+        n_lost = {kind: int(cells[kind].sum()) for kind in KINDS[2:] if cells[kind].sum()}
         total = count(len(frame), "call")
-        if not lost:
+        if not n_lost:
             yield Finding("info", "complete", f"All {total} gave a score.")
             return
-        again = " The same command asks again for what failed or was not asked." if lost.keys() & KINDS[4:] else ""
-        said = f"{sum(lost.values()):,} of {total} gave no score: {', '.join(f'{n:,} {k}' for k, n in lost.items())}."
-        gone = cells.assign(missing=cells["calls"] - cells["scored"]).query("missing > 0")
-        rows = gone.sort_values("missing", ascending=False, kind="stable").itertuples()
-        at = [f"{shown(r.judge)} in {shown(r.language)} {r.missing:,} of {r.calls:,}" for r in rows]
-        where = ", ".join(at[:6]) + (f" and {len(at) - 6} more" if len(at) > 6 else "")
-        yield Finding("serious", "gaps", f"{said} Missing: {where}.{again if self.kind == 'run' else ''}")
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in n_lost.items())
+        text = f"{sum(n_lost.values()):,} of {total} gave no score: {kinds}. Missing: {_cells_with_gaps(cells)}."
+        can_be_asked = bool(n_lost.keys() & KINDS[4:]) and self.kind == "run"
+        again = " The same command asks again for what failed or was not asked." if can_be_asked else ""
+        yield Finding("serious", "gaps", text + again)
         for judge, guard in self.guards.items():
             lines = frame[(frame["judge"] == judge) & frame["what"].isin(["failed", "unreadable"])]
             if guard.dead:
-                why = shown(hide_keys(redact(guard.why)), 300)
-                text = f"{shown(judge)} was stopped after {count(len(guard.row), 'failed call')} in a row: {why}"
+                text = (
+                    f"{shown(judge)} was stopped after {count(len(guard.failing), 'failed call')} in a row: {guard.why}"
+                )
                 yield Finding("serious", "stopped", text, where={"judge": judge})
             elif len(lines):
                 why, times = Counter(lines["missing"].replace("cut", CUT)).most_common(1)[0]
                 text = f"{shown(judge)}, most often ({times:,} times): {shown(why, 300)}."
                 yield Finding("warning", "why", text, where={"judge": judge})
+
+
+def _read_parts(path: Path) -> dict[str, Any]:
+    try:
+        return dict(read_json(path)["parts"])
+    except (ValueError, KeyError, TypeError):
+        text = f"{shown(path, 200)} is damaged, or not of a run of polyjudge. The answers are in {ANSWERS}."
+        raise CollectError(f"{text} Put it back, or use a new folder (-o).") from None
+
+
+def _take_old_logs(logs: Path, journal: Journal) -> None:
+    """Answers of a run of an earlier version, which kept them in Inspect's logs alone."""
+    for info in list_eval_logs(str(logs)) if logs.is_dir() else []:
+        with suppress(ValueError, KeyError, OSError, EOFError, BadZipFile):  # half a log of a run that was killed
+            log = read_eval_log(info)
+            for sample in log.samples or []:
+                if sample.scores and str(sample.id) not in journal.answers[log.eval.task]:
+                    usages = list(sample.model_usage.values())
+                    journal.add_answer(log.eval.task, str(sample.id), old_answer(sample, usages))
+
+
+def _limit_finding(max_cost: float, spent: float) -> Finding:
+    text = f"${spent:.2f} of ${max_cost:g} is spent, and the next task could cost more than what remains, at its worst."
+    return Finding("notice", "limit", f"{text} Raise --max-cost to continue.")
+
+
+def _cells_with_gaps(cells: pd.DataFrame) -> str:
+    gone = cells.assign(missing=cells["calls"] - cells["scored"]).query("missing > 0")
+    rows = gone.sort_values("missing", ascending=False, kind="stable").itertuples()
+    places = [f"{shown(r.judge)} in {shown(r.language)} {r.missing:,} of {r.calls:,}" for r in rows]
+    return ", ".join(places[:6]) + (f" and {len(places) - 6} more" if len(places) > 6 else "")
+
+
+def _evaluate(jobs: list[Task], logs: Path) -> list[EvalLog]:
+    """Run the jobs side by side, each with a log of its own."""
+    wanted = {"display": "none", "log_level": "critical", "score_display": False, "ctl_server": False}
+    quiet = {name: value for name, value in wanted.items() if name in signature(eval_tasks).parameters}
+    return eval_tasks(jobs, log_dir=str(logs), max_tasks=len(jobs), fail_on_error=False, **quiet)
+
+
+class Progress:
+    """How many calls were answered: a bar on a terminal, elsewhere a line each half minute."""
+
+    EVERY = 30.0
+
+    def __init__(self, total: int) -> None:
+        self.total, self.n_failed, self.n_answered = total, 0, 0
+        self.bars = Bars(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+        self.bar = self.bars.add_task("answers", total=total)
+        self.ended = threading.Event()
+
+    def start_from(self, n_answered: int) -> None:
+        """So many were answered in earlier sittings."""
+        self.n_answered = n_answered
+        self.bars.update(self.bar, completed=n_answered)
+
+    def tick(self, is_answered: bool) -> None:
+        """A call was answered, or a try of one failed."""
+        self.n_answered += is_answered
+        self.n_failed += not is_answered
+        self.bars.update(self.bar, completed=self.n_answered, description=self._failed("answers"))
+
+    def __enter__(self) -> None:
+        self.bars.__enter__()
+        if not sys.stderr.isatty():
+            threading.Thread(target=self._tell_now_and_then, daemon=True).start()
+
+    def __exit__(self, *error: Any) -> None:
+        self.ended.set()
+        self.bars.__exit__(*error)
+
+    def _failed(self, text: str) -> str:
+        return f"{text}, {count(self.n_failed, 'failed attempt')}"
+
+    def _tell_now_and_then(self) -> None:
+        while not self.ended.wait(self.EVERY):
+            tell(self._failed(f"{self.n_answered:,} of {self.total:,} answers"))
 
 
 # --- around a run ---

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,14 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.base.files import atomic_path
-from polyjudge.base.text import count, names, redact
+from polyjudge.base.text import count, names
+from polyjudge.collect.journal import Answer, Journal
 from polyjudge.collect.languages import tokens
-from polyjudge.collect.plan import Plan, hide_keys
+from polyjudge.collect.parse import REFUSED, parse
+from polyjudge.collect.plan import Judge, Plan, Rubric, hide_keys
 from polyjudge.collect.prompts import Call
 from polyjudge.collect.run import Collection
-from polyjudge.collect.task import STOPPED
+from polyjudge.collect.task import reason_of
 from polyjudge.report.model import Finding
 
 KINDS = ("calls", "scored", "refused", "unreadable", "failed", "not asked")
@@ -43,13 +44,24 @@ def count_calls(plan: Plan, kind: str, frame: pd.DataFrame, said: Sequence[Findi
         board, cells = board.drop(columns="scored"), cells[["calls"]]
     cost = None if board["cost"].isna().any() else float(board["cost"].sum())
     calls, scored = (int(x) for x in total.sum())
-    by = "wording" if plan.wordings else "language"
-    return Collection(plan.name, kind, calls, scored, cost, board, cells.reset_index(), tuple(said), folder, by)
+    return Collection(
+        name=plan.name,
+        kind=kind,
+        calls=calls,
+        scored=scored,
+        cost=cost,
+        judges=board,
+        cells=cells.reset_index(),
+        findings=tuple(said),
+        folder=folder,
+        by="wording" if plan.wordings else "language",
+        has_probes=bool(plan.probes),
+    )
 
 
 def preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
     """What a plan would take: calls, tokens with the system message, dollars."""
-    frame, estimates = answers(plan, asked, {}), []
+    frame, estimates = answers(plan, asked, Journal()), []
     for judge in plan.judges:
         system = tokens(str(judge.settings.get("system_message", "")), "en", judge.model)
         estimates += [tokens(prompt, call.language, judge.model) + system + 8 for call, prompt in asked]
@@ -73,73 +85,90 @@ def preview(plan: Plan, asked: Asked, said: list[Finding]) -> Collection:
 # --- tables ---
 
 
-def answers(plan: Plan, asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def answers(plan: Plan, asked: Asked, journal: Journal) -> pd.DataFrame:
     """One row for each judge and call: where it stands, its score, its reason, and what became of it."""
     rows = []
     for judge in plan.judges:
-        samples = found.get(judge.name, {})
+        answered, failed = journal.answers.get(judge.name, {}), journal.failures.get(judge.name, {})
         for call, prompt in asked:
-            sample, item = samples.get(call.id), call.item
-            score = reason = why = None
-            if sample is not None and sample.scores:
-                verdict = sample.scores["verdict"]
-                score, reason = float(verdict.value), hide_keys(verdict.explanation or "")[:1000]
-                why = (verdict.metadata or {}).get("how", "")
-                what = "scored" if score == score else "refused" if why == "refused" else "unreadable"
-            elif sample is None or re.match(f"CancelledError|.*{STOPPED}", str(sample.error)):
-                what = why = "not asked"
+            item = call.item
+            place = (item.task, item.system, item.version, call.language, call.wording, judge.name, call.replicate)
+            if call.id in answered:
+                outcome = _outcome(answered[call.id], plan.rubric, judge, prompt)
+            elif call.id in failed:
+                outcome = (None, None, f"failed: {failed[call.id]}", "failed", 0, 0)
             else:
-                what, why = "failed", f"failed: {' '.join(hide_keys(redact(str(sample.error or ''))).split())[:300]}"
-            usages = list(sample.model_usage.values()) if sample is not None else []
-            cached = sum((u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in usages)
-            sent = cached + sum(u.input_tokens for u in usages)
-            got = sum(u.output_tokens for u in usages)
-            if sample is not None and sample.scores and not got:  # what a service does not count is put at its worst
-                times = (verdict.metadata or {}).get("asked", 1)
-                sent, got = (times * n for n in (judge.size(prompt), judge.max_tokens or 0))
-            at = (item.task, item.system, item.version, call.language, call.wording, judge.name, call.replicate)
-            rows.append((*at, call.part, score, reason, "" if what == "scored" else why, what, sent, got, item))
+                outcome = (None, None, "not asked", "not asked", 0, 0)
+            rows.append((*place, call.part, *outcome, item))
     columns = [*AT, "part", "score", "reason", "missing", "what", "input_tokens", "output_tokens", "item"]
     return pd.DataFrame(rows, columns=columns).astype({"score": float})
 
 
+def _outcome(answer: Answer, rubric: Rubric, judge: Judge, prompt: str) -> tuple[Any, ...]:
+    """Score, reason, why there is no score, what became of the call, and its tokens."""
+    parsed = parse(answer.text, rubric, answer.stop)
+    reason = hide_keys(reason_of(answer.text))[:1000]
+    sent, received = answer.input_tokens, answer.output_tokens
+    if sent is None or received is None:  # what a service does not count is put at its worst
+        sent, received = (answer.asked * n for n in (judge.size(prompt), judge.max_tokens or 0))
+    if parsed.score is not None:
+        return (parsed.score, reason, "", "scored", sent, received)
+    what = "refused" if parsed.how == REFUSED else "unreadable"
+    return (None, reason, parsed.how, what, sent, received)
+
+
 def write_tables(plan: Plan, folder: Path, frame: pd.DataFrame) -> None:
-    """All tables of a run, each whole or not at all. The score of a pair is that of the chosen answer less that of the
-    rejected, of a comparison the percent for the chosen one in both orders, of a checklist the percent satisfied."""
-    kind = plan.rubric.kind
+    """All tables of a run, each whole or not at all."""
+    scores = _scores(plan.rubric.kind, frame)
+    if plan.rubric.kind == "checklist":
+        verdicts = _verdicts(frame)
+        met = 100 * verdicts.groupby(AT, sort=False)["with_prerequisites"].agg(lambda x: float(x.mean(skipna=False)))
+        scores = scores.drop(columns="reason").join(met, on=AT)
+        _csv(plan, folder / "verdicts.csv", verdicts)
+    if plan.rubric.kind == "compare":
+        _csv(plan, folder / "orders.csv", _orders(frame))
+    for column in plan.items.keep:
+        scores[column] = [item.keep[column] for item in scores["item"]]
+    is_probe = scores["version"] != ""
+    if is_probe.any():
+        _csv(plan, folder / "probes.csv", scores[is_probe].assign(share=[x.share for x in scores["item"][is_probe]]))
+    _csv(plan, folder / "scores.csv", scores[~is_probe])
+    _csv(plan, folder / "texts.csv", _texts(frame))
+
+
+def _scores(kind: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """One row for each judged item. The score of a pair is that of the chosen answer less that of the rejected, of a
+    comparison the percent for the chosen one in both orders, of a checklist the percent satisfied."""
     value = frame["score"].copy()
     if kind == "pair":
         value *= frame["part"].map({"chosen": 2.0, "rejected": -2.0})
     if kind == "compare":
         value = value.where(frame["part"] == "AB", 100 - value)
     groups = frame.assign(value=value).groupby(AT, sort=False)
-    whole = groups["value"].count() == groups.size()
-    kept = {c: (c, "max" if c == "missing" else "first") for c in ("reason", "missing", "item")}
-    scores = groups.agg(score=("value", "mean"), **kept)
-    scores["score"] = scores["score"].where(whole)
+    has_all_parts = groups["value"].count() == groups.size()
+    scores = groups.agg(
+        score=("value", "mean"), reason=("reason", "first"), missing=("missing", "max"), item=("item", "first")
+    )
+    scores["score"] = scores["score"].where(has_all_parts)
     if kind == "pair":
         scores = scores.join(frame.set_index([*AT, "part"])["score"].unstack("part"))
-    scores = scores.reset_index()
-    if kind == "checklist":
-        verdicts = _verdicts(frame)
-        met = 100 * verdicts.groupby(AT, sort=False)["with_prerequisites"].agg(lambda x: float(x.mean(skipna=False)))
-        scores = scores.drop(columns="reason").join(met, on=AT)
-        _csv(plan, folder / "verdicts.csv", verdicts)
-    if kind == "compare":
-        other = {"AB": ("chosen", "rejected"), "BA": ("rejected", "chosen")}
-        orders = frame[[*AT, "part", "reason", "item"]].assign(won=frame["score"] / 100)
-        orders[["first", "second"]] = [other[part] for part in frame["part"]]
-        _csv(plan, folder / "orders.csv", orders.drop(columns="part"))
-    for column in plan.items.keep:
-        scores[column] = [item.keep[column] for item in scores["item"]]
-    probes = scores["version"] != ""
-    if probes.any():
-        _csv(plan, folder / "probes.csv", scores[probes].assign(share=[x.share for x in scores["item"][probes]]))
-    _csv(plan, folder / "scores.csv", scores[~probes])
+    return scores.reset_index()
+
+
+def _orders(frame: pd.DataFrame) -> pd.DataFrame:
+    """Comparisons as they were shown, each order a verdict of its own: `polyjudge audit` reads them as pairs."""
+    shown_as = {"AB": ("chosen", "rejected"), "BA": ("rejected", "chosen")}
+    orders = frame[[*AT, "part", "reason", "item"]].copy()
+    orders[["model_a", "model_b"]] = [shown_as[part] for part in frame["part"]]
+    orders["winner"] = frame["score"].map({100.0: "model_a", 0.0: "model_b", 50.0: "tie"})
+    return orders.drop(columns="part")
+
+
+def _texts(frame: pd.DataFrame) -> pd.DataFrame:
     items = {(item.task, item.system): item for item in frame["item"] if not item.version}.values()
     languages = frame["language"].unique()
     rows = [{"task": x.task, "system": x.system, "language": c, **x.fields[c]} for x in items for c in languages]
-    _csv(plan, folder / "texts.csv", pd.DataFrame(rows))
+    return pd.DataFrame(rows)
 
 
 def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -166,5 +195,7 @@ def _csv(plan: Plan, path: Path, frame: pd.DataFrame) -> None:
     unused += ["replicate"] if plan.replicates == 1 else []
     unused += ["language"] if plan.wordings and "wording" in frame else []
     with atomic_path(path) as part:
-        kept = frame.drop(columns=unused, errors="ignore").replace(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", "", regex=True)
+        kept = frame.drop(columns=unused, errors="ignore").replace(
+            r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", regex=True
+        )
         kept.to_csv(part, index=False, float_format="%.10g")

@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import read_eval_log, write_eval_log
-from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
+from inspect_ai.log import EvalSample, read_eval_log, write_eval_log
+from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, ModelUsage, ResponseSchema, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import EarlyStop
+from inspect_ai.util import JSONSchema
 from pydantic import ValidationError
 
 from polyjudge.base.errors import CollectError
@@ -29,89 +28,32 @@ from polyjudge.base.text import name as shown
 from polyjudge.base.text import names
 from polyjudge.calibrate.saved import load_calibrator
 from polyjudge.collect.damage import make_probes
+from polyjudge.collect.guard import STOPPED, Guard, UnreadableError, cause_of, may_pass, refuses_schema
 from polyjudge.collect.items import load_items
+from polyjudge.collect.journal import Answer, Journal
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.parse import REFUSED, Parsed, parse
 from polyjudge.collect.plan import Judge, Plan, Rubric, explain, hide_keys, load_plan
 from polyjudge.collect.prompts import Call, bullets, calls_of, fence, fill, layout, load_templates, render
 
-FIRST = 8  # calls that go ahead until one is answered, and after which a judge that answers none is stopped
-LATER = 40  # failed calls in a row after which a judge is stopped that did answer before
 ASKED = 2  # how often an answer is asked for at most: once more where it cannot be read
-TRIES = 4  # how often a call is tried that fails
-STOPPED, CUT = "the judge was stopped", "the answer was cut off (max_tokens)"
+CUT = "the answer was cut off (max_tokens)"
 TIMEOUT = 300  # seconds that a call may take where the plan does not say (attempt_timeout); a batch may take a day
-
-
-class Guard:
-    """Stops a judge that fails everything: an early-stopping manager of Inspect's. The samples it holds back are not
-    in the log, so the next sitting asks for them."""
-
-    def __init__(self, tick: Callable[[bool], None] = lambda ok: None, careful: bool = True) -> None:
-        self.tick, self.alive, self.going = tick, not careful, 0
-        self.why, self.dead, self.event, self.held = "", False, anyio.Event(), False
-        self.seen: set[str | int] = set()
-        self.before: Container[str | int] = ()  # ids of calls of earlier sittings: that they fail again is no news
-        self.row: list[str | int] = []  # of failed calls
-        self.lost: dict[str | int, BaseException] = {}  # calls given up: a later slice does not try them again
-
-    async def start_task(self, task: Any, samples: list[Sample], epochs: int) -> str:
-        self.event = anyio.Event()  # in the loop of this sitting
-        return "polyjudge"
-
-    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
-        """Let a call go, hold it until another was answered, or drop it."""
-        if not self.alive and not self.dead and id not in self.lost:
-            self.going += 1
-            if self.going > FIRST:
-                await self.event.wait()
-        if self.dead and self.held:
-            return EarlyStop(id=id, epoch=epoch, reason=STOPPED)
-        self.held = self.dead  # the first one goes on and ends as an error, or the log would look complete
-        self.seen.add(id)
-        return None
-
-    async def settled(self) -> None:
-        """Wait until one of the first calls was answered, or all were tried once."""
-        while not self.alive and not self.dead and len(self.row) < min(self.going, FIRST):
-            await anyio.sleep(0.05)
-
-    async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
-        if id in self.seen:  # else it was counted in an earlier sitting
-            self.tick(True)
-
-    async def complete_task(self) -> dict[str, Any]:
-        return {"stopped": self.dead, "failed": len(self.row)}
-
-    def answered(self) -> None:
-        self.alive, self.row = True, self.row if self.dead else []
-        self.event.set()
-
-    def fail(self, id: str | int, error: BaseException) -> BaseException:
-        """A call failed after the retries of its request, or no score could be read from any answer so far."""
-        last = getattr(error, "last_attempt", None)  # tenacity's RetryError says nothing by itself
-        cause = error.__cause__ if hasattr(error, "provider_message") else None  # Inspect puts the request before it
-        error = (last.exception() if last is not None else cause) or error
-        self.why = f"{type(error).__name__}: {error}"
-        self.tick(False)
-        if not (self.dead or id in self.row or (self.alive and id in self.before)):
-            self.row.append(id)
-        if len(self.row) >= (LATER if self.alive else FIRST):
-            self.dead = True
-            self.event.set()
-        return error
+ASKED_KEY = "polyjudge/asked"
 
 
 def judge_task(plan: Plan, judge: Judge, model: Model | None, asked: Iterable[tuple[Call, str]], guard: Guard) -> Task:
     """One judge's calls, as Inspect runs them."""
     reminders = {language: template.reminder for (language, _), template in load_templates(plan).items()}
     samples = [Sample(id=call.id, input=prompt, metadata=about(plan, judge.name, call)) for call, prompt in asked]
-    solver, scorer, named = (
-        _ask(plan.rubric, reminders, guard),
-        _verdict(plan.rubric),
+    return Task(
         MemoryDataset(samples, plan.name),
+        solver=_ask(plan.rubric, reminders, guard, uses_schema=judge.uses_schema),
+        scorer=_verdict(plan.rubric),
+        model=model,
+        name=judge.name,
+        early_stopping=guard,
     )
-    return Task(named, solver=solver, scorer=scorer, model=model, name=judge.name, early_stopping=guard)
 
 
 def about(plan: Plan, judge: str, call: Call) -> dict[str, Any]:
@@ -124,38 +66,33 @@ def about(plan: Plan, judge: str, call: Call) -> dict[str, Any]:
     return {k: v for k, v in found.items() if k and v != ""}
 
 
-def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
-    """Ask, and ask again with a reminder of the form where the answer cannot be read."""
+def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard, *, uses_schema: bool) -> Solver:
+    """Ask, and ask again with a reminder of the form where the answer cannot be read. Each answer is written down
+    before anything else happens."""
+    schema = schema_of(rubric) if uses_schema else None
 
     @solver(name="polyjudge/ask")  # type: ignore[untyped-decorator]
     def ask() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
-            call = state.sample_id
-            if guard.dead or call in guard.lost:
-                raise guard.lost.get(call) or RuntimeError(f"{STOPPED}: {guard.why}")
-            for again in range(ASKED):
-                if again:
+            usages: list[ModelUsage | None] = []
+            for _ in range(ASKED):
+                if usages:
                     text = f"{state.input_text}\n{reminders.get(state.metadata['language'], '')}\n"
                     state.messages = [ChatMessageUser(content=text)]
-                for left in reversed(range(TRIES)):
-                    try:
-                        state = await generate(state)
-                        break
-                    except Exception as error:
-                        why = guard.fail(call, error)
-                    await guard.settled()
-                    if guard.dead or not left:
-                        if again:
-                            return state  # an answer was paid for: it stays, unreadable
-                        guard.lost[call] = why
-                        raise why
-                found = _parsed(state, rubric)
-                if found.score is not None or found.how == REFUSED:
-                    guard.answered()
-                    return state
-            if not guard.alive:
-                said = CUT if found.how == "cut" else "no score can be read from its answers"
-                guard.fail(call, ValueError(f"{said}: {hide_keys(state.output.completion)[:200]}"))
+                try:
+                    state = await _ask_until_answered(state, generate, guard, schema)
+                except Exception as error:
+                    if not usages:
+                        guard.give_up(state.sample_id, error)
+                        raise
+                    break  # an answer was paid for: it stays, unreadable
+                usages.append(state.output.usage)
+                state.store.set(ASKED_KEY, len(usages))
+                parsed = _parsed(state, rubric)
+                if parsed.score is not None or parsed.how == REFUSED:
+                    break
+            guard.journal.add_answer(guard.judge, str(state.sample_id), _answer_of(state, usages))
+            _report(parsed, state, guard)
             return state
 
         return solve
@@ -163,19 +100,108 @@ def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard) -> Solver:
     return ask()
 
 
+async def _ask_until_answered(
+    state: TaskState, generate: Generate, guard: Guard, schema: ResponseSchema | None
+) -> TaskState:
+    """One answer. A call that fails is made again after a while; one that may have failed for the schema is made at
+    once without it."""
+    n_tries = 0
+    while True:
+        if guard.dead:
+            raise RuntimeError(f"{STOPPED}: {guard.why}")
+        is_plain = schema is None or guard.judge in guard.journal.plain
+        try:
+            answered = await _generate(state, generate, None if is_plain else schema)
+            guard.schema_works |= not is_plain
+            return answered
+        except Exception as raised:
+            error = cause_of(raised)
+        if not is_plain and not guard.schema_works and refuses_schema(error):
+            try:
+                answered = await _generate(state, generate, None)
+            except Exception as raised:
+                error = cause_of(raised)
+            else:
+                if guard.judge not in guard.journal.plain:
+                    guard.journal.add_plain(guard.judge)
+                return answered
+        n_tries += 1
+        guard.fail(state.sample_id, error)
+        if n_tries >= guard.tries or not may_pass(error):
+            raise error
+        await guard.wait_for_next_try(n_tries, error)
+
+
+async def _generate(state: TaskState, generate: Generate, schema: ResponseSchema | None) -> TaskState:
+    """One request. Inspect would repeat it for minutes without a word: the guard does that."""
+    return await generate(state, max_retries=0, response_schema=schema)
+
+
+def _answer_of(state: TaskState, usages: Sequence[ModelUsage | None]) -> Answer:
+    """What is written down of a call: its last answer, and the tokens of all."""
+    counts = [usage for usage in usages if usage is not None and usage.output_tokens]
+    is_counted = len(counts) == len(usages)
+    sent = sum(u.input_tokens + (u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in counts)
+    return Answer(
+        text=hide_keys(state.output.completion),
+        stop=_stop_of(state),
+        asked=len(usages),
+        input_tokens=sent if is_counted else None,
+        output_tokens=sum(u.output_tokens for u in counts) if is_counted else None,
+    )
+
+
+def old_answer(sample: EvalSample, usages: Sequence[ModelUsage]) -> Answer:
+    """The answer in a log of an earlier version."""
+    (score,) = (sample.scores or {}).values()
+    stop = str(sample.output.stop_reason) if sample.output.choices else "stop"
+    sent = sum(u.input_tokens + (u.input_tokens_cache_read or 0) + (u.input_tokens_cache_write or 0) for u in usages)
+    received = sum(u.output_tokens for u in usages)
+    asked = int((score.metadata or {}).get("asked", 1))
+    counts = (sent, received) if received else (None, None)
+    return Answer(hide_keys(sample.output.completion), stop, asked, *counts)
+
+
+def _report(parsed: Parsed, state: TaskState, guard: Guard) -> None:
+    """Tell the guard what became of a call."""
+    if parsed.score is not None or parsed.how == REFUSED:
+        guard.answer()
+    elif not guard.alive:
+        why = CUT if parsed.how == "cut" else "no score can be read from its answers"
+        guard.fail(state.sample_id, UnreadableError(f"{why}: {hide_keys(state.output.completion)[:200]}"))
+
+
+def schema_of(rubric: Rubric) -> ResponseSchema:
+    """The form of an answer, for services that hold a model to it. No ranges: not every service takes them, and the
+    parser knows the scale."""
+    why = JSONSchema(type="string")
+    if rubric.kind == "checklist":
+        properties = {"reason": why, "verdict": JSONSchema(type="string", enum=["satisfied", "unsatisfied"])}
+    elif rubric.kind == "compare":
+        properties = {"winner": JSONSchema(type="string", enum=["A", "B", "tie"]), "reason": why}
+    else:
+        has_whole_steps = rubric.step == 1 and float(rubric.scale[0]).is_integer()
+        properties = {"score": JSONSchema(type="integer" if has_whole_steps else "number"), "reason": why}
+    form = JSONSchema(type="object", properties=properties, required=list(properties), additionalProperties=False)
+    return ResponseSchema(name="verdict", json_schema=form, strict=True)
+
+
+def _stop_of(state: TaskState) -> str:
+    return str(state.output.stop_reason) if state.output.choices else "stop"
+
+
 def _parsed(state: TaskState, rubric: Rubric) -> Parsed:
-    stop = state.output.stop_reason if state.output.choices else "stop"
-    return parse(state.output.completion, rubric, str(stop))
+    return parse(state.output.completion, rubric, _stop_of(state))
 
 
 def _verdict(rubric: Rubric) -> Scorer:
     @scorer(metrics=[mean(), stderr()], name="verdict")  # type: ignore[untyped-decorator]
     def verdict() -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
-            asked = 1 + (state.user_prompt.text != state.input_text)
-            made = as_score(_parsed(state, rubric), state.output.completion, asked=asked)
-            made.explanation = (made.explanation or "")[:1000]  # Inspect's summary cuts what is longer by words
-            return made
+            asked = state.store.get(ASKED_KEY, 1)
+            verdict = as_score(_parsed(state, rubric), state.output.completion, asked=asked)
+            verdict.explanation = (verdict.explanation or "")[:1000]  # Inspect's summary cuts what is longer by words
+            return verdict
 
         return score
 
@@ -201,6 +227,7 @@ def reason_of(answer: str) -> str:
 def config_of(judge: Judge) -> GenerateConfig:
     """The plan's settings of a judge, as Inspect has them."""
     settings = {**({} if judge.settings.get("batch") else {"attempt_timeout": TIMEOUT}), **judge.settings}
+    settings.pop("response_schema", None)  # a switch of ours
     if unknown := sorted(set(settings) - set(GenerateConfig.model_fields)):
         raise CollectError(f"{shown(judge.name)}: Inspect has no setting {names(unknown)} (see its GenerateConfig).")
     try:
@@ -211,7 +238,12 @@ def config_of(judge: Judge) -> GenerateConfig:
 
 def model_of(judge: Judge) -> Model:
     """The model of a judge, with the plan's settings."""
-    return get_model(judge.model, base_url=judge.base_url, config=config_of(judge), memoize=False, **judge.model_args)
+    args = dict(judge.model_args)
+    model = get_model(judge.model, base_url=judge.base_url, config=config_of(judge), memoize=False, **args)
+    client: Any = getattr(model.api, "client", None)
+    if isinstance(getattr(client, "max_retries", None), int) and "max_retries" not in args:
+        client.max_retries = 0  # a client that repeats a call by itself hides what the service says
+    return model
 
 
 def ready(plan: Plan) -> tuple[list[tuple[Call, str]], list[str]]:
@@ -235,7 +267,8 @@ def judge_plan(plan: str, judge: str = "") -> Task:
     if judge and found is None:
         raise CollectError(f"The plan has no judge {shown(judge)}. It has {names(x.name for x in read.judges)}.")
     own = found or Judge(name=str(get_model()).rpartition("/")[2], model="any/model", settings=read.settings_of({}))
-    made = judge_task(read, own, model_of(found) if found else None, ready(read)[0], Guard())
+    guard = Guard(own.name, Journal(), tries=own.tries)
+    made = judge_task(read, own, model_of(found) if found else None, ready(read)[0], guard)
     made.config = config_of(own)
     return made
 

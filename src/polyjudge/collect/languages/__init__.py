@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from statistics import median
@@ -12,6 +13,11 @@ from typing import Any
 
 SHIPPED: tuple[str, ...] = ("en", "ar", "tr", "zh", "hi", "ja", "es", "sw", "de", "fr")
 SHIPPED += ("pt", "it", "ru", "uk", "ko", "bn", "id", "vi", "th", "am")
+
+
+NUMBER = r"[-+]?\d{1,9}(?:[.,]\d{1,9})?"
+_WIDE = {chr(c): chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
+_PLAIN = str.maketrans({**_WIDE, **dict.fromkeys("“”„‟«»", '"'), **dict.fromkeys("٬،、", ","), "−": "-", "٫": "."})
 
 
 @cache
@@ -24,6 +30,50 @@ def phrases(code: str) -> Mapping[str, Any]:
 def words(kind: str) -> tuple[str, ...]:
     """The words of a kind in all languages, longest first."""
     return tuple(sorted({w for code in SHIPPED for w in phrases(code)["words"][kind]}, key=lambda w: (-len(w), w)))
+
+
+def one_of(alternatives: Iterable[str]) -> str:
+    """A regular expression of any of these texts."""
+    return "|".join(map(re.escape, alternatives))
+
+
+@cache
+def has_word(kind: str) -> re.Pattern[str]:
+    """Any word of a kind: whole words in scripts with spaces between words, anywhere in the others. Short words mean
+    other things elsewhere: `not` is a grade in Turkish."""
+    chosen = [word.casefold() for word in words(kind) if len(word) > 3 or not word.isascii()]
+    spaced = one_of(word for word in chosen if ord(word[0]) < 0x0E00)
+    glued = one_of(word for word in chosen if ord(word[0]) >= 0x0E00)
+    return re.compile(rf"(?<!\w)(?:{spaced})(?!\w)" + (f"|{glued}" if glued else ""))
+
+
+def plain_digits(text: str) -> str:
+    """Digits of every script and full-width signs as ASCII. Fractions such as ½ stay as they are.
+
+    >>> plain_digits("४ ٣ ５：")
+    '4 3 5:'
+    """
+    plain = text.translate(_PLAIN)
+    return plain if plain.isascii() else "".join(str(unicodedata.decimal(c, c)) for c in plain)
+
+
+@cache
+def _fractions() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """4 out of 5, in languages that say the 4 first and in those that say the 5 first."""
+    forward = rf"(?<![\w.,/])({NUMBER})\s{{0,3}}(?:{one_of(words('of'))})\s{{0,3}}(\d{{1,9}})(?![\w/]|[.,]\d)"
+    between = one_of(words("from")) + r"|(?<=ከ\d)\s|(?<=ከ \d)\s"  # in Amharic a particle stands before the top
+    backward = rf"(?<![\d.,/])(?:(?:满分|滿分|ከ)\s?)?(\d{{1,9}})\s{{0,3}}(?:{between})\s{{0,3}}({NUMBER})"
+    return re.compile(forward, re.IGNORECASE), re.compile(backward, re.IGNORECASE)
+
+
+def plain_numbers(text: str) -> str:
+    """A text with plain digits, and `4 out of 5`, as every shipped language says it, written 4/5.
+
+    >>> plain_numbers("4 out of 5"), plain_numbers("5分中的4分")
+    ('4/5', '4/5分')
+    """
+    forward, backward = _fractions()
+    return backward.sub(r"\2/\1", forward.sub(r"\1/\2", plain_digits(text)))
 
 
 def shipped(language: str) -> str | None:
