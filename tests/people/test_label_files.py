@@ -231,3 +231,75 @@ def test_the_draw_is_the_same_again(tmp_path: Path) -> None:
         draw_labels(p, n=5, items=items(p), output=tmp_path / name)
         pages.append((tmp_path / name / "de-1.html").read_bytes())
     assert pages[0] == pages[1]
+
+
+def test_a_set_depends_on_what_is_asked(tmp_path: Path) -> None:
+    p = panel()
+    ids, tokens = set(), set()
+    for i, more in enumerate(
+        ({}, {"ask": "slider"}, {"rubric": "Is it kind?"}, {"annotators": 1}, {"seed": 1}, {"rubric": {"de": "Nett?"}})
+    ):
+        draw_labels(p, n=5, items=items(p), output=tmp_path / str(i), **more)  # type: ignore[arg-type]
+        held = manifest(tmp_path / str(i))
+        ids.add(held["id"])
+        tokens |= set(held["shown"])
+    draw_labels(
+        Panel.from_array(p.scores, languages=p.languages, scale=(1, 9)), n=5, items=items(p), output=tmp_path / "s"
+    )
+    ids.add(manifest(tmp_path / "s")["id"])
+    assert len(ids) == 7
+    assert len(tokens) == sum(len(manifest(tmp_path / str(i))["shown"]) for i in range(6))
+
+
+def test_a_file_of_another_set_is_refused_by_name(folder: Path, tmp_path: Path) -> None:
+    draw_labels(panel(), n=10, items=items(panel()), output=tmp_path / "other", rubric="Is it kind?")
+    path = answer(tmp_path / "other", "de-1", 5)
+    (folder / "de-1.json").write_bytes(path.read_bytes())
+    returned = read_labels(folder)
+    assert len(returned.labels) == 0
+    assert "de-1.json: belongs to another set of labels" in " ".join(f.text for f in returned.findings)
+
+
+def test_a_page_that_came_back_is_named(folder: Path) -> None:
+    (folder / "de-1 (1).html").write_text((folder / "de-1.html").read_text() + " ")
+    (folder / "de-2.html").write_text("<html>saved by a browser")
+    (folder / "copy.html").write_bytes((folder / "ar-1.html").read_bytes())
+    text = " ".join(f.text for f in read_labels(folder).findings)
+    assert "de-1 (1).html: is a page, and holds no answers" in text
+    assert "de-2.html: is a page" in text
+    assert "ar-1.html" not in text
+
+
+def test_several_folders_are_read_together(folder: Path, tmp_path: Path) -> None:
+    for who in ("de-1", "de-2", "ar-1", "ar-2"):
+        answer(folder, who)
+    more = tmp_path / "more"
+    draw_labels(panel(), n=5, items=items(panel()), labels=str(folder), output=more)
+    for who in ("de-1", "ar-2"):
+        answer(more, who, 2)
+    returned = read_labels(f"{folder},{more}")
+    assert len(returned.labels) == len(read_labels(folder).labels) + len(read_labels(more).labels)
+    assert "taken to be the same people" in " ".join(f.text for f in returned.findings)
+    assert read_labels([folder, more]).labels.equals(returned.labels)
+    both = humans(panel(), f"{folder},{more}")
+    assert both.judges["labelled"].iloc[0] > humans(panel(), folder).judges["labelled"].iloc[0]
+    third = draw_labels(panel(), n=5, items=items(panel()), labels=f"{folder},{more}", output=tmp_path / "third")
+    keys = ["task", "system", "language"]
+    assert len(third.items[keys].drop_duplicates().merge(returned.labels[keys].drop_duplicates())) == 0
+
+
+def test_a_rubric_for_each_language(tmp_path: Path) -> None:
+    p = panel()
+    (tmp_path / "ar.txt").write_text("هل هو صحيح؟", encoding="utf-8")
+    drawn = draw_labels(
+        p, n=5, items=items(p), output=tmp_path / "a", rubric=f"de=Stimmt es, ganz?,ar={tmp_path / 'ar.txt'}"
+    )
+    assert "Stimmt es, ganz?" in (tmp_path / "a" / "de-1.html").read_text()
+    assert "هل هو صحيح؟" in (tmp_path / "a" / "ar-1.html").read_text()
+    assert not [f for f in drawn.findings if f.key == "label.rubric"]
+    one = draw_labels(p, n=5, items=items(p), output=tmp_path / "b", rubric="Is it right?")
+    assert "Annotators of all languages read one and the same rubric" in " ".join(f.text for f in one.findings)
+    some = draw_labels(p, n=5, items=items(p), output=tmp_path / "c", rubric={"de": "Gut?"})
+    assert "There is no rubric for ar." in " ".join(f.text for f in some.findings)
+    with pytest.raises(UsageError, match="no language fr"):
+        draw_labels(p, n=5, items=items(p), output=tmp_path / "d", rubric={"fr": "Bon ?"})

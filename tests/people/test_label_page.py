@@ -159,3 +159,106 @@ def test_a_page_from_right_to_left(open_page: Any) -> None:
     page.keyboard.press("ArrowLeft")  # to the left is up
     assert page.inner_text("#value") == "51"
     seen(page)
+
+
+LAYOUTS = {  # what the keys U, S, R, 2 and 3 of a Latin keyboard give there
+    "Thai": {"KeyU": "ี", "KeyS": "ห", "KeyR": "พ", "Digit2": "/", "Digit3": "-"},
+    "Arabic": {"KeyU": "ع", "KeyS": "س", "KeyR": "ق", "Digit2": "٢", "Digit3": "٣"},
+    "Russian": {"KeyU": "г", "KeyS": "ы", "KeyR": "к", "Digit2": "2", "Digit3": "3"},
+    "Hindi": {"KeyU": "ह", "KeyS": "े", "KeyR": "र", "Digit2": "२", "Digit3": "३"},
+    "AZERTY": {"KeyU": "u", "KeyS": "s", "KeyR": "r", "Digit2": "é", "Digit3": '"'},
+}
+
+
+def type_key(page: Any, layout: str, code: str, *, control: bool = False) -> None:
+    """A key of a keyboard as Chromium gets it from the system: the place of the key, and the character it gives."""
+    session = page.context.new_cdp_session(page)
+    event = {"code": code, "key": LAYOUTS[layout][code], "modifiers": 2 if control else 0}
+    session.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **event})
+    session.send("Input.dispatchKeyEvent", {"type": "keyUp", **event})
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_keys_work_in_other_layouts(open_page: Any, layout: str) -> None:
+    page = open_page("levels", WIDTHS[0])
+    type_key(page, layout, "Digit3")
+    assert page.inner_text("#count") == "2 / 4"
+    type_key(page, layout, "Digit2")
+    type_key(page, layout, "KeyU")
+    assert page.inner_text("#count") == "2 / 4"
+    type_key(page, layout, "KeyR")
+    assert not page.is_visible("#rubric")
+    type_key(page, layout, "KeyS")
+    assert page.is_visible("#reasons")
+    type_key(page, layout, "Digit2")
+    with page.expect_download() as got:
+        type_key(page, layout, "KeyS", control=True)
+    answers = json.loads(Path(got.value.path()).read_text())["answers"]
+    assert [(x["label"], x["skip"]) for x in answers] == [(3, None), (None, "broken")]
+    assert page.wrong == []
+
+
+def test_a_second_tab_says_so_and_loses_nothing(open_page: Any) -> None:
+    page = open_page("levels", WIDTHS[0])
+    page.keyboard.press("4")
+    other = page.context.new_page()
+    other.goto(page.url)
+    for tab in (page, other):
+        tab.wait_for_function("document.getElementById('elsewhere').textContent !== ''")
+        assert "another tab" in tab.inner_text("#elsewhere")
+    assert other.inner_text("#count") == "2 / 4"
+    other.keyboard.press("2")
+    page.wait_for_function("document.getElementById('count').dataset.done === '2'")
+    page.keyboard.press("5")
+    other.wait_for_function("document.getElementById('count').dataset.done >= '2'")
+    page.reload()
+    labels = [x["label"] for x in saved(page)["answers"]]
+    assert labels[0] == 4
+    assert 5 in labels  # the later answer counts
+    page.keyboard.press("u")
+    page.reload()
+    assert 5 not in [x["label"] for x in saved(page)["answers"]]  # what was undone does not come back
+
+
+def test_a_sheet_alone_says_nothing_of_tabs(open_page: Any) -> None:
+    page = open_page("levels", WIDTHS[0])
+    page.keyboard.press("4")
+    page.reload()
+    page.wait_for_timeout(300)
+    assert not page.is_visible("#elsewhere")
+
+
+@pytest.mark.parametrize("ask", ["levels", "pass", "slider"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screen_readers_and_contrast(open_page: Any, ask: str, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_page(ask, WIDTHS[0])
+    page.emulate_media(color_scheme=scheme)
+    found = Axe().run(page).response["violations"]
+    assert [(x["id"], [n["html"] for n in x["nodes"]]) for x in found] == []
+    assert page.locator("h1").count() == 1
+    for button, name in (("#undo", "Undo"), ("#skip", "Skip"), ("#save", "Save the file"), ("#next", "Next")):
+        snapshot = page.locator(button).aria_snapshot()
+        assert f'button "{name}"' in snapshot
+    if ask == "levels":
+        assert page.locator("#choices button").nth(0).get_attribute("aria-label") == "1, worst"
+        assert page.locator("#choices button").nth(1).get_attribute("aria-label") == "2"
+
+
+def test_focus_stays_on_the_answer(open_page: Any) -> None:
+    page = open_page("levels", WIDTHS[0])
+    for _ in range(2):
+        assert page.evaluate("document.activeElement.closest('section')?.id") == "response"
+        page.keyboard.press("3")
+
+
+def test_two_sets_drawn_alike_share_no_answers(browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(drawn(tmp_path / "a", "levels").as_uri())
+    page.keyboard.press("5")
+    page.goto(drawn(tmp_path / "b", "slider").as_uri())
+    assert page.inner_text("#value") == "–"
+    assert page.inner_text("#count") == "1 / 4"
+    context.close()

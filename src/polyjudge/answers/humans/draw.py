@@ -7,8 +7,9 @@ The same tasks in all languages where they share tasks, systems in turn, some an
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge._version import __version__
-from polyjudge.answers.humans.returned import is_label_folder, read_labels
+from polyjudge.answers.humans.returned import is_label_folder, label_folders, read_labels, read_manifest
 from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, Look, manifest_text, page, words_of
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import new_folder, read_text, write_text
@@ -68,7 +69,7 @@ def draw_labels(
     annotators: int = 2,
     overlap: float = 0.3,
     ask: Ask | None = None,
-    rubric: str = "",
+    rubric: str | Mapping[str, str] = "",
     labels: Any = None,
     overwrite: bool = False,
     seed: int = 0,
@@ -84,8 +85,8 @@ def draw_labels(
     annotators : annotators per language
     overlap : share of the answers that all annotators of a language get, so that their agreement can be told
     ask : pass, levels or slider; by the scale of the scores unless said
-    rubric : how to judge: a text, or a file with it
-    labels : labels that there are already (table, file or folder): their answers are not drawn again
+    rubric : how to judge: a text or a file with it; for each language its own as de=...,ar=... (texts or files)
+    labels : labels that there are already (table, file, or folders with commas): their answers are not drawn again
     overwrite : replace pages that an earlier draw wrote there
     seed : number that fixes what is drawn at random
 
@@ -101,29 +102,33 @@ def draw_labels(
             "their answers could not be read. Name a new folder, or --overwrite."
         )
     taken, two, scale, seen = np.zeros(panel.scores.shape[:3], dtype=bool), panel.two_valued, panel.scale, panel.scores
-    labels = read_labels(labels).labels if is_label_folder(labels) else labels
+    folders = label_folders(labels) if is_label_folder(labels) else []
+    labels = read_labels(folders).labels if folders else labels
     if panel.human is not None or (labels is not None and (isinstance(labels, (str, Path)) or len(labels))):
         found = labelled(panel, labels)
         taken, two, scale, seen = np.isfinite(found.y), found.two_valued, found.scale, found.label
-    rubric = read_text(rubric) if 0 < len(rubric) < 200 and Path(rubric).is_file() else rubric
+        scale = _asked_scale(folders, found.scale, panel.scale)
+    rubrics = _rubrics(rubric, panel.languages)
     question = _question(seen[np.isfinite(seen)][:100_000], scale, two, ask)
     drawn = draw(panel, n, taken, seed)
     if not drawn.any():
         raise UsageError("Every answer has a label already: there is nothing left to draw.")
     texts, known = _texts(panel, items, drawn)
-    digest = _digest(__version__, seed, n, panel.source, panel.facts, *panel.tasks[:1000])[:16]
+    asked = json.dumps([question, rubrics, sorted((*place, *text) for place, text in texts.items())])
+    digest = _digest(__version__, seed, annotators, overlap, panel.source, panel.facts, asked)[:16]
     shown = _deal(panel, drawn, annotators, overlap, digest, seed)
     pages: dict[str, str] = {}
     files: list[tuple[str, str, str, int]] = []
     for who, looks in shown.items():
         language, stem = panel.languages[looks[0].answer[2]], _stem(who, pages)
         rows = [(x.token, *texts[x.answer]) for x in looks]
-        pages[f"{stem}.html"] = page(rows, language, stem, digest, question, rubric)
+        pages[f"{stem}.html"] = page(rows, language, stem, digest, question, rubrics[language])
         files.append((f"{stem}.html", language, who, len(looks)))
     every = [x for looks in shown.values() for x in looks]
     manifest = {
         "format": FORMAT, "version": VERSION, "polyjudge": __version__, "id": digest, "seed": seed, "ask": question,
         "shown": {x.token: _about(panel, x) for x in every},
+        "pages": {file: hashlib.sha256(text.encode()).hexdigest() for file, text in pages.items()},
     }  # fmt: skip
     with new_folder(output, "label make", overwrite=overwrite) as folder:
         for file, text in pages.items():
@@ -135,9 +140,20 @@ def draw_labels(
         items=pd.DataFrame([_about(panel, x) for x in every]),
         files=pd.DataFrame(files, columns=["page", "language", "annotator", "items"]),
         folder=str(output),
-        findings=_findings(panel, drawn, n, question, known, rubric),
+        findings=_findings(panel, drawn, n, question, known, rubrics),
         panel_=panel,
     )
+
+
+def _asked_scale(
+    folders: Sequence[Path], labelled: tuple[float, float], scored: tuple[float, float]
+) -> tuple[float, float]:
+    """The scale of labels: that of an earlier sheet; levels of the scores, if labels so far are some of them."""
+    if folders:
+        low, high = read_manifest(folders[0])["ask"]["to"]
+        return low, high
+    has_levels = scored[0] >= 0 and scored[1] <= 9
+    return scored if has_levels and scored[0] <= labelled[0] and labelled[1] <= scored[1] else labelled
 
 
 def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:
@@ -145,6 +161,25 @@ def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:
         raise UsageError("n and annotators are whole numbers from 1 on, and overlap is a share from 0 to 1.")
     if ask not in (None, "pass", "levels", "slider"):
         raise UsageError(f"ask is pass, levels or slider, not {name(ask)!r}.")
+
+
+def _rubrics(rubric: str | Mapping[str, str], languages: Sequence[str]) -> dict[str, str]:
+    """The rubric of each language: of a mapping or of de=...,ar=... its own, else one for all."""
+    if not isinstance(rubric, str):
+        unknown = [x for x in rubric if x not in languages]
+        if unknown:
+            raise UsageError(f"There is no language {names(unknown)} in the scores: they have {names(languages)}.")
+        return {language: _text_of(rubric.get(language, "")) for language in languages}
+    mark = "|".join(re.escape(x) for x in languages if x)
+    starts = list(re.finditer(rf"(?:^|,)\s*({mark})=", rubric)) if mark else []
+    if not starts or starts[0].start() != 0:
+        return dict.fromkeys(languages, _text_of(rubric))
+    ends = [start.start() for start in starts[1:]] + [len(rubric)]
+    return _rubrics({a[1]: rubric[a.end() : b].strip() for a, b in zip(starts, ends, strict=True)}, languages)
+
+
+def _text_of(rubric: str) -> str:
+    return read_text(rubric) if 0 < len(rubric) < 200 and Path(rubric).is_file() else rubric
 
 
 def _question(seen: Array, scale: tuple[float, float], two: bool, ask: Ask | None) -> dict[str, Any]:
@@ -266,7 +301,7 @@ def _texts(panel: Panel, items: Any, drawn: NDArray[np.bool_]) -> tuple[Texts, b
 
 
 def _findings(
-    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubric: str
+    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubrics: dict[str, str]
 ) -> tuple[Finding, ...]:
     def say(key: str, text: str, severity: Any = "notice") -> None:
         found.append(Finding(severity, f"label.{key}", text, "Drawn"))
@@ -282,9 +317,23 @@ def _findings(
         say("few", f"There are fewer than {n} answers left in {names(few)}.")
     if not known:
         say("texts", "The pages show names of tasks only. For the texts name a file of them: --items.")
-    if not rubric:
-        say("rubric", "There is no rubric on the pages: --rubric says how to judge.")
+    rubric_words = _rubric_words(rubrics)
+    if rubric_words:
+        say("rubric", rubric_words)
     unknown = [x for x in panel.languages if x and not words_of(x)["known"]]
     if unknown:
         say("english", f"The buttons of the page are in English for {names(unknown)}.", "info")
     return tuple(found)
+
+
+def _rubric_words(rubrics: dict[str, str]) -> str:
+    """What is to be said of the rubric: that there is none, or one text for annotators of several languages."""
+    without = [language or "the scores" for language, text in rubrics.items() if not text]
+    if len(without) == len(rubrics):
+        return "There is no rubric on the pages: --rubric says how to judge."
+    if without:
+        return f"There is no rubric for {names(without)}."
+    if len(rubrics) == 1 or len(set(rubrics.values())) > 1:
+        return ""
+    example = ",".join(f"{language}=..." for language in list(rubrics)[:3])
+    return f"Annotators of all languages read one and the same rubric. One for each language: --rubric {example}"

@@ -6,9 +6,11 @@ is called; nothing is dropped without a word.
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,53 +62,111 @@ class Returned(Result):
         return Report("label read", "Labels that came back", (), self.findings, next=steps, sections=(section,))
 
 
-def read_labels(folder: Path | str, *, output: Path | None = None, overwrite: bool = False) -> Returned:
+def read_labels(
+    folder: Path | str | Sequence[Path | str], *, output: Path | None = None, overwrite: bool = False
+) -> Returned:
     """Join the files that came back from annotators, and say what is missing.
 
     Put the files into the folder that `polyjudge label make` wrote, under any name. A file that cannot be read is
     named, and the others are read; of two answers of one annotator to the same item the later one counts.
 
-    folder : the folder that `label make` wrote, with what came back in it
+    folder : the folder that `label make` wrote, with what came back in it; of several draws all folders, with commas
     output : write the labels to this file (CSV)
     overwrite : replace that file if it exists
 
     Examples:
         polyjudge label read labels
-        polyjudge label read labels -o labels.csv
+        polyjudge label read labels,more -o labels.csv
     """
     import pandas as pd
 
-    folder = Path(folder)
-    folder = folder.parent if folder.name == MANIFEST else folder
-    manifest = read_manifest(folder)
-    shown: dict[str, dict[str, str]] = manifest["shown"]
-    best: dict[str, tuple[str, Any, str]] = {}
-    files, changed = [], 0
-    for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.name in (MANIFEST, MARKER) or path.suffix.lower() in (".html", ".htm"):
-            continue  # a page is no answer
-        known, problem, moved = _join(path, shown, manifest["ask"], best)
-        changed += moved
-        files.append((str(path.relative_to(folder)), known, problem))
+    folders = label_folders(folder)
+    parts = [_read_folder(part) for part in folders]
+    shown, best, files = dict[str, dict[str, str]](), dict[str, tuple[str, Any, str]](), list[tuple[str, int, str]]()
+    for part in parts:
+        shown |= part.shown
+        best |= part.best
+        files += part.files
     labels, skipped, annotators = _frames(shown, best)
     if output is not None:
-        check_apart({"--output": output}, [folder / MANIFEST])
+        check_apart({"--output": output}, [path / MANIFEST for path in folders])
         check_new(output, overwrite)
         write_text(output, as_csv(labels))
+    changed = sum(part.changed for part in parts)
+    name_of_all = ",".join(map(str, folders))
     return Returned(
         labels=labels,
         annotators=annotators,
         skipped=skipped,
         files=pd.DataFrame(files, columns=["file", "answers", "problem"]),
-        folder=str(folder),
-        findings=_findings(len(shown), labels, skipped, files, changed, folder),
+        folder=name_of_all,
+        findings=(*_findings(len(shown), labels, skipped, files, changed, folders[0]), *_same_people(parts)),
     )
 
 
+@dataclass(frozen=True)
+class _Folder:
+    """What came back into one folder. shown : token -> what it stands for; best : token -> when, label, why skipped"""
+
+    path: Path
+    shown: dict[str, dict[str, str]]
+    best: dict[str, tuple[str, Any, str]]
+    files: list[tuple[str, int, str]]
+    changed: int
+
+
+def _read_folder(folder: Path) -> _Folder:
+    manifest = read_manifest(folder)
+    best: dict[str, tuple[str, Any, str]] = {}
+    files, n_changed = [], 0
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.name in (MANIFEST, MARKER) or _is_page(path, manifest):
+            continue
+        n_known, problem, n_moved = _join(path, manifest, best)
+        n_changed += n_moved
+        files.append((str(path.relative_to(folder)), n_known, problem))
+    return _Folder(folder, manifest["shown"], best, files, n_changed)
+
+
+def _is_page(path: Path, manifest: dict[str, Any]) -> bool:
+    """Whether a file is a page as `label make` wrote it: one that came back is another one."""
+    if path.suffix.lower() not in (".html", ".htm", ".xhtml"):
+        return False
+    pages = manifest.get("pages")  # unknown to folders of earlier versions
+    return pages is None or hashlib.sha256(path.read_bytes()).hexdigest() == pages.get(path.name)
+
+
+def _same_people(parts: list[_Folder]) -> tuple[Finding, ...]:
+    """What is assumed of annotators that several folders name alike."""
+    people = [{about["annotator"] for about in part.shown.values()} for part in parts]
+    twice = sorted({who for i, some in enumerate(people) for who in some if any(who in x for x in people[:i])})
+    if not twice:
+        return ()
+    verb = "is" if len(twice) == 1 else "are"
+    text = (
+        f"{names(twice)} {verb} in several folders, and taken to be the same {'person' if verb == 'is' else 'people'}."
+    )
+    return (Finding("notice", "labels.people", text, "Labels"),)
+
+
+def label_folders(folder: Any) -> list[Path]:
+    """The folders that are named: one, several, or several with commas between them."""
+    if not isinstance(folder, str | Path):
+        return [path for part in folder for path in label_folders(part)]
+    path = Path(folder)
+    if not path.exists() and "," in str(folder):
+        return [path for part in str(folder).split(",") if part for path in label_folders(part)]
+    return [path.parent if path.name == MANIFEST else path]
+
+
 def is_label_folder(path: Any) -> bool:
-    """Whether a path is a folder that `label make` wrote."""
+    """Whether a path is a folder that `label make` wrote, or several such folders."""
+    if not isinstance(path, str | Path) and not (
+        isinstance(path, list | tuple) and path and all(isinstance(part, str | Path) for part in path)
+    ):
+        return False
     with suppress(OSError, ValueError):
-        return isinstance(path, (str, Path)) and (Path(path) / MANIFEST).is_file()
+        return all((folder / MANIFEST).is_file() for folder in label_folders(path))
     return False
 
 
@@ -132,61 +192,87 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 # --- files ---
 
 
-def _join(
-    path: Path, shown: dict[str, dict[str, str]], ask: dict[str, Any], best: dict[str, tuple[str, Any, str]]
-) -> tuple[int, str, int]:
+def _join(path: Path, manifest: dict[str, Any], best: dict[str, tuple[str, Any, str]]) -> tuple[int, str, int]:
     """Take the answers of one file: how many, what is wrong with it, and how many replaced an older answer."""
+    if path.suffix.lower() in (".html", ".htm", ".xhtml"):
+        return 0, "is a page, and holds no answers: ask for the file that Save makes there (its name ends in .json)", 0
     try:
-        records = _records(path)
+        set_id, records = _records(path)
     except RecursionError:
         return 0, "cannot be read: it is nested too deeply", 0
     except json.JSONDecodeError:
         return 0, "is not the JSON that the page saves, or not all of it: ask for the file again", 0
     except (PanelError, ValueError, TypeError, AttributeError, OSError) as error:
         return 0, f"cannot be read: {name(str(error), 120)}", 0
-    if not records:
-        return 0, "holds no answers", 0
-    known = moved = 0
-    strange, wrong = [], []
-    when = f"{path.stat().st_mtime:020.3f}"
+    if set_id is not None and set_id != manifest["id"]:
+        return 0, "belongs to another set of labels: put it into the folder that its page came from", 0
+    taken = _Taken()
     for record in records:
-        token = str(record.get("item") or record.get("id") or "").strip()
-        label, skip = record.get("label"), str(record.get("skip") or "").strip()
-        empty = label is None or str(label).strip() == ""
-        if empty and not skip:
-            continue
-        if token not in shown:
-            strange.append(token)
-            continue
-        value = None if empty else label_value(label, ask)
-        if value is None and not empty:
-            wrong.append(str(label))
-            continue
-        known += 1
-        at = str(record.get("at") or when)
-        old = best.get(token)
-        if old is not None and (old[0], old[1] is not None) > (at, value is not None):
-            continue
-        moved += old is not None and old[1] is not None and old[1] != value
-        best[token] = (at, value, skip)
-    problem = []
-    if strange:
-        problem.append(f"{count(len(strange), 'answer')} to items that this folder did not give out")
-    if wrong:
-        verb = "was" if len(wrong) == 1 else "were"
-        problem.append(f"{count(len(wrong), 'answer')} that {verb} not offered ({names(wrong, 3)})")
-    if not known and not problem:
-        problem.append("holds no answers")
-    return known, "; ".join(problem), moved
+        _take(record, manifest, f"{path.stat().st_mtime:020.3f}", best, taken)
+    return taken.n_known, _problem(taken), taken.n_moved
 
 
-def _records(path: Path) -> list[dict[str, Any]]:
-    """The answers in a file that the page saved."""
+@dataclass
+class _Taken:
+    """What became of the answers in a file."""
+
+    n_known: int = 0
+    n_moved: int = 0
+    strange: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def _take(
+    record: dict[str, Any],
+    manifest: dict[str, Any],
+    when: str,
+    best: dict[str, tuple[str, Any, str]],
+    taken: _Taken,
+) -> None:
+    """Take one answer: of two to the same item the later one counts."""
+    token = _text_of(record, "item") or _text_of(record, "id")
+    label, skip = _text_of(record, "label"), _text_of(record, "skip")
+    if not label and not skip:
+        return
+    if token not in manifest["shown"]:
+        taken.strange.append(token)
+        return
+    value = label_value(label, manifest["ask"]) if label else None
+    if value is None and label:
+        taken.wrong.append(label)
+        return
+    taken.n_known += 1
+    time = _text_of(record, "at") or when
+    before = best.get(token)
+    if before is not None and (before[0], before[1] is not None) > (time, value is not None):
+        return
+    taken.n_moved += before is not None and before[1] is not None and before[1] != value
+    best[token] = (time, value, skip)
+
+
+def _text_of(record: dict[str, Any], key: str) -> str:
+    value = record.get(key)
+    return "" if value is None else str(value).strip()
+
+
+def _problem(taken: _Taken) -> str:
+    """What is wrong with the answers in a file; nothing where all is well."""
+    problems = []
+    if taken.strange:
+        problems.append(f"{count(len(taken.strange), 'answer')} to items that this folder did not give out")
+    if taken.wrong:
+        verb = "was" if len(taken.wrong) == 1 else "were"
+        problems.append(f"{count(len(taken.wrong), 'answer')} that {verb} not offered ({names(taken.wrong, 3)})")
+    return "; ".join(problems) or ("" if taken.n_known else "holds no answers")
+
+
+def _records(path: Path) -> tuple[str | None, list[dict[str, Any]]]:
+    """The set of labels that a file names, if it does, and the answers in it."""
     data = json.loads(read_text(path, MOST))
-    found = data.get("answers") if isinstance(data, dict) else data
-    if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+    answers = data.get("answers") if isinstance(data, dict) else data
+    if not isinstance(answers, list) or not all(isinstance(x, dict) for x in answers):
         raise ValueError("it is JSON, but not a file that the page saved")
-    return found
+    return (str(data["labels"]) if isinstance(data, dict) and data.get("labels") else None), answers
 
 
 def label_value(label: Any, ask: dict[str, Any]) -> Any:

@@ -7,7 +7,9 @@
   const key = "polyjudge-labels:" + data.labels + "/" + data.name;
   const LONG = 20000;
   const REASONS = ["unclear", "broken", "cannot", "other"];
+  // Of an answer that was undone a mark stays, so that another tab does not bring it back.
   let state = { answers: {}, undo: [], place: 0 };
+  const tab = Math.random().toString(36).slice(2);
   let kept = true; // in the browser
   let since = Date.now();
   let value = null; // of the slider: nothing is chosen until the person does
@@ -16,11 +18,25 @@
     const old = JSON.parse(localStorage.getItem(key) || "null");
     if (old && old.answers) state = { answers: old.answers, undo: old.undo || [], place: 0 };
   } catch { kept = false; }
-  const answered = (item) => Object.hasOwn(state.answers, item.id);
+  const answerOf = (item) => Object.hasOwn(state.answers, item.id) && !state.answers[item.id].undone ? state.answers[item.id] : null;
+  const answered = (item) => answerOf(item) !== null;
   const firstOpen = () => items.findIndex((item) => !answered(item));
 
+  // Answers of this sheet in another tab: of two to the same item the later one counts.
+  const join = (text) => {
+    try {
+      const others = (JSON.parse(text || "null") || {}).answers || {};
+      for (const [id, answer] of Object.entries(others)) {
+        if (!Object.hasOwn(state.answers, id) || state.answers[id].at < answer.at) state.answers[id] = answer;
+      }
+    } catch { /* what is not ours changes nothing */ }
+  };
   const keep = () => {
-    try { localStorage.setItem(key, JSON.stringify(state)); kept = true; } catch { kept = false; }
+    try {
+      join(localStorage.getItem(key));
+      localStorage.setItem(key, JSON.stringify(state));
+      kept = true;
+    } catch { kept = false; }
     at("saved").textContent = kept ? words.saved : "";
   };
   const node = (name, text, more = {}) => {
@@ -28,10 +44,17 @@
     if (text !== undefined) made.textContent = text;
     return Object.assign(made, more);
   };
+  // What is seen is the key and the word; what is heard is the word.
+  const label = (made, hint, text) => {
+    if (hint) {
+      made.append(Object.assign(node("kbd", hint), { ariaHidden: "true" }));
+      made.setAttribute("aria-keyshortcuts", hint.replace("Ctrl ", "Control+").replace("PgUp", "PageUp").replace("PgDn", "PageDown"));
+    }
+    made.append(node("span", text));
+  };
   const button = (text, hint, act) => {
     const made = node("button", undefined, { type: "button" });
-    if (hint) made.append(node("kbd", hint));
-    made.append(text);
+    label(made, hint, text);
     made.addEventListener("click", act);
     return made;
   };
@@ -47,7 +70,7 @@
 
   const record = (answer) => {
     const item = items[state.place];
-    state.undo.push({ id: item.id, before: state.answers[item.id] || null });
+    state.undo.push({ id: item.id, before: answerOf(item) });
     if (state.undo.length > 500) state.undo.shift();
     const seconds = Math.round((Date.now() - since) / 1000);
     state.answers[item.id] = { ...answer, at: new Date().toISOString(), seconds };
@@ -59,7 +82,8 @@
   const undo = () => {
     const last = state.undo.pop();
     if (!last) return;
-    if (last.before) state.answers[last.id] = last.before; else delete state.answers[last.id];
+    const now = new Date().toISOString();
+    state.answers[last.id] = last.before ? { ...last.before, at: now } : { at: now, undone: true };
     keep();
     show(Math.max(0, items.findIndex((item) => item.id === last.id)));
   };
@@ -74,7 +98,7 @@
     state.place = place;
     since = Date.now();
     const item = items[place];
-    const mine = state.answers[item.id] || {};
+    const mine = answerOf(item) || {};
     const done = items.filter(answered).length;
     at("bar").style.width = (100 * done) / items.length + "%";
     at("count").textContent = `${place + 1} / ${items.length}`;
@@ -89,10 +113,11 @@
     at("next").disabled = place === items.length - 1;
     at("done").hidden = done < items.length;
     at("save").classList.toggle("ready", done === items.length);
+    at("title").textContent = `${words.how}: ${data.name}, ${place + 1} / ${items.length}`;
     for (const [i, made] of [...at("reasons").children].entries()) made.ariaPressed = String(mine.skip === REASONS[i]);
     reasons(false);
     say("");
-    if (document.activeElement) document.activeElement.blur();
+    at("response").querySelector(".text").focus({ preventScroll: true });
     window.scrollTo(0, 0);
   };
 
@@ -101,6 +126,7 @@
   const buttons = (mine) => ask.choices.map(([choice, word], i) => {
     const made = button(word, keyOf(i), () => record({ label: choice, skip: null }));
     made.ariaPressed = String(mine.label === choice);
+    if (typeof choice === "number") made.ariaLabel = word ? `${choice}, ${word}` : String(choice);
     return made;
   });
   const slider = (mine) => {
@@ -120,7 +146,7 @@
     set(typeof mine.label === "number" ? mine.label : null);
     const confirm = button("✓", "Enter", enter);
     Object.assign(confirm, { id: "confirm", ariaLabel: words.next });
-    const keys = node("span", undefined, { className: "keys", dir: "ltr" });
+    const keys = node("span", undefined, { className: "keys", dir: "ltr", ariaHidden: "true" });
     keys.append(node("kbd", "0"), "– ", node("kbd", "9"), node("kbd", "←"), node("kbd", "→"), node("kbd", "Shift ←"), node("kbd", "Shift →"));
     return [node("span", `${ask.low} ${words.worst}`, { className: "end" }), range,
       node("span", `${ask.high} ${words.best}`, { className: "end" }), number, confirm, keys];
@@ -137,7 +163,7 @@
   };
 
   const save = () => {
-    const answers = items.filter(answered).map((item) => ({ item: item.id, ...state.answers[item.id] }));
+    const answers = items.filter(answered).map((item) => ({ item: item.id, ...answerOf(item) }));
     const text = JSON.stringify({ format: "polyjudge-answers", labels: data.labels, name: data.name, answers }, null, 1);
     const link = node("a", undefined, { href: URL.createObjectURL(new Blob([text], { type: "application/json" })), download: data.name + ".json" });
     document.body.append(link);
@@ -145,14 +171,14 @@
     setTimeout(() => { URL.revokeObjectURL(link.href); link.remove(); }, 1000);
   };
 
-  at("undo").append(node("kbd", "U"), words.undo);
-  at("save").append(node("kbd", "Ctrl S"), words.save);
-  at("back").append(node("kbd", "PgUp"), words.back);
-  at("next").append(node("kbd", "PgDn"), words.next);
-  at("skip").append(node("kbd", "S"), words.skip);
+  label(at("undo"), "U", words.undo);
+  label(at("save"), "Ctrl S", words.save);
+  label(at("back"), "PgUp", words.back);
+  label(at("next"), "PgDn", words.next);
+  label(at("skip"), "S", words.skip);
   at("done").textContent = words.done;
   at("ask").textContent = ask.question;
-  at("how").querySelector("summary").append(node("kbd", "R"), words.how);
+  label(at("how").querySelector("summary"), "R", words.how);
   at("how").hidden = !data.rubric;
   fill(at("rubric"), data.rubric);
   at("task").querySelector("h2").textContent = words.task;
@@ -163,9 +189,26 @@
     at(id).addEventListener("click", act);
   }
 
+  // The digit that a character is, in any script; -1 where it is none.
+  const digitOf = (character) => {
+    if (!/^\p{Nd}$/u.test(character)) return -1;
+    let digit = 0; // digits stand in blocks of ten
+    while (digit < 9 && /^\p{Nd}$/u.test(String.fromCodePoint(character.codePointAt(0) - digit - 1))) digit += 1;
+    return digit;
+  };
+  // The key as a Latin keyboard names it: a layout that has no Latin letters has the same keys in the same places.
+  const nameOf = (event) => {
+    const digit = digitOf(event.key);
+    if (digit >= 0) return String(digit);
+    const place = /^(?:Key|Digit|Numpad)([A-Z0-9])$/.exec(event.code);
+    const isOther = !/^[a-z]$/i.test(event.key) && [...event.key].length === 1;
+    if ((isOther || event.key === "Dead" || event.key === "Process") && place) return place[1].toLowerCase();
+    return event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  };
+
   document.addEventListener("keydown", (event) => {
-    if (event.altKey) return;
-    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (event.altKey || event.isComposing) return;
+    const name = nameOf(event);
     const control = event.ctrlKey || event.metaKey;
     const run = (act) => { event.preventDefault(); act(); };
     if (control) {
@@ -196,7 +239,22 @@
       run(() => slide((value === null ? (ask.low + ask.high) / 2 : value) + along * (event.shiftKey ? 10 : 1) * ask.step));
     }
   });
+  // Two tabs of one sheet say so to each other, and share their answers.
+  window.addEventListener("storage", (event) => {
+    if (event.key === key) {
+      join(event.newValue);
+      show(state.place);
+    }
+    if (event.key === key + "/tab" && event.newValue && !event.newValue.startsWith(tab)) {
+      at("elsewhere").textContent = words.elsewhere;
+      if (event.newValue.endsWith("?")) greet("!");
+    }
+  });
+  const greet = (mark) => {
+    try { localStorage.setItem(key + "/tab", `${tab} ${Date.now()} ${mark}`); } catch { /* then nothing is kept at all */ }
+  };
   window.addEventListener("beforeunload", (event) => { if (!kept && items.some(answered)) event.preventDefault(); });
   keep();
   show(Math.max(0, firstOpen()));
+  greet("?");
 })();
