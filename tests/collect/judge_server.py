@@ -65,6 +65,7 @@ class Server(asyncio.Protocol):
     asked: Counter[str] = Counter()  # noqa: RUF012
     answered: Counter[str] = Counter()  # noqa: RUF012
     models: Counter[str] = Counter()  # noqa: RUF012
+    schemas: Counter[str] = Counter()  # noqa: RUF012
     files: dict[str, bytes] = {}  # noqa: RUF012
     batches: dict[str, dict[str, Any]] = {}  # noqa: RUF012
     running: set[Any] = set()  # noqa: RUF012
@@ -88,7 +89,7 @@ class Server(asyncio.Protocol):
     async def handle(self, head: str, body: bytes) -> None:
         path = head.split(" ", 2)[1].split("?")[0]
         if path == "/begin":
-            for counts in (self.asked, self.answered, self.models, self.files, self.batches):
+            for counts in (self.asked, self.answered, self.models, self.schemas, self.files, self.batches):
                 counts.clear()
             Server.config = json.loads(body)
             return self.send(200, {})
@@ -96,7 +97,7 @@ class Server(asyncio.Protocol):
             self.config.update(json.loads(body))
             return self.send(200, {})
         if path == "/stats":
-            counts = {"asked": self.asked, "answered": self.answered, "models": self.models}
+            counts = {"asked": self.asked, "answered": self.answered, "models": self.models, "schemas": self.schemas}
             return self.send(200, {**counts, "batches": len(self.batches)})
         if "/files" in path or "/batches" in path:
             return self.batch(head.split(" ", 1)[0], path, body)
@@ -113,6 +114,10 @@ class Server(asyncio.Protocol):
         key = f"{model} {hashlib.sha256(prompt.encode()).hexdigest()[:16]}"
         self.asked[key] += 1
         self.models[model] += 1
+        if "response_format" in request:
+            self.schemas[model] += 1
+            if model in self.config.get("refuses_schema", []):
+                return 400, {"error": {"message": "response_format is not supported", "code": "x"}}
         if delay := self.config.get("delay", 0.0):
             await asyncio.sleep(delay)
         dead = self.config.get("dead", {}).get(model)
@@ -136,7 +141,7 @@ class Server(asyncio.Protocol):
             "prompt_tokens": sum(len(str(m["content"])) for m in request["messages"]) // 4,
             "completion_tokens": 20,
         }
-        stop = "length" if fault == "long" else "stop"
+        stop = "length" if fault == "long" else self.config.get("finish", "stop")
         return 200, {
             "id": "x", "object": "chat.completion", "created": 0, "model": model,
             "choices": [{"index": 0, "finish_reason": stop, "message": {"role": "assistant", "content": text}}],

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyjudge.collect.languages import SHIPPED
-from polyjudge.collect.parse import Parsed, parse, plain_digits, visible
+from polyjudge.collect.parse import Parsed, parse, plain_digits
 from polyjudge.collect.plan import Rubric
 
 TABLE = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text("utf-8").splitlines()]
@@ -285,3 +285,68 @@ def test_checklists_and_comparisons_as_objects() -> None:
     assert parse('{"reason": "x", "verdict": "unsatisfied"}', Rubric(kind="checklist")).score == 0
     assert parse('{"verdict": "satisfied"}\nNo: unsatisfied.', Rubric(kind="checklist")).score is None
     assert parse('{"winner": "B", "reason": "x"}', Rubric(kind="compare")).score == 0
+
+
+def test_hostile_answers_of_many_kinds() -> None:
+    rows = [json.loads(line) for line in (Path(__file__).parent / "hostile.jsonl").read_text("utf-8").splitlines()]
+    assert len(rows) >= 200
+    read = [(row, parse(row["answer"], RATING).score) for row in rows]
+    assert [(row, score) for row, score in read if score is not None and score != row["score"]] == []
+    assert sum(score is None for row, score in read if row["score"] is not None) <= 1
+
+
+POLITE = [
+    ("", ""), ("Here is my rating:\n\n", ""), ("Sure! Here is the JSON you asked for:\n", "\n\nLet me know if you need anything else."),
+    ("Hier ist meine Bewertung:\n", "\n\nGerne erkläre ich mehr."), ("Voici mon évaluation :\n", ""), ("Aquí está mi valoración:\n\n", "\n"),
+    ("以下是我的评分：\n", "\n希望有帮助。"), ("以下が評価です。\n", ""), ("Вот моя оценка:\n\n", "\n\nСпасибо."), ("Thank you. I have read the answer carefully.\n\n", ""),
+]  # fmt: skip
+REASONS = [
+    "Correct and clear.",
+    "It names Sydney, which is not the capital.",
+    "Der Beleg fehlt.",
+    "理由充分。",
+    "It has 2 small gaps, but says what matters.",
+    "I cannot find a mistake.",
+]
+
+
+def ordinary(shape: str) -> list[tuple[str, float]]:
+    """Sixty answers of one shape, as judges write them."""
+    made = []
+    for i, (before, after) in enumerate(POLITE):
+        for j, reason in enumerate(REASONS):
+            score = 1 + (i + 2 * j) % 5
+            body = json.dumps(
+                {"score": score, "reason": reason} if j % 2 else {"reason": reason, "score": score}, ensure_ascii=False
+            )
+            keys = [
+                "Score",
+                "Final score",
+                "Rating",
+                "**Score**",
+                "Overall rating",
+                "Bewertung",
+                "评分",
+                "Оценка",
+                "Puntuación",
+                "Note",
+            ]
+            line = f"{keys[i]}: {score}" + ["", "/5", " out of 5", "/5 (fair)", ".", " points"][j]
+            whole = [
+                body,
+                json.dumps({"score": f"{score}/5"}),
+                str(score),
+                f"{score}/5",
+                json.dumps(json.loads(body), indent=2, ensure_ascii=False),
+                f"**{score}**",
+            ][j]
+            fenced = before + (f"```json\n{body}\n```" if (i + j) % 3 else body) + after
+            made.append(({"whole": whole, "object": fenced, "line": f"{reason}\n\n{line}"}[shape], float(score)))
+    return made
+
+
+@pytest.mark.parametrize("shape", ["whole", "object", "line"])
+def test_no_ordinary_answer_is_lost_and_means_stay(shape: str) -> None:
+    answers = ordinary(shape)
+    assert len(answers) == 60
+    assert [(text, parse(text, RATING), score) for text, score in answers if parse(text, RATING).score != score] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from collect_plans import write_plan
 from judge_server import Running, met, truth
 
+from polyjudge.answers.probe import probes_of_run
 from polyjudge.base.errors import CollectError, UsageError
 from polyjudge.collect.languages import phrases
 from polyjudge.collect.run import Collection, collect
@@ -76,7 +78,7 @@ def test_pairs_comparisons_and_replicates(tmp_path: Path, server: Running) -> No
         a, b = (truth(r.judge, r.task, r.language, part) for part in (r.model_a, r.model_b))
         assert r.winner == ("tie" if a == b else "model_a" if a > b else "model_b")
     read = read_panel(compare.parent / "run" / "orders.csv")
-    assert (read.systems, read.n_tasks if hasattr(read, "n_tasks") else len(read.tasks)) == (("chosen", "rejected"), 4)
+    assert (read.systems, len(read.tasks)) == (("chosen", "rejected"), 4)
     twice = write_plan(tmp_path / "twice", server.url, tasks=3, rubric={"criteria": "It is right."}, replicates=2)
     assert not run(twice).incomplete
     assert len(scores(twice)) == 3 * 2 * 2 * 2
@@ -125,6 +127,11 @@ def test_probes_stand_apart(tmp_path: Path, server: Running) -> None:
     found = run(plan)
     probes = scores(plan, "probes")
     assert len(scores(plan)) == 6
+    assert [step.command for step in found.report().next] == [
+        f"polyjudge audit {plan.parent / 'run'}",
+        f"polyjudge probe {plan.parent / 'run'}",
+    ]
+    assert probes_of_run(plan.parent / "run", {}) == (plan.parent / "run" / "probes.csv", {"system": "version"})
     assert {"clean", "padding", "plea-own", "plea-english"} <= set(probes["version"])
     assert probes.groupby("version")["language"].nunique().eq(2).all()
     assert found.calls == 6 + len(probes)
@@ -256,7 +263,108 @@ def test_a_judge_that_refuses(tmp_path: Path, server: Running) -> None:
     assert server.answered == 4  # refusals are not asked again
 
 
+# --- structured output ---
+
+
+def test_answers_are_asked_for_as_structured_output(tmp_path: Path, server: Running) -> None:
+    kinds: dict[str, dict[str, Any]] = {"rating": {}, "compare": {}, "checklist": {}, "pair": {}}
+    for kind in kinds:
+        server.post("begin")
+        assert not run(write_plan(tmp_path / kind, server.url, kind, tasks=2, judges=["ja"])).incomplete
+        stats = server.stats()
+        assert stats["schemas"] == stats["models"]
+    server.post("begin")
+    off = write_plan(tmp_path / "off", server.url, tasks=2, judges=["ja"], settings={"response_schema": False})
+    assert not run(off).incomplete
+    assert server.stats()["schemas"] == {}
+    with pytest.raises(CollectError, match="response_schema is true or false"):
+        run(write_plan(tmp_path / "odd", server.url, tasks=2, settings={"response_schema": {"type": "object"}}))
+
+
+def test_a_service_that_refuses_the_schema_is_asked_without_it_and_that_is_remembered(
+    tmp_path: Path, server: Running
+) -> None:
+    server.post("config", refuses_schema=["jb"])
+    plan = write_plan(tmp_path, server.url, tasks=20)
+    assert not run(plan).incomplete
+    check_ratings(scores(plan), 80)
+    first = server.stats()
+    assert first["schemas"]["ja"] == 40
+    assert 1 <= first["schemas"]["jb"] <= 8  # those that went ahead together
+    assert first["models"]["jb"] == 40 + first["schemas"]["jb"]
+    write_plan(tmp_path, server.url, tasks=25)
+    assert not run(plan).incomplete
+    assert server.stats()["schemas"]["jb"] == first["schemas"]["jb"]
+
+
+@pytest.mark.parametrize("finish", ["eos_token", "end_turn", None])
+def test_other_reasons_of_an_end_are_ends_like_any(tmp_path: Path, server: Running, finish: str | None) -> None:
+    server.post("config", finish=finish, says="Good.\n\nScore: 4")
+    assert not run(write_plan(tmp_path, server.url, tasks=2, judges=["ja"])).incomplete
+
+
+# --- services that are down ---
+
+
+@pytest.mark.parametrize("fault", ["401", "429", "500"])
+def test_a_dead_service_is_named_at_once_and_set_aside(
+    tmp_path: Path, server: Running, capfd: pytest.CaptureFixture[str], fault: str
+) -> None:
+    quota = "You exceeded your current quota, please check your plan"
+    server.post("config", dead={"ja": fault}, says_in_error=quota if fault == "429" else f"words of {fault}")
+    plan = write_plan(tmp_path, server.url, tasks=50, judges=["ja"], settings={"max_retries": None})
+    begun = time.monotonic()
+    found = run(plan)
+    assert time.monotonic() - begun < 30
+    words = quota if fault == "429" else f"words of {fault}"
+    assert "ja, the first call that failed: " in capfd.readouterr().err
+    assert words in text_of(found)
+    assert "ja was stopped after 8 failed calls in a row" in text_of(found)
+    assert "AttemptTimeout" not in text_of(found)
+    assert server.stats()["models"]["ja"] <= (24 if fault == "500" else 8)
+
+
+def test_a_closed_port_is_named_at_once(tmp_path: Path, server: Running, capfd: pytest.CaptureFixture[str]) -> None:
+    plan = write_plan(tmp_path, "http://127.0.0.1:9/v1", tasks=50, judges=["ja"], settings={"max_retries": None})
+    begun = time.monotonic()
+    found = run(plan)
+    assert time.monotonic() - begun < 30
+    assert "ja, the first call that failed: APIConnectionError: " in capfd.readouterr().err
+    assert "ja was stopped after 8 failed calls in a row: APIConnectionError" in text_of(found)
+
+
 # --- the guard ---
+
+
+def test_a_judge_renamed_or_a_plan_split_buys_nothing_again(tmp_path: Path, server: Running) -> None:
+    plan = write_plan(tmp_path, server.url, tasks=5)
+    assert not run(plan).incomplete
+    raw = json.loads(plan.read_text())
+    raw["judges"][1]["name"] = "other name"
+    plan.write_text(json.dumps(raw))
+    found = run(plan)
+    assert "other name is asked as jb was: its 10 answers are taken over." in text_of(found)
+    assert not found.incomplete
+    for judges, languages in (([0], ["en", "th"]), ([1], ["en", "th"]), ([0, 1], ["th"]), ([0, 1], ["en", "th"])):
+        part = {**raw, "judges": [raw["judges"][i] for i in judges], "languages": languages}
+        plan.write_text(json.dumps(part))
+        assert not run(plan).incomplete
+    assert server.answered == 20
+    assert set(scores(plan)["judge"]) == {"ja", "other name"}
+
+
+@pytest.mark.parametrize("second", [0.3, 0.7, 2])
+@pytest.mark.parametrize("first", [0.3, 0.7])
+def test_no_pair_of_limits_buys_twice(tmp_path: Path, server: Running, first: float, second: float) -> None:
+    price = {"input": 1.0, "output": 10.0}
+    plan = write_plan(tmp_path, server.url, tasks=15, judge={"price": price})
+    cost = 60 * (20 * 10 + 290) / 1e6  # as the server counts
+    one = run(plan, max_cost=first * cost)
+    two = run(plan, max_cost=second * cost)
+    assert set(server.stats()["asked"].values()) == {1}
+    assert one.scored <= two.scored
+    assert (one.cost or 0) <= first * cost
+    assert one.scored > 0
 
 
 def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Running) -> None:

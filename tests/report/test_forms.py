@@ -129,6 +129,12 @@ def test_junit():
     suite = ET.fromstring(text.junit(replace(report(), findings=(odd,)), "info"))
     assert suite.find(".//failure").get("message") == "a\\x00b\\ud800<c>"
     assert ET.fromstring(text.junit(replace(report(), findings=()), "info")).get("tests") == "1"
+    milder = replace(odd, severity="notice", where={"language": "th"})
+    names = [
+        ET.fromstring(text.junit(replace(report(), findings=(x,)), "info")).find(".//testcase").get("name")
+        for x in (odd, milder)
+    ]
+    assert names == ["\\x00k", "\\x00k, th"]  # the severity changes from run to run, the name does not
 
 
 @pytest.mark.parametrize(

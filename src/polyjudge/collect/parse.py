@@ -224,8 +224,8 @@ def _rules(kind: str) -> dict[str, re.Pattern[str]]:
     if kind in KEYS:
         value = rf"(?P<value>{one_of(tuple(_verdicts(kind)))})"
     rest = r"(?P<rest>[.。।።!]|[.。।።!]\s[^\d\n]{1,500}|\s?\([^()\d]{1,200}\)\.?|\s[-–—]\s[^\d\n]{1,500})?"
-    around = rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{label})(?P<is>(?:\s{{0,3}}(?:{qualifier})){{1,3}})?"
-    separator = r"\s{0,5}[*_]{0,3}\s{0,5}(?:[:=፦፡]|->|→|(?(is)\s?|(?!)))\s{0,5}[*_\[(]{0,6}\s{0,5}"
+    around = rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{label})(?P<is>(?:\s{{0,3}}(?!a\b)(?:{qualifier})){{1,3}})?"
+    separator = r"\s{0,5}[*_]{0,3}\s{0,5}(?:[:፦፡]|->|→|(?(is)\s?|(?!)))\s{0,5}[*_\[(]{0,6}\s{0,5}"
     rules = {
         "label": around + separator,
         "value": rf"[\[(*_]{{0,4}}{value}(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{{0,9}}{rest}[\s*_]{{0,9}}",

@@ -323,7 +323,7 @@ def junit(report: Report, fail_on: str) -> str:
     suite = ET.SubElement(suites, "testsuite", {"name": f"polyjudge {report.command}", **counts})
     where = {"classname": f"polyjudge.{report.command}"}
     for finding, fails in zip(report.findings, failed, strict=True):
-        case = ET.SubElement(suite, "testcase", {**where, "name": f"{finding.severity}: {visible(finding.key)}"})
+        case = ET.SubElement(suite, "testcase", {**where, "name": _case_name(finding)})
         if fails:
             ET.SubElement(case, "failure", {"message": visible(finding.text), "type": finding.severity})
         else:
@@ -332,3 +332,8 @@ def junit(report: Report, fail_on: str) -> str:
         ET.SubElement(suite, "testcase", {**where, "name": "no findings"})
     ET.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def _case_name(finding: Finding) -> str:
+    """The name of a case: what is looked at and of whom, not how severe it is, so that a history of runs stays one."""
+    return visible(", ".join([finding.key, *finding.where.values()]))
