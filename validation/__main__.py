@@ -31,7 +31,6 @@ from validation.designs import ALL_DESIGNS  # noqa: E402  (NumPy reads the setti
 
 Claim = Callable[[int], Sequence[tuple[str, float]]]
 """A seed -> for every size and noise of the row: its name, and whether the event happened; or how large it was (L3)."""
-MODULES = ("engine", "systems", "answers", "people", "noise", "cells_agree", "agreements", "passing")
 HERE = Path(__file__).parent
 
 

@@ -36,7 +36,9 @@ def test_compare_on_devai(devai: Panel, published: dict[str, Any]) -> None:
     assert np.isnan(rows.loc["z-score", "gain"])
     low, gain, high = rows.loc["oracle", ["gain_low", "gain", "gain_high"]]
     assert 0.5 * gain < low < gain < high < 2 * gain
-    assert "tau 0.65 [0.61, 0.71] before calibrating and 0.90 [0.80, 1.00] after" in texts(found)
+    said = "tau 0.65 [0.61, 0.71] before calibrating and 0.90 [0.80, 1.00] after (brackets: 95% of the resamples)"
+    assert said in texts(found)
+    assert found.report().board.note == "tau: the mean over 1,000 resamples; brackets hold 95% of them."
     pair = found.differences.query("method_a == 'raw' and method_b == 'cbc'").iloc[0]
     assert pair["difference"] == pytest.approx(rows.loc["raw", "tau"] - rows.loc["cbc", "tau"])
     assert found.report().board is not None

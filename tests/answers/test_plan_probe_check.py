@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import stdtrit
 
 from polyjudge import cbc
 from polyjudge.answers.check import check
 from polyjudge.answers.plan import plan
 from polyjudge.answers.probe import probe
 from polyjudge.base.errors import PanelError, UsageError
+from polyjudge.base.numbers import ci, percent_ci
 from polyjudge.panel import Panel
 from polyjudge.report.terminal import screen
 from polyjudge.simulate import sample_frame, sample_panel, simulate_panel
@@ -125,6 +127,30 @@ def test_a_blind_judge_is_found_and_no_other() -> None:
     sharp = probe(probes(blind=False))
     assert (sharp.cells["sees"] == "yes").all()
     assert "Damage is noticed everywhere" in texts(sharp)
+
+
+def test_what_all_who_notice_do_has_an_interval() -> None:
+    found = probe(probes())
+    yes = found.cells[found.cells["sees"] == "yes"]
+    assert found.reaction.share[0] == pytest.approx(yes["sensitivity"].mean())
+    assert found.reaction.loss[0] == pytest.approx(yes["loss"].mean())
+    y = probes().scores.reshape(30, 8, 12)[:, :4]
+    slopes = -np.einsum("v,tvc->tc", np.arange(4) - 1.5, y)[:, [x != 6 for x in range(12)]].mean(1) / 5
+    half = stdtrit(29, 0.975) * slopes.std(ddof=1) / np.sqrt(30)
+    assert found.reaction.loss == pytest.approx((slopes.mean(), slopes.mean() - half, slopes.mean() + half))
+    assert ci(*found.reaction.loss, "points") in texts(found)
+    assert f"in {percent_ci(*found.reaction.share)} of comparisons" in texts(found)
+    always = probe(probes(blind=False, n=12))
+    assert always.reaction.share[2] <= 1
+
+
+@pytest.mark.statistical
+def test_the_interval_of_what_all_who_notice_do_covers() -> None:
+    held = 0
+    for seed in range(100):
+        _, low, high = probe(probes(seed, blind=False)).reaction.loss
+        held += low < 6 < high
+    assert held >= 88
 
 
 def test_loss_and_sensitivity_are_plain() -> None:

@@ -87,7 +87,7 @@ def test_calibrated_rates_are_those_of_the_indicator() -> None:
     beta = y.mean((0, 1)) - y.mean((0, 1, 2)) - y.mean((0, 1, 3))[:, None] + y.mean()
     moved = np.abs((y - beta >= 4).mean((0, 1)) - (raw - centred)).max()
     assert f"by {100 * moved:.0f} percentage points, because many scores stand on the mark" in tipped.text
-    assert tipped.text.endswith("polyjudge calibrate --threshold '>=4'.")
+    assert tipped.text.endswith("or the column passes that calibrating with a threshold writes.")
     smooth = room.gates(Panel.from_array(drawn(), scale=(0, 100)), "60", level=0.95)
     assert len(smooth.findings) == 1
 

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.answers.audit.advice import command
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import check_apart, check_new, read_json, write_text
-from polyjudge.base.numbers import ci
+from polyjudge.base.numbers import ci, percent
+from polyjudge.base.numbers import threshold as pass_mark
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.baselines import Gain
 from polyjudge.calibrate.by_labels import LabelCalibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator, interaction_parts
 from polyjudge.calibrate.labelled import answers, panel_mean
+from polyjudge.calibrate.passes import count_near, has_whole_numbers, split_at_mark
 from polyjudge.calibrate.saved import load_calibrator, load_consensus
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel, read_table, write_scores
 from polyjudge.read.table import open_table
+from polyjudge.read.write import PASSES
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 from polyjudge.report.text import csv as as_csv
 from polyjudge.stats.cells import mean_seen
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+MANY_NEAR = 0.05
+"""Share of scores near a pass mark from which gating calibrated scores is warned of."""
 CORRECTED = "one row an answer: the panel's mean, and what people would say (corrected)"
 
 
@@ -49,7 +55,7 @@ class Calibrated(Result):
     gain: Gain | None = None
     closer: tuple[float, float, float] | None = None
     saved_: Path | None = None
-    audit_: str = ""
+    check_: str = ""
 
     def report(self) -> Report:
         """The report."""
@@ -61,7 +67,7 @@ class Calibrated(Result):
             titles = {"language": p.noun, "subtract": "subtracted, after the map, on the scale of the labels"}
         else:
             shown = shown.assign(**{x: shown[x] * p.factor for x in ("beta", "low", "high")})
-        after = [Step(self.audit_, "audit the calibrated scores")] if self.audit_ else []
+        after = [Step(self.check_, "see whether it helps on tasks that it has not seen")] if self.check_ else []
         if self.saved_ is not None:
             saved = shell(str(self.saved_))
             after.append(Step(f"polyjudge apply NEW.csv {saved} -o new.csv", "calibrate other scores the same way"))
@@ -82,6 +88,7 @@ def calibrate(
     shrink: bool = False,
     clip: bool = False,
     extend: Path | None = None,
+    threshold: str | None = None,
     column: str = "calibrated",
     level: float = 0.95,
     overwrite: bool = False,
@@ -101,80 +108,141 @@ def calibrate(
     shrink : keep only the share that is not noise, for few tasks (by labels always)
     clip : cut calibrated scores to the scale (by labels always)
     extend : a saved calibrator: add to it the new languages and judges of these scores, from a few tasks
+    threshold : pass mark: '4' passes above 4, '>=4' from 4 on: one more column `passes`, the share that passes
     column : name of the new column
     level : confidence level of the intervals
     overwrite : replace files that exist
 
     Examples:
         polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
+        polyjudge calibrate scores.csv --threshold '>=4' -o calibrated.csv
         polyjudge calibrate swahili.csv --extend cal.json --save wider.json
         polyjudge calibrate scores.csv --labels gold.csv -o corrected.csv
     """
-    inputs = [x for x in (scores, extend, labels) if isinstance(x, (str, Path))]
+    _check_files(scores, output, save, (extend, labels), overwrite)
+    by_labels = labels is not None or method == "labels"
+    _check_options(by_labels, method, extend, threshold, level)
+    panel = read_panel(scores, **columns)
+    _check_one_criterion(panel)
+    if by_labels:
+        corrector = LabelCalibrator(level=level).fit(panel, labels)
+        result = Calibrated(corrector.table(), corrector.findings(), corrector, panel, saved_=save)
+        if output is not None:
+            _write_answers(corrector.corrected(panel), output)
+    else:
+        calibrator, result = _calibrated(panel, method, shrink, clip, extend, threshold, level)
+        result = replace(result, saved_=save)
+        if output is not None:
+            passing = None if threshold is None else split_at_mark(panel, *pass_mark(threshold, panel.scale))
+            options = {"column": column, "unseen": "keep", "overwrite": overwrite, "passing": passing, **columns}
+            write_calibrated(scores, calibrator, output, **options)
+    if save is not None:
+        result.calibrator_.save(save, overwrite)
+    written = _written_findings(result, output, column)
+    return replace(result, findings=(*result.findings, *written), check_=_next_command(panel, by_labels, extend))
+
+
+def _check_files(
+    scores: Any, output: Path | None, save: Path | None, more_inputs: tuple[Any, ...], overwrite: bool
+) -> None:
+    """Refuse to write over an input, or over what exists."""
+    inputs = [x for x in (scores, *more_inputs) if isinstance(x, (str, Path))]
     check_apart({"--output": output, "--save": save}, inputs)
     for path in (output, save):
         if path is not None:
             check_new(path, overwrite)
+
+
+def _check_options(by_labels: bool, method: str, extend: Path | None, threshold: str | None, level: float) -> None:
+    """Refuse options that do not go together."""
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
-    by_labels = labels is not None or method == "labels"
     if by_labels and (extend is not None or method == "cbc-weighted"):
         raise UsageError("Labels correct the panel by themselves: leave out --extend and --method cbc-weighted.")
-    panel = read_panel(scores, **columns)
+    if threshold is not None and (by_labels or extend is not None):
+        raise UsageError("--threshold calibrates the pass rates of these scores: leave out --labels and --extend.")
+
+
+def _check_one_criterion(panel: Panel) -> None:
+    """Refuse several criteria at once."""
     if len(panel.criteria) > 1:
         first = next(iter(panel.criteria))
         raise PanelError(
             f"These scores have {len(panel.criteria)} criteria: {names(panel.criteria)}. Language may do something "
             f"else to each, so calibrate one at a time: --criteria {shell(first)}."
         )
-    if not by_labels and extend is None:
+
+
+def _calibrated(
+    panel: Panel,
+    method: str,
+    shrink: bool,
+    clip: bool,
+    extend: Path | None,
+    threshold: str | None,
+    level: float,
+) -> tuple[ConsensusCalibrator, Calibrated]:
+    """The calibrator by consensus, and what it subtracts and gains."""
+    if extend is None:
         _check_two_of_each(panel)
-    made: ConsensusCalibrator | LabelCalibrator
-    if by_labels:
-        made = LabelCalibrator(level=level).fit(panel, labels)
-        found = Calibrated(made.table(), made.findings(), made, panel, saved_=save)
+        made = ConsensusCalibrator("cbc-weighted" if method == "cbc-weighted" else "cbc", shrink, clip).fit(panel)
     else:
-        plain_ = ConsensusCalibrator("cbc-weighted" if method == "cbc-weighted" else "cbc", shrink, clip)
-        made = plain_.fit(panel) if extend is None else load_consensus(extend).extend(panel)
-        cells, closer = _cells(made, panel, level, extend is not None), closeness(made.gain_, panel.values().mean)
-        said = (*(gain_findings(made.gain_, closer, panel, shrink) if extend is None else ()), *_most(cells, panel))
-        found = Calibrated(cells, said, made, panel, made.gain_, closer, save)
-    if save is not None:
-        made.save(save, overwrite)
-    if output is not None and isinstance(made, LabelCalibrator):
-        _write_answers(made.corrected(panel), output)
-    elif output is not None and isinstance(made, ConsensusCalibrator):
-        write_calibrated(scores, made, output, column=column, unseen="keep", overwrite=overwrite, **columns)
-    texts_, audit = [], ""
+        made = load_consensus(extend).extend(panel)
+    cells, closer = _cells(made, panel, level, extend is not None), closeness(made.gain_, panel.values().mean)
+    gain = gain_findings(made.gain_, closer, panel, shrink) if extend is None else ()
+    marks = _mark_findings(panel, made, threshold) if extend is None else ()
+    findings = (*gain, *_most(cells, panel), *marks)
+    return made, Calibrated(cells, findings, made, panel, made.gain_, closer)
+
+
+def _mark_findings(panel: Panel, made: ConsensusCalibrator, threshold: str | None) -> list[Finding]:
+    """Calibrated scores must not be gated where many stand on the mark."""
+    if threshold is not None:
+        mark, _ = pass_mark(threshold, panel.scale)
+        beta = np.nan_to_num(made.beta_.to_numpy())
+        near = 0.0 if panel.hashed else count_near(panel, beta, mark)
+        if near <= MANY_NEAR:
+            return []
+        text = (
+            f"{percent(near)} of scores lie so near the pass mark {mark:g} that calibrating may move them over it. Do "
+            "not gate the calibrated scores: the column passes says who passes, and an audit with a threshold how many."
+        )
+        return [Finding("warning", "gate-mark", text, "Gain")]
+    if not has_whole_numbers(panel):
+        return []
+    text = (
+        "Scores are whole numbers, so many may stand on a pass mark: do not gate the calibrated ones. An audit with a "
+        "threshold calibrates pass rates, and calibrating with one writes who passes (column passes)."
+    )
+    return [Finding("notice", "gate-whole", text, "Gain")]
+
+
+def _written_findings(result: Calibrated, output: Path | None, column: str) -> list[Finding]:
+    """Which files were written, and what they hold."""
+    texts = []
     if output is not None:
-        what = CORRECTED if by_labels else f"the scores and {_added(output, column)[0]}"
-        texts_.append(f"{name(str(output), 200)} holds {what}.")
-        audit = "" if by_labels or panel.two_valued else _audit(panel, output, column)  # no pass or fail any more
-    if save is not None:
-        texts_.append(f"{name(str(save), 200)} holds the calibrator.")
-    said = (*found.findings, *(Finding("info", "written", x, "Written") for x in texts_))
-    return replace(found, findings=said, audit_=audit)
+        by_labels = result.calibrator_.kind == "labels"
+        what = CORRECTED if by_labels else f"the scores and {_added(output, column)}"
+        texts.append(f"{name(str(output), 200)} holds {what}.")
+    if result.saved_ is not None:
+        texts.append(f"{name(str(result.saved_), 200)} holds the calibrator.")
+    return [Finding("info", "written", text, "Written") for text in texts]
 
 
-def _added(output: Path, column: str) -> tuple[str, list[str], list[str]]:
-    """What was written beside the scores, in words; the new column, or one for each judge of a wide table; all."""
-    every = [column]
-    if Path(str(output).partition("::")[0]).exists():  # no table of a database
-        every = list(open_table(str(output)).columns)
-    new = [x for x in every if x == column or x.startswith(f"{column}_")]
-    return f"the column{'s' if len(new) > 1 else ''} {names(new)}", new, every
-
-
-def _audit(panel: Panel, output: Path, column: str) -> str:
-    """The command that audits the calibrated scores: in the file that was written the raw ones come first."""
-    _, new, every = _added(output, column)
-    flag = "--score" if new == [column] else "--judges"
-    if flag == "--judges" and not {f"{column}_{x}" for x in panel.judges}.issuperset(new):
+def _next_command(panel: Panel, by_labels: bool, extend: Path | None) -> str:
+    """A command that can show that calibrating does not help; an audit of the same scores is 0 by arithmetic."""
+    if by_labels or extend is not None or panel.two_valued:
         return ""
-    other = ("--score", "--range", "--drop", flag, *(("--criteria",) if panel.criterion in every else ()))
-    said = zip(panel.read[::2], panel.read[1::2], strict=True)
-    kept = [x for option, value in said if option not in other for x in (option, value)]
-    return " ".join(["polyjudge audit", *map(shell, (output, *kept, flag, ",".join(new)))])
+    return command(panel, "compare")
+
+
+def _added(output: Path, column: str) -> str:
+    """What was written beside the scores: the new column, or one for each judge of a wide table."""
+    columns = [column]
+    if Path(str(output).partition("::")[0]).exists():  # no table of a database
+        columns = list(open_table(str(output)).columns)
+    new = [x for x in columns for made in (column, PASSES) if x == made or x.startswith(f"{made}_")]
+    return f"the column{'s' if len(new) > 1 else ''} {names(new)}"
 
 
 def _check_two_of_each(panel: Panel) -> None:
@@ -311,7 +379,7 @@ def apply(
         return _by_answer(scores, made, output, weights, unseen, columns)
     options = {"column": column, "unseen": unseen, "overwrite": overwrite, **columns}
     rows, unchanged = write_calibrated(scores, made, output, **options)  # type: ignore[arg-type]
-    text = f"{name(str(output), 200)} holds the scores, calibrated in {_added(output, column)[0]}."
+    text = f"{name(str(output), 200)} holds the scores, calibrated in {_added(output, column)}."
     found = [Finding("info", "written", text, "Written")]
     if unchanged:
         text = f"{count(unchanged, 'score')} left as before: the calibrator does not know the language or the judge."

@@ -57,6 +57,7 @@ class Compare(Result):
     replicates: int
     skipped: int
     seed: int
+    level: float
     findings: tuple[Finding, ...]
     panel_: Panel
 
@@ -75,16 +76,17 @@ class Compare(Result):
                    "closer": "+points closer_low closer_high", "identity": "text"}  # fmt: skip
         titles = {"full_fit": "all tasks", "closer": f"distance falls by, {p.unit_name}", "identity": "by arithmetic"}
         title = "Agreement of languages on the order of the judges (tau), tasks held out"
-        table = Table("methods", title, shown, columns, titles)
+        note = f"tau: the mean over {self.replicates:,} resamples; brackets hold {self.level:.0%} of them."
+        table = Table("methods", title, shown, columns, titles, note)
         front = shown.assign(late=~shown["method"].isin(FRONT)).sort_values("late", kind="stable")
         del columns["identity"]
-        board = Table("board", title, front, columns, titles)
+        board = Table("board", title, front, columns, titles, note)
         chart = Chart(
             "tau",
             "intervals",
             "Agreement of languages on the order of the judges, tasks held out",
             shown.rename(columns={"method": "label", "tau": "value"}),
-            "Mean tau between languages by method, with 95% of the resamples.",
+            f"Mean tau between languages by method, with {self.level:.0%} of the resamples.",
             x="mean tau between languages",
         )
         pairs = Table(
@@ -149,7 +151,7 @@ def compare(
     gains = {x: _gain(x, values, found.gain[x], panel, level) for x in chosen if x in SUBTRACT}
     frame = _frame(chosen, found.tau, found.full_fit, gains, level)
     said = [
-        *_order(panel, frame),
+        *_order(panel, frame, level),
         *(gain_findings(gains["cbc"], closeness(gains["cbc"], values.mean(0)), panel) if "cbc" in gains else ()),
     ]
     if gone:
@@ -161,7 +163,9 @@ def compare(
     if found.skipped:
         text = f"{count(found.skipped, 'resample')} drew every task and could not be measured."
         said.append(Finding("info", "skipped", text))
-    return Compare(frame, _differences(found.tau, level), gone, replicates, found.skipped, seed, tuple(said), panel)
+    return Compare(
+        frame, _differences(found.tau, level), gone, replicates, found.skipped, seed, level, tuple(said), panel
+    )
 
 
 def _whole(panel: Panel) -> tuple[Panel, tuple[str, ...]]:
@@ -228,7 +232,7 @@ def _differences(tau: dict[str, Array], level: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high"])
 
 
-def _order(panel: Panel, frame: pd.DataFrame) -> list[Finding]:
+def _order(panel: Panel, frame: pd.DataFrame, level: float) -> list[Finding]:
     """What calibrating does to the order of the judges on tasks held out."""
     rows = frame.set_index("method")
     if len(panel.judges) == 2:
@@ -239,6 +243,7 @@ def _order(panel: Panel, frame: pd.DataFrame) -> list[Finding]:
     raw, cbc = rows.loc["raw"], rows.loc["cbc"]
     text = (
         f"On tasks held out, {panel.nouns} agree on the order of the judges with tau {ci(raw.tau, raw.low, raw.high)} "
-        f"before calibrating and {ci(cbc.tau, cbc.low, cbc.high)} after. That is consistency, not accuracy."
+        f"before calibrating and {ci(cbc.tau, cbc.low, cbc.high)} after (brackets: {level:.0%} of the resamples). That "
+        "is consistency, not accuracy."
     )
     return [Finding("info", "order", text, "Order")]

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.numbers import ci, percent
+from polyjudge.base.later import framed
+from polyjudge.base.numbers import ci, percent, percent_ci
 from polyjudge.base.text import name, names, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
@@ -40,6 +41,15 @@ MOVES = {
 }
 
 
+@dataclass(frozen=True)
+class Reaction:
+    """Of the judges and languages that notice damage, on average: share of comparisons in which the clean version
+    scores above a damaged one, and loss for a step in scores; each with limits of one. NaN where none notices."""
+
+    share: tuple[float, float, float]
+    loss: tuple[float, float, float]
+
+
 @dataclass(frozen=True, repr=False)
 class Probe(Result):
     """How judges react. Frames:
@@ -55,6 +65,7 @@ class Probe(Result):
     moves: pd.DataFrame
     usual: float
     """Points that the judges who notice lose for a step of damage."""
+    reaction: Reaction
     matters: float
     level: float
     findings: tuple[Finding, ...]
@@ -117,10 +128,10 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
     clean, steps, others = _versions(panel)
     if panel.units < FEWEST:
         raise PanelError(f"{panel.units} tasks are too few to see how judges react: {FEWEST} are needed.")
-    cells, usual = _damage(panel, clean, steps, level)
+    cells, reaction = _damage(panel, clean, steps, level)
     moves = _moves(panel, clean, others, least, level)
-    said = (*_seen(panel, cells, usual), *_moved(panel, moves))
-    return Probe(cells, moves, usual, least, level, said, panel)
+    said = (*_seen(panel, cells, reaction), *_moved(panel, moves))
+    return Probe(cells, moves, reaction.loss[0], reaction, least, level, said, panel)
 
 
 def probes_of_run(source: Any, columns: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -153,34 +164,67 @@ def _versions(panel: Panel) -> tuple[int, dict[int, int], dict[str, list[int]]]:
     return clean[0], steps, others
 
 
-def _damage(panel: Panel, clean: int, steps: dict[int, int], level: float) -> tuple[pd.DataFrame, float]:
-    """Reaction of every judge in every language, and the usual loss of those that notice."""
-    import pandas as pd
-
-    y = panel.scores
-    n, _, k, m = y.shape
-    at = [clean, *steps]
-    x = np.array([0, *steps.values()], dtype=float)
-    loss = -_slope(y[:, at], x).reshape(n, k * m)
-    d = y[:, [clean]] - y[:, list(steps)]
-    wins = np.where(np.isfinite(d), 0.5 + 0.5 * np.sign(np.where(np.abs(d) <= 1e-9 * panel.width, 0.0, d)), np.nan)
-    share = _interval(mean_seen(wins, 1).reshape(n, k * m), panel, level)
-    fall = _interval(loss, panel, level)
-    low, high = (np.clip(v, 0, 1) for v in (share.low, share.high))
-    exact = ruled_out(0, panel.units, level, k * m)
-    low = np.where(share.estimate >= 1, np.minimum(low, 1 - exact), low)
-    high = np.where(share.estimate <= 0, np.maximum(high, exact), high)
-    ends = (y[:, clean] <= panel.scale[0] + 1e-9 * panel.width) | (y[:, clean] >= panel.scale[1] - 1e-9 * panel.width)
-    at_end = mean_seen(np.where(np.isfinite(y[:, clean]), ends.astype(float), np.nan), 0).ravel()
+def _damage(panel: Panel, clean: int, steps: dict[int, int], level: float) -> tuple[pd.DataFrame, Reaction]:
+    """Reaction of every judge in every language, and the usual one of those that notice."""
+    n_cells = len(panel.languages) * len(panel.judges)
+    n_tasks = len(panel.scores)
+    wins = _wins(panel, clean, steps).reshape(n_tasks, n_cells)
+    loss = -_slope(panel.scores[:, [clean, *steps]], np.array([0.0, *steps.values()])).reshape(n_tasks, n_cells)
+    share, fall = _interval(wins, panel, level), _interval(loss, panel, level)
+    low, high = _share_limits(share.estimate, share.low, share.high, panel.units, level, n_cells)
+    at_end = _share_at_end(panel, clean)
     sees = np.where((low > 0.5) & (fall.low > 0), "yes", "cannot tell").astype(object)
-    usual = float(fall.estimate[sees == "yes"].mean()) if (sees == "yes").any() else float("nan")
-    sees[(fall.high < BLIND * usual) & (at_end < AT_END) & (sees != "yes")] = "no"
-    pairs = [(a, b) for a in panel.languages for b in panel.judges]
-    frame = pd.DataFrame(pairs, columns=["language", "judge"]).assign(
+    reaction = _usual_reaction(panel, wins, loss, sees == "yes", level)
+    is_blind = (fall.high < BLIND * fall.estimate[sees == "yes"].mean()) if (sees == "yes").any() else sees == "blind"
+    sees[is_blind & (at_end < AT_END) & (sees != "yes")] = "no"
+    cells = [(language, judge) for language in panel.languages for judge in panel.judges]
+    frame = framed(cells, columns=["language", "judge"]).assign(
         sensitivity=share.estimate, low=low, high=high, loss=fall.estimate, loss_low=fall.low, loss_high=fall.high,
         at_end=at_end, sees=sees,
     )  # fmt: skip
-    return frame, usual
+    return frame, reaction
+
+
+def _wins(panel: Panel, clean: int, steps: dict[int, int]) -> Array:
+    """Share of damaged versions above which the clean one scores in each task, ties half."""
+    gap = panel.scores[:, [clean]] - panel.scores[:, list(steps)]
+    gap = np.where(np.abs(gap) <= 1e-9 * panel.width, 0.0, gap)
+    return mean_seen(np.where(np.isfinite(gap), 0.5 + 0.5 * np.sign(gap), np.nan), 1)
+
+
+def _share_limits(
+    share: Array, low: Array, high: Array, n_units: int, level: float, n_comparisons: int
+) -> tuple[Array, Array]:
+    """Limits within 0 and 1; where all tasks say the same, the exact ones of tasks that were not drawn."""
+    exact = ruled_out(0, n_units, level, n_comparisons)
+    low = np.where(share >= 1, np.minimum(low, 1 - exact), low)
+    high = np.where(share <= 0, np.maximum(high, exact), high)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def _share_at_end(panel: Panel, clean: int) -> Array:
+    """Share of clean answers at an end of the scale in each cell."""
+    scores, tiny = panel.scores[:, clean], 1e-9 * panel.width
+    is_at_end = (scores <= panel.scale[0] + tiny) | (scores >= panel.scale[1] - tiny)
+    return mean_seen(np.where(np.isfinite(scores), is_at_end.astype(float), np.nan), 0).ravel()
+
+
+def _usual_reaction(panel: Panel, wins: Array, loss: Array, notices: NDArray[np.bool_], level: float) -> Reaction:
+    """The mean reaction of the cells that notice damage, over tasks."""
+    if not notices.any():
+        return Reaction((np.nan, np.nan, np.nan), (np.nan, np.nan, np.nan))
+    share, share_low, share_high = _mean_over_cells(panel, wins[:, notices], level)
+    low, high = _share_limits(
+        np.array([share]), np.array([share_low]), np.array([share_high]), panel.units, level, n_comparisons=1
+    )
+    return Reaction((share, float(low[0]), float(high[0])), _mean_over_cells(panel, loss[:, notices], level))
+
+
+def _mean_over_cells(panel: Panel, values: Array, level: float) -> tuple[float, float, float]:
+    """The mean of cells (rows, cells), each counting alike, with limits over tasks."""
+    of_units, seen = unit_means(values, panel.unit)
+    made = interval(of_units.mean(1, keepdims=True), level=level, df=np.array([max(seen.min() - 1.0, 1.0)]))
+    return float(made.estimate[0]), float(made.low_one[0]), float(made.high_one[0])
 
 
 def _moves(panel: Panel, clean: int, others: dict[str, list[int]], matters: float, level: float) -> pd.DataFrame:
@@ -224,9 +268,9 @@ def _slope(y: Array, x: Array) -> Array:
         )
 
 
-def _seen(panel: Panel, cells: pd.DataFrame, usual: float) -> list[Finding]:
+def _seen(panel: Panel, cells: pd.DataFrame, reaction: Reaction) -> list[Finding]:
     """Who notices damage, and who does not."""
-    if not np.isfinite(usual):
+    if not np.isfinite(reaction.loss[0]):
         text = "No judge clearly notices damage. Do not use these scores before you know why."
         return [Finding("serious", "no-reaction", text, "Damage")]
     sees, blind = (cells[cells["sees"] == x] for x in ("yes", "no"))
@@ -234,10 +278,10 @@ def _seen(panel: Panel, cells: pd.DataFrame, usual: float) -> list[Finding]:
     where = "everywhere" if len(sees) == of else f"in {len(sees)} of {of} pairs of {panel.noun} and judge"
     if len(panel.languages) == 1 and len(sees) < of:
         where = f"in the case of {len(sees)} of {of} judges"
+    loss = panel.factor * reaction.loss[0], panel.factor * reaction.loss[1], panel.factor * reaction.loss[2]
     text = (
-        f"Damage is noticed {where}: the clean answer scores higher than a damaged one in "
-        f"{percent(float(sees['sensitivity'].mean()))} of comparisons, and each step costs {panel.factor * usual:.2g} "
-        f"{panel.unit_name}."
+        f"Damage is noticed {where}: there the clean answer scores higher than a damaged one in "
+        f"{percent_ci(*reaction.share)} of comparisons, and each step costs {ci(*loss, panel.unit_name)}."
     )
     said = [Finding("info", "noticed", text, "Damage")]
     row: Any

@@ -19,6 +19,8 @@ from polyjudge.read.table import ident, quote
 if TYPE_CHECKING:
     import pandas as pd
 
+PASSES = "passes"
+"""The column of the share of an answer that passes (METHODS 32)."""
 FORMATS = {
     ".csv": "FORMAT csv, HEADER true", ".parquet": "FORMAT parquet, COMPRESSION zstd", ".jsonl": "FORMAT json",
 }  # fmt: skip
@@ -34,6 +36,7 @@ def write_scores(
     unseen: str = "error",
     overwrite: bool = False,
     of_criterion: str = "",
+    passing: pd.DataFrame | None = None,
     **options: Any,
 ) -> tuple[int, int]:
     """Write the rows of a source with one more column: the score less what is subtracted. Returns the number of rows,
@@ -45,6 +48,7 @@ def write_scores(
     column : name of the new column; in a wide table it stands before the judge: calibrated_gpt
     limits : the scale to which calibrated scores are clipped
     of_criterion : where a column names criteria, only rows of this one change
+    passing : language, judge, cut, share, tiny: one more column `passes`, 1 above the cut, at it the share, 0 below
     unseen : "keep" leaves scores of languages and judges that `subtract` does not know, "error" refuses them
     """
     import duckdb
@@ -60,7 +64,7 @@ def write_scores(
             part = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="polyjudge-"))) / "rows"
         table.outputs.append(part.absolute())
         stack.callback(table.outputs.pop)
-        found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion)
+        found, sql, counts = _plan(source, subtract, column, limits, unseen, options, of_criterion, passing)
         if found.ibis is not None and not kind:
             found.con.create(path, sql, overwrite)
             return counts
@@ -91,6 +95,7 @@ def _plan(
     unseen: str,
     options: Mapping[str, Any],
     criterion: str,
+    passing: pd.DataFrame | None = None,
 ) -> tuple[table.Table, str, tuple[int, int]]:
     """The source, the query that makes the new rows, and the numbers of rows and of scores that stay as they were."""
     work = panels.begin(source, options)
@@ -112,28 +117,34 @@ def _plan(
     rows = found.rows(f"SELECT {counted} FROM {work.raw}" + (f" GROUP BY {', '.join(keys)}" if keys else ""))
     cells = zip(subtract["language"], subtract["judge"], subtract["subtract"], strict=True)
     known = {(str(x), str(j)): float(v) for x, j, v in cells}
-    alike: dict[tuple[str, ...], list[float]] = {}
-    for (language, judge), v in known.items():
-        alike.setdefault((col.key("language", language), col.key("judge", judge)), []).append(v)
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for language, judge in known:
+        alike.setdefault((col.key("language", language), col.key("judge", judge)), []).append((language, judge))
     kept, odd, out = 0, set(), {}
     for i, (score, sql) in enumerate(scores.items()):
-        amounts: dict[tuple[Any, ...], float] = {}
+        cell_of: dict[tuple[Any, ...], tuple[str, str]] = {}
         for row in rows:
             spot = {"language": "", **DEFAULT, **dict(zip(axes, row, strict=False)), **roles.wide.get(score, {})}
             language, judge = (str(spot[a] or "").strip() for a in ("language", "judge"))
             near = alike.get((col.key("language", language), col.key("judge", judge)), [])
             if (language, judge) in known or len(near) == 1:
-                amounts[tuple(row[: len(axes)])] = known[language, judge] if (language, judge) in known else near[0]
+                cell_of[tuple(row[: len(axes)])] = (language, judge) if (language, judge) in known else near[0]
             elif row[len(axes) + 1 + i]:
                 kept += int(row[len(axes) + 1 + i])
                 odd.add(" with ".join(filter(None, (language, judge))))
-        value = f"({sql}) - coalesce({_case(keys, amounts)}, 0)"
+        amounts = _case(keys, {texts: known[cell] for texts, cell in cell_of.items()})
+        value = f"({sql}) - coalesce({amounts}, 0)"
         if limits is not None:
             value = f"least(greatest({value}, {limits[0]!r}), {limits[1]!r})"
+        passes = None if passing is None else _passes_sql(sql, keys, cell_of, passing)
         if criterion and "criterion" in roles.of:
             own = f"trim(CAST({ident(roles.of['criterion'])} AS VARCHAR)) = {quote(criterion)}"
             value = f"CASE WHEN {own} THEN {value} ELSE {sql} END"
-        out[column if len(scores) == 1 else "_".join([column, *roles.wide[score].values()])] = value
+            passes = passes and f"CASE WHEN {own} THEN {passes} END"
+        place = [] if len(scores) == 1 else list(roles.wide[score].values())
+        out["_".join([column, *place])] = value
+        if passes:
+            out["_".join([PASSES, *place])] = passes
     if odd and unseen != "keep":
         raise CalibratorError(
             f"The calibrator does not know {names(sorted(odd))}. Fit it on scores that have them, or leave those "
@@ -145,6 +156,22 @@ def _plan(
     drop = f" EXCLUDE ({', '.join(map(ident, dotted))})" if dotted else ""
     made = ", ".join(f"{sql} AS {ident(c)}" for c, sql in out.items())
     return found, f"SELECT *{drop}, {made} FROM {work.raw}", (sum(int(r[len(axes)]) for r in rows), kept)
+
+
+def _passes_sql(
+    score: str, keys: Sequence[str], cell_of: Mapping[tuple[Any, ...], tuple[str, str]], passing: pd.DataFrame
+) -> str:
+    """SQL of the share of a row that passes, NULL without a score or where nothing is known of its cell."""
+    columns = ("language", "judge", "cut", "share", "tiny")
+    rows = {(language, judge): numbers for language, judge, *numbers in passing[list(columns)].to_numpy().tolist()}
+    known = {texts: rows[cell] for texts, cell in cell_of.items() if cell in rows}
+    above = _case(keys, {texts: cut + tiny for texts, (cut, _, tiny) in known.items()})
+    at_least = _case(keys, {texts: cut - tiny for texts, (cut, _, tiny) in known.items()})
+    share = _case(keys, {texts: part for texts, (_, part, _) in known.items()})
+    return (
+        f"CAST(CASE WHEN ({score}) IS NULL OR {share} IS NULL THEN NULL WHEN ({score}) > {above} THEN 1 "
+        f"WHEN ({score}) >= {at_least} THEN {share} ELSE 0 END AS DOUBLE)"
+    )
 
 
 def _case(keys: Sequence[str], amounts: Mapping[tuple[Any, ...], float]) -> str:

@@ -20,9 +20,9 @@ from polyjudge import cbc
 from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import ci, number, percent, percent_ci, threshold
 from polyjudge.base.text import name
+from polyjudge.calibrate.passes import Rates, estimate_rates
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.proportions import Shares, estimate_calibrated_shares, estimate_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,18 +46,6 @@ class Gates:
     frame: Later[pd.DataFrame] = Later()
     spread: tuple[float, float] = (float("nan"), float("nan"))
     findings: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Pass rates of the cells that were scored.
-
-    raw : of every such cell. calibrated : None where they cannot be calibrated. cells : (n, 2) language and judge
-    """
-
-    raw: Shares
-    calibrated: Shares | None
-    cells: Codes
 
 
 @dataclass(frozen=True)
@@ -85,20 +73,6 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
         calibrated = _grid(panel, rates, rates.calibrated.share)
     findings = (_passing_finding(panel, rates, limit, how, level), *_tipped_finding(panel, calibrated, limit, how))
     return Gates(_frame(panel, rates, level), (_spread(raw), _spread(calibrated)), findings)
-
-
-def estimate_rates(passed: Panel) -> Rates:
-    """Pass rates of a panel of 1 (passes) and 0, raw and calibrated."""
-    values = passed.values()
-    cells = np.argwhere(values.present)
-    seen = values.present.ravel()
-    per_unit = values.v.reshape(values.units, -1)[:, seen]
-    n_answers = passed.coverage[0].ravel()[seen].astype(float)
-    raw = estimate_shares(per_unit, n_answers, has_holes=not passed.complete)
-    if min(values.present.shape) < 2 or not values.present.all():
-        return Rates(raw, None, cells)
-    centred = values.v - cbc.double_centre(values.v)
-    return Rates(raw, estimate_calibrated_shares(centred.reshape(values.units, -1), n_answers), cells)
 
 
 def _grid(panel: Panel, rates: Rates, values: Array) -> Array:
@@ -214,11 +188,10 @@ def _tipped_finding(panel: Panel, calibrated: Array, limit: float, how: str) -> 
     tipped = tipped_share(panel, calibrated, limit, how)
     if not tipped > max(MIN_TIPPED, panel.units**-0.5):
         return []
-    flag = f"--threshold '{how if how == '>=' else ''}{limit:g}'"
     text = (
         f"Gating calibrated scores at {limit:g} would move a pass rate of these answers by "
-        f"{number(100 * tipped, 0)} percentage points, because many scores stand on the mark. "
-        f"Gate the column passes instead: polyjudge calibrate {flag}."
+        f"{number(100 * tipped, 0)} percentage points, because many scores stand on the mark. Use the calibrated pass "
+        "rates, or the column passes that calibrating with a threshold writes."
     )
     return [Finding("notice", "gates.tipped", text, "Gates")]
 
