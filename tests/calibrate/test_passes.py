@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from polyjudge.answers.audit.gates import gates
 from polyjudge.answers.calibrate import calibrate
+from polyjudge.answers.humans.compare import humans
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.calibrate.passes import count_near, estimate_rates, split_at_mark
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.passes import count_near, count_tipped, estimate_rates, split_at_mark
 from polyjudge.panel import Panel
 
 
@@ -101,6 +104,38 @@ def test_what_is_said_of_scores_on_a_mark() -> None:
     assert count_near(panel, beta, 4.0) == 0.25
     assert count_near(panel, 2 * beta, 4.0) == 0.5
     assert count_near(panel, 0 * beta, 4.0) == 0
+
+
+def test_ties_that_calibrating_tipped_are_counted() -> None:
+    y = np.random.default_rng(5).integers(1, 6, (100, 1, 3, 4)).astype(float)
+    panel = Panel.from_array(y, scale=(1, 5))
+    moved = ConsensusCalibrator().fit(panel).transform(panel)
+    shift = (moved.scores - y).mean((0, 1))
+    assert (np.abs(shift) > 1e-3).all()
+    assert (np.abs(shift) < 0.5).all()
+    assert count_tipped(moved, 4.0) == (y == 4).sum()
+    assert count_tipped(panel, 4.0) == 0
+    assert count_tipped(moved, 4.4) == 0
+    smooth = Panel.from_array(y + np.random.default_rng(4).normal(0, 0.5, y.shape))
+    assert count_tipped(ConsensusCalibrator().fit(smooth).transform(smooth), 4.0) == 0
+    text = gates(moved, ">=4", level=0.95).findings[-1].text
+    assert text.startswith(
+        f"{(y == 4).sum():,} of {y.size:,} scores stood on the pass mark 4 before they were calibrated"
+    )
+
+
+def test_people_beside_calibrated_scores_are_told_of_tipped_ties() -> None:
+    """Single judges then agree otherwise with them, only because of ties that were tipped."""
+    y = np.random.default_rng(5).integers(1, 6, (100, 1, 3, 4)).astype(float)
+    panel = Panel.from_array(y, scale=(1, 5))
+    labels = pd.DataFrame({"task": panel.tasks, "label": (np.arange(100) % 10 > 0).astype(float)}).merge(
+        pd.DataFrame({"language": panel.languages}), how="cross"
+    )
+    moved = ConsensusCalibrator().fit(panel).transform(panel)
+    said = [f for f in humans(moved, labels, threshold=">=4").findings if f.key == "tipped-ties"]
+    assert len(said) == 1
+    assert said[0].text.startswith(f"{(y == 4).sum():,} of ")
+    assert not [f for f in humans(panel, labels, threshold=">=4").findings if f.key == "tipped-ties"]
 
 
 def test_a_threshold_goes_with_nothing_else(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
+ROUNDING = 1e-6
+"""Differences of scores that files make."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,32 @@ def has_whole_numbers(panel: Panel) -> bool:
     seen = panel.scores[np.isfinite(panel.scores)] if panel.replicates is None else panel.replicates
     seen = seen[np.isfinite(seen)]
     return not panel.hashed and bool(np.all(np.abs(seen - np.round(seen)) <= 1e-9 * panel.width))
+
+
+def count_tipped(panel: Panel, mark: float) -> int:
+    """Scores that stood on a pass mark before they were calibrated, and now lie on one side of it; 0 where scores were
+    not calibrated by themselves, or were no whole numbers before.
+
+    Calibrated whole numbers are whole numbers less a constant of their cell, and their double centring is zero.
+    """
+    if panel.hashed or not _is_calibrated(panel):
+        return 0
+    tipped = 0
+    for language, judge in np.ndindex(panel.shape[2:]):
+        scores = panel.scores[:, :, language, judge]
+        scores = scores[np.isfinite(scores)]
+        offset = scores[0] - np.round(scores[0])
+        before = scores - offset
+        if np.abs(before - np.round(before)).max() > ROUNDING:
+            return 0
+        if abs(offset) > ROUNDING:
+            tipped += int((np.abs(before - mark) < ROUNDING).sum())
+    return tipped
+
+
+def _is_calibrated(panel: Panel) -> bool:
+    """Whether every judge is in every language and nothing is left to calibrate but rounding."""
+    values = panel.values()
+    if min(values.present.shape) < 2 or not values.present.all():
+        return False
+    return float(np.abs(cbc.double_centre(values.mean)).max()) < ROUNDING * panel.width

@@ -20,7 +20,7 @@ from polyjudge import cbc
 from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import ci, number, percent, percent_ci, threshold
 from polyjudge.base.text import name
-from polyjudge.calibrate.passes import Rates, estimate_rates
+from polyjudge.calibrate.passes import Rates, count_tipped, estimate_rates
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
 
@@ -72,6 +72,7 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     if rates.calibrated is not None:
         calibrated = _grid(panel, rates, rates.calibrated.share)
     findings = (_passing_finding(panel, rates, limit, how, level), *_tipped_finding(panel, calibrated, limit, how))
+    findings += tuple(tipped_ties_finding(panel, limit, "Gates"))
     return Gates(_frame(panel, rates, level), (_spread(raw), _spread(calibrated)), findings)
 
 
@@ -194,6 +195,19 @@ def _tipped_finding(panel: Panel, calibrated: Array, limit: float, how: str) -> 
         "rates, or the column passes that calibrating with a threshold writes."
     )
     return [Finding("notice", "gates.tipped", text, "Gates")]
+
+
+def tipped_ties_finding(panel: Panel, mark: float, topic: str) -> list[Finding]:
+    """Scores that are calibrated already, and stood on the mark before: what they pass now is no judgement."""
+    tipped = count_tipped(panel, mark)
+    if not tipped:
+        return []
+    total = int(np.isfinite(panel.scores).sum())
+    text = (
+        f"{tipped:,} of {total:,} scores stood on the pass mark {mark:g} before they were calibrated: on which side "
+        "they are now is the correction, however small, and no judge's verdict. Compare the scores as they were given."
+    )
+    return [Finding("warning", "tipped-ties", text, topic)]
 
 
 def tipped_share(panel: Panel, calibrated: Array, limit: float, how: str) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyjudge.answers.audit.gates import tipped_ties_finding
 from polyjudge.answers.humans import words
 from polyjudge.answers.humans.board import COLUMNS, PeopleBoard, board_frame, frame_of_one_language, people_board
 from polyjudge.answers.humans.returned import is_label_folder, read_labels
@@ -197,6 +198,8 @@ def humans(
     }
     parts |= _board(panel, sides, parts, level, seed)
     made = Humans(findings=(), **parts)
+    if threshold is not None:
+        said += tuple(tipped_ties_finding(panel, sides.mark, "People"))
     return Humans(findings=(*words.findings(made), *said), **parts)
 
 
