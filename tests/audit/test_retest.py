@@ -33,6 +33,13 @@ def test_the_noisier_judge_is_on_the_first_screen() -> None:
     assert "The same answer, scored again" in [section.title for section in result.report().sections]
 
 
+def test_beside_judges_that_repeat_themselves() -> None:
+    text = next(f.text for f in audit(panel(sd=(0, 20, 0))).findings if f.key == "judges.retest")
+    assert text.endswith(
+        "(standard deviation), the other judges repeat themselves exactly. Average several runs of it."
+    )
+
+
 def test_the_share_of_the_lead() -> None:
     result = audit(panel(sd=(5, 5)))
     assert not any(f.key == "judges.retest" for f in result.findings)

@@ -55,6 +55,14 @@ def test_a_judge_whose_repeats_differ_more_is_named() -> None:
     assert not repeated(runs(2, (20.0,))).named.any()
 
 
+def test_nobody_is_noisier_than_a_judge_that_may_be_as_noisy() -> None:
+    y = runs(7, (2.0, 20.0, 0.0, 2.0), n=40)
+    assert repeated(y).named.tolist() == [False, True, False, False]
+    y[:2, ..., 2, 0] += 60  # differs in two tasks alone: how often it may, these do not tell
+    assert repeated(y).high[2] > repeated(y).low[1]
+    assert not repeated(y).named.any()
+
+
 def test_a_judge_that_repeats_itself_may_have_a_blind_spot() -> None:
     y = runs(3, (5.0, 0.0), n=40)
     found = repeated(y)

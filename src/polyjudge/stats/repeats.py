@@ -34,7 +34,8 @@ def estimate_repeats(
     """Pooled standard deviations of repeats (rows, systems, languages, judges, repeats), NaN where missing.
 
     s^2 is pooled with an answer's repeats less one as weights; log s^2 has a jackknife over units. Judges are compared
-    with the mean log s^2 of the others; one whose sd is below `least` is not worth a word.
+    with the mean log s^2 of the others, and one that is named is certainly noisier than each that is not. An sd below
+    `least` is not worth a word.
     """
     squares, freedom = _sum_squares(replicates, unit)
     squares = np.where(squares > (1e-9 * width) ** 2, squares, 0.0)  # rounding is no difference
@@ -56,6 +57,9 @@ def estimate_repeats(
         others = _mean_of_others(logs, has_repeats)
         gap = interval(logs - others, level=level, together=int(has_repeats.sum()))
         named = (gap.low > np.log(NOISIER)) & (np.sqrt(variance) >= least) & ~few_differ
+        # Nobody is called noisier than a judge that may be just as noisy; one that repeats itself exactly may not.
+        is_rival = ~named & (variance > 0) & np.isfinite(high)
+        named &= low > np.max(high, where=is_rival, initial=-np.inf)
     no_interval = ~np.isfinite(found.q)
     low, high = (np.where(no_interval, np.nan, x) for x in (low, high))
     return Repeats(np.sqrt(variance), np.sqrt(low), np.sqrt(high), named)

@@ -253,7 +253,11 @@ def _outliers_finding(panel: Panel, agreement: Agreement, outliers: Sequence[int
 def _describe_own(agreement: Agreement, judges: Sequence[int]) -> str:
     """Each judge's correlation with the others, and theirs with each other where it is known."""
     own = (agreement.own, agreement.own_low, agreement.own_high)
-    text = "r = " + " and ".join(_describe_correlation(*(x[judge] for x in own)) for judge in judges)
+    described = [_describe_correlation(*(x[judge] for x in own)) for judge in judges]
+    text = f"r = {' and '.join(described)}"
+    if len(judges) > 2:
+        order = sorted(range(len(judges)), key=lambda place: float(agreement.own[judges[place]]))
+        text = f"r = {described[order[0]]} to {described[order[-1]]}"
     if agreement.rest is None or not np.isfinite(agreement.rest[0]):
         return text
     return f"{text}; the others with each other {_describe_correlation(*agreement.rest)}"

@@ -89,15 +89,22 @@ def _noisier_finding(panel: Panel, repeats: Repeats) -> list[Finding]:
         return []
     worst = noisier[np.argmax(repeats.sd[noisier])]
     judges = [panel.judges[judge] for judge in noisier]
-    others_high = repeats.high[~repeats.named & np.isfinite(repeats.high)]
     verb = "gives" if len(judges) == 1 else "give"
     subject = "repeats" if len(judges) == 1 else f"repeats of {name(panel.judges[worst])}"
     text = (
         f"Asked again, {names(judges)} {verb} answers other scores: {subject} differ by "
-        f"{_describe(panel, repeats, worst)} (standard deviation), those of the other judges by at most "
-        f"{points(panel.factor * others_high.max())}. Average several runs of it."
+        f"{_describe(panel, repeats, worst)} (standard deviation), {_describe_others(panel, repeats)}. Average several "
+        "runs of it."
     )
     return [Finding("warning", "judges.retest", text, "Judges", {"judge": judges[0]})]
+
+
+def _describe_others(panel: Panel, repeats: Repeats) -> str:
+    """How much the judges differ at most that are not named."""
+    high = repeats.high[~repeats.named & (repeats.sd > 0)]
+    if not len(high):
+        return "the other judges repeat themselves exactly"
+    return f"those of the other judges by at most {points(panel.factor * high.max())}"
 
 
 def _describe(panel: Panel, repeats: Repeats, judge: int) -> str:
