@@ -108,6 +108,11 @@ def test_a_judge_that_agrees_less_is_named() -> None:
     y[..., 3] = 50 + 0.35 * (y[..., 3] - 50) + g.normal(0, 8, y.shape[:3])
     assert seen_by(y).odd == (3,)
     assert seen_by(judges(7, n=150)).odd == ()
+    y = judges(7, n=6000, s=2, k=1)
+    y[..., 3] += np.random.default_rng(2).normal(0, 3, y.shape[:3])
+    a = seen_by(y)
+    assert max(a.own_high[[3]]) < min(a.own_low[[0, 1, 2, 4]])  # lower for certain, and by too little for a word
+    assert a.odd == ()
 
 
 def test_makers_are_taken_apart() -> None:

@@ -24,6 +24,10 @@ NEAR = 0.1
 """Correlation above which two judges are said to agree with each other, and below which one agrees with nobody."""
 
 
+ODD = 0.05
+"""How far below all others' lower limits a judge's upper limit must lie for it to be named."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
     """r : mean correlation of two judges over answers, with its limits; NaN with fewer than two judges that vary
@@ -31,7 +35,7 @@ class Agreement:
     pairs : (m, m) correlation of every two judges, NaN where not estimable; pairs_low, pairs_high hold together
     own : (m,) mean correlation of each judge with the others, with limits of one
     constant : judges that never vary: they count nowhere
-    odd : judges, fewer than half, each of whose upper limits lies below the lower limits of all others
+    odd : judges, fewer than half, each of whose upper limits lies well below the lower limits of all others
     rest : mean correlation of the others with each other where some are odd, with its limits; else None
     groups, alone : where judges fall apart: groups that agree only among themselves, and those that are in none
     group_r : mean correlation inside each group, with its limits
@@ -286,14 +290,14 @@ def _spearman_brown(r: float, n_judges: int) -> float:
 
 
 def _odd_judges(own_low: Array, own_high: Array) -> tuple[int, ...]:
-    """Judges, fewer than half, that certainly agree less: their upper limits lie below all others' lower limits."""
+    """Judges, fewer than half, that agree less by a margin: their upper limits lie below all others' lower limits."""
     judges = [b for b in np.argsort(own_high, kind="stable") if np.isfinite(own_high[b])]
     if len(judges) < 3:
         return ()
     odd: tuple[int, ...] = ()
     for size in range(1, (len(judges) + 1) // 2):
         low_ones, others = judges[:size], judges[size:]
-        if max(own_high[low_ones]) < min(own_low[others]):
+        if max(own_high[low_ones]) + ODD < min(own_low[others]):
             odd = tuple(sorted(int(b) for b in low_ones))
     return odd
 
