@@ -267,8 +267,13 @@ def csv(frame: pd.DataFrame) -> str:
     safe = frame.rename(columns=lambda c: spreadsheet(str(c)))
     for i, kind in enumerate(frame.dtypes):
         if kind.kind not in "bifuc":
-            safe.isetitem(i, [spreadsheet(x) for x in frame.iloc[:, i]])
+            safe.isetitem(i, [_without_carriage_return(spreadsheet(x)) for x in frame.iloc[:, i]])
     return str(safe.to_csv(index=False, lineterminator="\n"))
+
+
+def _without_carriage_return(cell: object) -> object:
+    """A line break that CSV quotes: a carriage return alone is written bare, and readers end the row there."""
+    return cell.replace("\r\n", "\n").replace("\r", "\n") if isinstance(cell, str) else cell
 
 
 def escape(text: object) -> str:
