@@ -1,9 +1,9 @@
 """The command line: every command is made from the signature and the docstring of one function.
 
 Arguments of the function that may be given by position are arguments of the command, keyword-only ones are its options.
-A first argument `panel` is read by `read_panel`, whose own arguments are options of every such command; `check` shows
-them. What a function returns is printed, written (`-o`, `--json`, `--junit`) and decides the exit code: 0 fine, 1 a
-finding at `--fail-on` or an answer that is not whole, 2 bad input, 3 our fault.
+A function that takes `**columns` passes them to `read_panel`, whose arguments are then options of the command; `check`
+shows them. What a function returns is printed, written (`-o`, `--json`, `--junit`) and decides the exit code: 0 fine, 1
+a finding at `--fail-on` or an answer that is not whole, 2 bad input, 3 our fault.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ def _command(key: str, function: Callable[..., Any], words: list[str]) -> tuple[
     hints = typing.get_type_hints(function)
     own = inspect.signature(function).parameters
     reads = [p for p in own if p in READ]
-    takes_columns = any(p.kind is p.VAR_KEYWORD for p in own.values())
+    is_reader = any(p.kind is p.VAR_KEYWORD for p in own.values())
     parameters: list[inspect.Parameter] = []
     reading: list[str] = []
     for p in own.values():
@@ -308,9 +308,9 @@ def _command(key: str, function: Callable[..., Any], words: list[str]) -> tuple[
         shared_options.append(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind))
     known = {"--help"}.union(*(p.default.param_decls or () for p in (*parameters, *shared_options)))
     said = {w.partition("=")[0] for w in words if w.startswith("--")}
-    if reads and key != "check":
+    if is_reader and key != "check":
         text += "\n\nHow the file is read can be said with the options that `polyjudge check --help` lists."
-    if takes_columns or (reads and not said <= known):
+    if is_reader and (key == "check" or not said <= known):
         from polyjudge.read import read_panel
 
         more, kinds = documented(read_panel)[1], typing.get_type_hints(read_panel)
@@ -325,7 +325,7 @@ def _command(key: str, function: Callable[..., Any], words: list[str]) -> tuple[
         shared = {n: values.pop(n) if n in common else values.get(n, x[1]) for n, x in COMMON.items()}
         columns = {n: v for n in reading if (v := values.pop(n)) is not None}
         try:
-            _finish(key, function, reads, values, columns, takes_columns, shared)
+            _finish(key, function, reads, values | columns, shared)
         except BrokenPipeError:
             raise OutputClosed from None  # typer would end with 1, which claims a finding
 
@@ -383,8 +383,6 @@ def _finish(
     function: Callable[..., Any],
     reads: list[str],
     values: dict[str, Any],
-    columns: dict[str, Any],
-    takes_columns: bool,
     shared: dict[str, Any],
 ) -> None:
     """Read, run, print, write; exit 1 for what was found."""
@@ -400,17 +398,8 @@ def _finish(
     check_apart(outputs, [str(values[p]) for p in reads if values.get(p)])
     if outputs["-o"] is not None:
         check_folder(outputs["-o"], key, shared["overwrite"])
-    if key == "probe":
-        from polyjudge.answers.probe import probes_of_run
-
-        values["panel"], columns = probes_of_run(values["panel"], columns)
-    for p in reads:
-        if values.get(p) is not None and not takes_columns and (p == "panel" or columns):
-            from polyjudge.read import read_panel
-
-            values[p] = read_panel(values[p], **columns)
     kept = {n: v for n, v in values.items() if v is not None or n in reads}
-    result = function(**kept, **(columns if takes_columns else {}))
+    result = function(**kept)
     if result is None:
         return
     report = result.report()

@@ -197,9 +197,27 @@ def _levels(panel: Panel, levels: Any) -> Finding:
     return Finding("info", "scale", text, "Scores")
 
 
+def _all_missing_of_one(panel: Panel) -> str:
+    """A sentence where all missing scores are of one system, language or judge; else empty."""
+    if panel.apart or panel.hashed:
+        return ""
+    missing_mask = ~np.isfinite(panel.scores)
+    for axis, place in (("system", 1), (panel.noun, 2), ("judge", 3)):
+        labels = (panel.systems, panel.languages, panel.judges)[place - 1]
+        of_label = missing_mask.sum(tuple(other for other in range(4) if other != place))
+        n_most = int(of_label.max())
+        if len(labels) > 1 and missing_mask.sum() == n_most:
+            return f"All {count(n_most, 'missing score')} are of the {axis} {name(labels[int(of_label.argmax())])}."
+    return ""
+
+
 def _missing(panel: Panel, cover: Columns) -> list[Finding]:
     """Where most is missing; how much is missing stands above."""
     missing, scored = np.asarray(cover["missing"]), np.asarray(cover["scored"])
+    if not missing.sum():
+        return []
+    if one := _all_missing_of_one(panel):
+        return [Finding("notice", "missing", one, "Missing")]
     share = missing / np.maximum(missing + scored, 1)
     most, average = int(np.argmax(share.round(9))), missing.sum() / (missing + scored).sum()
     if share[most] <= 2 * average:

@@ -7,7 +7,7 @@ tau between languages, and, for methods that only subtract, how much nearer a ju
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from polyjudge.answers.audit.advice import command
 from polyjudge.answers.calibrate import closeness, gain_findings
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import ci
+from polyjudge.base.options import ReadingOptions
 from polyjudge.base.text import count, names
 from polyjudge.calibrate.baselines import (
     COMPLETE,
@@ -117,6 +118,7 @@ def compare(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    **columns: Unpack[ReadingOptions],
 ) -> Compare:
     """Compare calibrators on tasks held out: which one makes the languages agree on the judges?
 
@@ -135,7 +137,7 @@ def compare(
     """
     from polyjudge.read import read_panel
 
-    panel = read_panel(panel)
+    panel = read_panel(panel, **columns)
     if replicates < 1 or seed < 0:
         raise UsageError("The number of replicates is at least 1, and a seed is not negative.")
     if not 0.5 <= level < 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from polyjudge.answers.audit.advice import command
 from polyjudge.answers.audit.boards import round_up, settle
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import percent
+from polyjudge.base.options import ReadingOptions
 from polyjudge.base.text import name
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
@@ -101,6 +102,7 @@ def plan(
     sigma: float | None = None,
     level: float = 0.95,
     seed: int = 0,
+    **columns: Unpack[ReadingOptions],
 ) -> Plan:
     """How many tasks does a question need?
 
@@ -130,7 +132,7 @@ def plan(
         return _without(judge_count, language_count, sigma, radius, level, seed)
     from polyjudge.read import read_panel
 
-    panel = read_panel(panel)
+    panel = read_panel(panel, **columns)
     if panel.units < FEWEST:
         raise PanelError(f"{panel.units} tasks are too few for a pilot: {FEWEST} are the least, 30 are better.")
     _, s, k, m = panel.shape

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import ci, percent, percent_ci
+from polyjudge.base.options import ReadingOptions
 from polyjudge.base.text import name, names, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
@@ -105,7 +106,9 @@ class Probe(Result):
         return Report("probe", title, (*p.read_facts, *p.notes), self.findings, None, after, parts, about=about)
 
 
-def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.95) -> Probe:
+def probe(
+    panel: Panel | Any, *, matters: float | None = None, level: float = 0.95, **columns: Unpack[ReadingOptions]
+) -> Probe:
     """Do the judges notice damaged answers, and are they moved by what must not matter?
 
     The systems of the scores are versions of the same answers: clean, damage-1, damage-2, ...; where made also
@@ -120,8 +123,8 @@ def probe(panel: Panel | Any, *, matters: float | None = None, level: float = 0.
     """
     from polyjudge.read import read_panel
 
-    source, columns = probes_of_run(panel, {})
-    panel = read_panel(source, **columns)
+    source, options = probes_of_run(panel, columns)
+    panel = read_panel(source, **options)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     least = panel.least(matters)

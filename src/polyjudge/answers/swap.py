@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from polyjudge.answers.audit.advice import command
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import ci, points
 from polyjudge.base.numbers import threshold as pass_mark
+from polyjudge.base.options import ColumnsLabelsItems
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
@@ -88,6 +89,7 @@ def swap(
     threshold: str | None = None,
     alone: bool = False,
     level: float = 0.95,
+    **columns: Unpack[ColumnsLabelsItems],
 ) -> Swap:
     """May one judge take the place of another?
 
@@ -108,7 +110,7 @@ def swap(
     """
     from polyjudge.read import read_panel
 
-    panel = read_panel(panel)
+    panel = read_panel(panel, **columns)
     old, new = _find_judges(panel, judges)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")

@@ -7,13 +7,14 @@ How much of the language error that removes is stated with an interval, or why i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import CalibratorError, UsageError
 from polyjudge.base.numbers import percent, percent_ci
+from polyjudge.base.options import ColumnsJudgesItems
 from polyjudge.base.text import count, name, names, plural
 from polyjudge.calibrate.labelled import Array, Labelled, answers, labelled, panel_mean
 from polyjudge.calibrate.saved import Calibrator, numbers, one_of, texts
@@ -89,9 +90,9 @@ class LabelCalibrator(Calibrator):
         self.level = level
         self.seed = seed
 
-    def fit(self, panel: Any, labels: Any = None) -> Self:
+    def fit(self, panel: Any, labels: Any = None, **columns: Unpack[ColumnsJudgesItems]) -> Self:
         """Learn the map and the needs from the labels of a panel (None: its own column; else a table, or a file)."""
-        panel = read_panel(panel)
+        panel = read_panel(panel, **columns)
         found = labels if isinstance(labels, Labelled) else labelled(panel, labels)
         self.languages_, self.noun_, self.scale_ = panel.languages, panel.noun, found.scale
         scores = panel_mean(panel)

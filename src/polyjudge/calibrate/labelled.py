@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, names
 from polyjudge.panel import Panel
-from polyjudge.read import labels_of
+from polyjudge.read import labels_of, spelled_as
 from polyjudge.stats.cells import mean_seen
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
 
     labels = labels.labels if hasattr(labels, "labels") else labels  # what read_labels returned
     given = [labels_of(x) for x in (panel.human, labels) if x is not None and not (hasattr(x, "iloc") and not len(x))]
-    given = [_named(x, panel) for x in given if len(x)]
+    given = [_named(spelled_as(x, panel), panel) for x in given if len(x)]
     if not given:
         raise UsageError(
             "There are no human labels. Add a column of them to the scores (human), or name a file of labels with the "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from polyjudge import cbc
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.numbers import number, p_value, points
 from polyjudge.base.numbers import threshold as pass_mark
+from polyjudge.base.options import ReadingOptions
 from polyjudge.base.text import count, names
 from polyjudge.base.text import name as named
 from polyjudge.calibrate import baselines
@@ -128,6 +129,7 @@ def report(
     family: str | None = None,
     replicates: int = 1000,
     seed: int = 0,
+    **columns: Unpack[ReadingOptions],
 ) -> PaperReport:
     """Give the paper's tables and figures for your own panel.
 
@@ -148,7 +150,7 @@ def report(
     from polyjudge.read import read_panel
 
     source = panel
-    panel = read_panel(panel)
+    panel = read_panel(panel, **columns)
     if not 100 <= replicates <= 100_000:
         raise UsageError(f"Replicates are from 100 to 100,000, not {replicates}.")
     tiny = 1e-9 * panel.width

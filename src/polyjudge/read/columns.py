@@ -40,8 +40,8 @@ NAMES = {
                 "actual_output mt response_text answer_text",
     "reason": "reason explanation rationale comment justification feedback judge_reason",
     "winner": "winner preference preferred choice verdict outcome",
-    "first": "model_a system_a candidate_a generator_a model_1 system_1 candidate_1 generator_1",
-    "second": "model_b system_b candidate_b generator_b model_2 system_2 candidate_2 generator_2",
+    "first": "model_a model_a_name system_a candidate_a generator_a model_1 system_1 candidate_1 generator_1",
+    "second": "model_b model_b_name system_b candidate_b generator_b model_2 system_2 candidate_2 generator_2",
 }  # fmt: skip
 """Usual names of the roles; the first that is there is taken. Case, spaces and punctuation do not matter."""
 CRITERIA = re.compile(
@@ -77,7 +77,7 @@ NO_SCORE = re.compile(
 """Names of columns that are no judge, unless the user says so."""
 HUMANS = re.compile(
     r"(?=(.*_)?(human|annotat|people))((humans?|annotators?|annotations?|people|experts?|\d+|[a-z]|mean|avg|average|"
-    r"labels?|scores?|ratings?|grades?|judge?ments?|verdicts?|pass|correct|correctness|quality|overall|preference|gold|"
+    r"labels?|scores?|ratings?|grades?|judge?ments?|verdicts?|pass|correct|correctness|quality|overall|preference|gold|majority|individual|"
     r"judge)(_|$))+|(human|annotator)\d+"
 )
 """Columns and judges with such a name are people: what they say are labels."""
@@ -248,6 +248,11 @@ def _score(roles: Roles, free: list[str], asked: Asked, where: str, notes: list[
         raise PanelError(f"In {where} {names(hits)} could all be the score. Say which one is: {flags}.")
     if hits:
         roles.of["score"] = hits[0]
+        if norm(hits[0]) == "label":
+            notes.append(
+                f"{name(hits[0])} is read as a judge's score. If it is people's or an answer key, name the judge's: "
+                f"--score COLUMN --human {shell(hits[0])}."
+            )
         if "calibrated" in free:  # of `polyjudge calibrate`
             notes.append(f"{name(hits[0])} is read, not the column calibrated: for that --score calibrated.")
 

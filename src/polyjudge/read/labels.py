@@ -9,12 +9,14 @@ import numpy as np
 
 from polyjudge.base.errors import PanelError
 from polyjudge.base.text import count, name, names, shell
-from polyjudge.read.columns import usual
-from polyjudge.read.scale import PASS
+from polyjudge.read.columns import key, usual
+from polyjudge.read.scale import FAILED, PASS, check_range, is_state
 from polyjudge.read.table import KINDS, open_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from polyjudge.panel import Panel
 
 
 def read_table(source: Any) -> pd.DataFrame:
@@ -51,9 +53,45 @@ def labels_of(source: Any) -> pd.DataFrame:
     if "task" not in roles:
         raise PanelError(f"The labels need a column task; they have {names(columns, 12)}.")
     label, worded = _numbers(frame[hits[0]])
+    label = _without_failed(frame, label)
+    levels, times = np.unique(label[np.isfinite(label)], return_counts=True)
+    if len(levels) and not worded:
+        check_range(levels, times, None, "the labels", [], "label")
     out = frame[list(roles.values())].set_axis(list(roles), axis=1).assign(label=label)
     out = out[np.isfinite(label)].reset_index(drop=True)
     return out.astype({"label": bool}) if worded else out
+
+
+def _without_failed(frame: pd.DataFrame, label: Any) -> Any:
+    """Labels, missing where a column of states says that their row failed; not where such rows hold different ones."""
+    for column in [c for c in frame.columns if is_state(str(c))]:
+        text = frame[column].astype("string").str.strip().str.lower()
+        failed = text.str.contains(FAILED, regex=True).fillna(False).to_numpy(dtype=bool) & np.isfinite(label)
+        other_labels = label[~failed & np.isfinite(label)]
+        if len(np.unique(label[failed])) == 1 and len(np.unique(other_labels)) > 1:
+            label = np.where(failed, np.nan, label)
+    return label
+
+
+def spelled_as(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    """Labels with the spelling of the panel's tasks, systems and languages. Refused where most tasks are unknown."""
+    frame = frame.copy()
+    for axis, known in (("task", panel.tasks), ("system", panel.systems), ("language", panel.languages)):
+        if axis not in frame or panel.hashed:
+            continue
+        texts = frame[axis].astype(str)
+        spellings: dict[str, list[str]] = {}
+        for label in known:
+            spellings.setdefault(key(axis, label), []).append(label)
+        alike = {text: spellings.get(key(axis, text), []) for text in set(texts) - set(known)}
+        frame[axis] = texts.replace({text: labels[0] for text, labels in alike.items() if len(labels) == 1})
+    unknown = sorted(set(frame["task"].astype(str)) - set(panel.tasks)) if not panel.hashed else []
+    if 2 * len(unknown) > frame["task"].nunique():
+        raise PanelError(
+            f"{len(unknown):,} of {count(frame['task'].nunique(), 'task')} with labels are no tasks of these scores: "
+            f"{names(unknown)}; those of the scores are {names(panel.tasks[:3])}. Give the labels of these tasks."
+        )
+    return frame
 
 
 def _numbers(column: pd.Series) -> tuple[Any, bool]:

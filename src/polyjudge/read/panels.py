@@ -18,10 +18,10 @@ from polyjudge.panel import AXES, CELLS, Panel, scale_of
 from polyjudge.read import columns as col
 from polyjudge.read import rows, scale, shape
 from polyjudge.read.columns import Asked
-from polyjudge.read.labels import labels_of
+from polyjudge.read.labels import labels_of, spelled_as
 from polyjudge.read.long import Indicator, Long, Sums, distinct, make_panel
 from polyjudge.read.pairs import as_verdicts
-from polyjudge.read.table import ident, label_sql, open_frame, open_table, stacked
+from polyjudge.read.table import FILE, ident, label_sql, open_frame, open_table, stacked
 from polyjudge.read.texts import ItemTexts, SourceTexts
 from polyjudge.read.work import Reading, Work
 
@@ -141,7 +141,7 @@ def _with_files_beside(panel: Panel, source: Any, labels: Any, items: Any) -> Pa
     if labels is not None:
         import pandas as pd
 
-        more = labels_of(labels).astype({"label": float})
+        more = spelled_as(labels_of(labels), panel).astype({"label": float})
         panel = replace(panel, human=pd.concat([panel.human, more], ignore_index=True))
     if items is None and isinstance(source, (str, Path)) and (Path(source) / "polyjudge-run.json").is_file():
         beside = Path(source) / "texts.csv"  # a folder of `polyjudge collect`
@@ -605,7 +605,14 @@ def _check_levels(work: Work, long: Long) -> list[Array]:
         levels, at = np.unique(score, return_inverse=True)
         every.append(levels)
         where = f"{work.table.where} ({name(criterion)})" if criterion else work.table.where
-        usual = scale.check_range(levels, np.bincount(at, times), work.asked.range, where, work.notes)
+        notes = work.notes if work.order is None else []  # shares of wins are no scores of judges
+        usual = scale.check_range(levels, np.bincount(at, times), work.asked.range, where, notes)
+        if work.order is None and work.asked.range is None and levels.tolist() in ([1.0, 2.0], [0.0, 1.0, 2.0]):
+            listed = names([f"{level:g}" for level in levels])
+            work.notes.append(
+                f"The only scores are {listed}. If they are codes, such as which of two answers won, they are no "
+                "scores; if 2 means no score: --drop 2."
+            )
         for axis in ("judge", "language", "system") if work.asked.range is None and work.order is None else ():
             labels, code = long.labels[axis], long.codes[axis][cell]
             known = distinct(code * len(levels) + at, len(labels) * len(levels))
@@ -629,21 +636,33 @@ def _average(work: Work, long: Long) -> tuple[Array, Array | None]:
 
 
 def _refuse_repeats(work: Work, long: Long, row: int, times: int) -> None:
-    table, roles = work.table, work.roles
-    shown = {a: long.labels[a][long.of(a)[row]] for a in ("task", *CELLS)}
+    """Refuse several scores of one cell, and name the column that tells them apart."""
+    shown = {axis: long.labels[axis][long.of(axis)[row]] for axis in ("task", *CELLS)}
     words = [f"{a} {name(x)}" for a, x in shown.items() if x and not (a == "task" and long.levels)]
-    keys = [table.columns[roles.of[a]][0] for a in ROLES[:6] if a in roles.of]
     mend = "Name the column that tells them apart; if they are repeated measurements, number them: --replicate COLUMN."
+    column = _column_that_tells_apart(work)
+    if column:
+        free = {"judge": "judge", "system": "system", "language": "by", "criterion": "criterion"}
+        options = [option for role, option in free.items() if role not in work.roles.of]
+        if column == FILE and "by" in options:
+            options[options.index("by")] = "language"
+        flags = ", ".join(f"--{option} {shell(column)}" for option in options)
+        mend = f"The column {name(column)} tells them apart. Say what it is: {flags} or --replicate {shell(column)}."
+    raise PanelError(f"{work.table.where} has {times} scores for one {', '.join(words) or 'task'}. {mend}")
+
+
+def _column_that_tells_apart(work: Work) -> str:
+    """The column with the fewest values that, beside the chosen ones, makes every row another; empty without one."""
+    table, roles = work.table, work.roles
+    keys = [table.columns[roles.of[a]][0] for a in ROLES[:6] if a in roles.of]
+    candidates: list[tuple[int, str]] = []
     for column in roles.unused[:60]:
-        sql, flag = table.columns[column][0], shell(column)
-        total, there = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
+        sql = table.columns[column][0]
+        total, n_values = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
         again = f"SELECT 1 FROM {table.relation} GROUP BY {', '.join([*keys, sql])} HAVING count(*) > 1 LIMIT 1"
-        if 1 < there <= max(200, total**0.5) and not table.rows(again):
-            free = [r for r in ("judge", "system", "by", "criterion") if r.replace("by", "language") not in roles.of]
-            flags = ", ".join(f"--{r} {flag}" for r in free)
-            mend = f"The column {name(column)} tells them apart. Say what it is: {flags} or --replicate {flag}."
-            break
-    raise PanelError(f"{table.where} has {times} scores for one {', '.join(words) or 'task'}. {mend}")
+        if 1 < n_values <= max(200, total**0.5) and not table.rows(again):
+            candidates.append((n_values, column))
+    return min(candidates, key=lambda each: each[0])[1] if candidates else ""
 
 
 def _check_tasks(work: Work, long: Long) -> None:

@@ -160,7 +160,9 @@ def _text_sql(
     places = table.rows(f"SELECT DISTINCT place FROM ({values}) AS texts WHERE v = {quote(shown)} ORDER BY place")
     where = [called[int(place)] for (place,) in places]
     holds = f"the column {name(where[0])} holds" if len(where) == 1 else f"the columns {names(where)} hold"
-    absent = "" if "," in shown else f"; if it means that there is no score: --drop {shell(shown[:40])}"
+    n_texts = int(table.rows(f"SELECT count(*) FROM ({values}) AS texts WHERE v <> ''")[0][0])
+    may_be_dropped = "," not in shown and not is_verdict(shown) and int(times) < 0.3 * n_texts
+    absent = f"; if it means that there is no score: --drop {shell(shown[:40])}" if may_be_dropped else ""
     role = "human" if HUMANS.fullmatch(norm(where[0])) else "score"
     other = f"name another column: --{role} COLUMN"
     if len(called) > 1:
@@ -170,6 +172,22 @@ def _text_sql(
         f"In {table.where}, {holds} {name(repr(shown), 40)} ({count(int(times), 'row')}), which is not a number. Make "
         f"them plain numbers on one scale{absent}. Or {other}."
     )
+
+
+def is_verdict(text: str) -> bool:
+    """Whether a word says who won.
+
+    >>> is_verdict("A>B"), is_verdict("Tie"), is_verdict("model_1"), is_verdict("unsure")
+    (True, True, True, False)
+    """
+    return bool(VERDICT.fullmatch(re.sub(r"[\s_\[\]().-]", "", text.lower())))
+
+
+VERDICT = re.compile(
+    r"[ab12]?[<>=]+[ab12]?|ties?|tied|draw|equal|both|neither|bothbad|win|won|wins|loss|lost|loses?|first|second|left|"
+    r"right|(model|system|assistant|response|answer)?[ab12]"
+)
+"""Words that say who won, without spaces and brackets."""
 
 
 # --- rows that failed ---
@@ -222,7 +240,12 @@ def step(levels: Array) -> float:
 
 
 def check_range(
-    levels: Array, times: NDArray[Any], given: tuple[float, float] | None, where: str, notes: list[str]
+    levels: Array,
+    times: NDArray[Any],
+    given: tuple[float, float] | None,
+    where: str,
+    notes: list[str],
+    noun: str = "score",
 ) -> Array:
     """Refuse numbers that stand for no score; note those that may. Judges are compared by the levels that are returned:
     without one that is far from all others.
@@ -236,11 +259,11 @@ def check_range(
         return levels
     usual = levels
     for place, others in ((0, levels[1:]), (-1, levels[:-1])):
-        end = _End(float(levels[place]), int(times[place]), int(times.sum()), others, is_low=place == 0)
+        end = _End(float(levels[place]), int(times[place]), int(times.sum()), others, place == 0, noun)
         nearest_times = int(times[1] if place == 0 else times[-2])
         if end.is_no_score(nearest_times):
             whole = f"{levels[0]:g}:{levels[-1]:g}"
-            raise PanelError(f"{end.sentence(where)}; if it is a score: --range {whole}.")
+            raise PanelError(f"{end.sentence(where)}; if it is a {noun}: {end.flag_to_keep(whole)}.")
         is_far = end.gap > 2 * end.span and len(others) > 3
         if is_far or end.is_doubtful(int(np.median(times)), nearest_times):
             notes.append(f"{end.sentence(where)}.")
@@ -273,6 +296,7 @@ class _End:
     n_scores: int
     others: Array
     is_low: bool
+    noun: str = "score"
 
     @property
     def share(self) -> float:
@@ -293,9 +317,16 @@ class _End:
         """How often it stands there, what the others are, and how to leave it out."""
         verb = "is" if self.times == 1 else "are"
         return (
-            f"{count(self.times, 'score')} of {self.n_scores:,.0f} in {where} {verb} {self.value:g}, the others "
-            f"{self.others[0]:g} to {self.others[-1]:g}. If {self.value:g} means no score: --drop {self.value:g}"
+            f"{count(self.times, self.noun)} of {self.n_scores:,.0f} in {where} {verb} {self.value:g}, the others "
+            f"{self.others[0]:g} to {self.others[-1]:g}. If {self.value:g} means no {self.noun}: {self._flag_to_drop()}"
         )
+
+    def _flag_to_drop(self) -> str:
+        return f"--drop {self.value:g}" if self.noun == "score" else "leave those cells empty"
+
+    def flag_to_keep(self, whole: str) -> str:
+        """How to say that it is one; a file of labels has no options."""
+        return f"--range {whole}" if self.noun == "score" else "write labels on a scale from 0 or 1"
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -369,9 +400,18 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
             raise PanelError(
                 f"Not all {noun}s are on one scale: {names(small)} {'has' if len(small) == 1 else 'have'} {said}. "
                 f"Bring them to one scale in the file; if it is one scale: --range {ask}."
+                + _offer_judges(noun, [g for g in groups if g not in small], small)
             )
         if len(levels) > 1:
             notes.append(f"The {noun} {name(group)} has {said}: is that one scale?")
+
+
+def _offer_judges(noun: str, large: Sequence[str], small: Sequence[str]) -> str:
+    """Judges on one scale may be read without the others."""
+    if noun != "judge" or len(large) + len(small) < 3:
+        return ""
+    flags = " or ".join(f"--judges {','.join(map(shell, part[:6]))}" for part in (large, small))
+    return f" Or read those on one scale: {flags}."
 
 
 def is_own_scale(small: Array, large: Array) -> bool:

@@ -117,7 +117,7 @@ def _check_score(work: Work, sample: Sample) -> None:
     free = _free_number_columns(work, sample, with_texts=is_label and not has_judges)  # label, prediction
     levels = sample.levels(score)
     similar = [column for column in free if levels and are_on_one_scale(levels, sample.levels(column))]
-    rivals = [column for column in free if _is_called_score(column) and len(sample.levels(column)) > 1]
+    rivals = [column for column in roles.unused if _is_called_score(column) and len(sample.levels(column)) > 1]
     if is_label:
         _give_label_up(work, sample, similar or _largest_group(sample, free), has_judges)
     elif rivals and (has_judges or len(similar) < 2):
@@ -142,7 +142,8 @@ def _rivals_error(work: Work, columns: Sequence[str]) -> PanelError:
 
 def _is_called_score(column: str) -> bool:
     words = {*col.norm(column.split(".")[-1]).split("_")}
-    return bool(words & SCORE_WORDS) and not words & NO_RIVAL
+    is_about_score = words & NO_RIVAL or col.NO_SCORE.search(col.norm(column))
+    return bool(words & SCORE_WORDS) and not is_about_score
 
 
 def _give_label_up(work: Work, sample: Sample, others: Sequence[str], has_judges: bool) -> None:
@@ -504,7 +505,13 @@ SAME_AS_RUN = {"seed", "date", "time", "timestamp", "created_at", "tstamp", "run
 
 def _no_score_error(work: Work, number_columns: Sequence[str]) -> PanelError:
     """No column can be read as the score."""
-    humans = work.roles.humans
+    humans, lists = work.roles.humans, work.table.lists
+    if lists:
+        verb = "holds" if len(lists) == 1 else "hold"
+        return PanelError(
+            f"In {work.table.where} {names(lists)} {verb} lists of scores, and no column holds single ones. Write one "
+            "row a score, with a column that says what each is of."
+        )
     if humans:
         return PanelError(
             f"{work.table.where} holds human labels ({names(humans)}) and no scores of a judge. "

@@ -92,6 +92,8 @@ class Table:
     ibis: Any = None
     """The table of another engine; `relation` stands for it."""
     tool: str = ""
+    lists: list[str] = field(default_factory=list)
+    """Columns called scores that hold lists, which are not read."""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -743,6 +745,7 @@ def _add_plain(table: Table, column: str, sql: str, kind: Any) -> None:
     elif kind.id not in ("list", "map", "array", "union", "struct"):
         table.columns[column] = (sql, str(kind))
     elif {"score", "scores", "rating", "ratings"} & {*norm(column).split("_")}:
+        table.lists.append(column)
         table.notes.append(f"{name(column)} holds lists or records, which are not read: write one row a score.")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from polyjudge.answers.audit.stands_words import stands_frame
 from polyjudge.answers.audit.systems import Systems, systems
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
+from polyjudge.base.options import ColumnsJudgesItems
 from polyjudge.base.text import families as makers_of
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
@@ -132,6 +133,7 @@ def audit(
     without: tuple[str, ...] | None = None,
     against: str | None = None,
     seed: int = 0,
+    **columns: Unpack[ColumnsJudgesItems],
 ) -> Audit:
     """See who wins, whether the judges agree, what is off.
 
@@ -156,7 +158,7 @@ def audit(
         polyjudge audit scores.csv --threshold 70 -o audit/
         polyjudge audit scores.csv --cell th,mistral
     """
-    panel = _checked(panel, matters, level)
+    panel = _checked(panel, matters, level, columns)
     given = _makers(families)
     chosen = _cell(panel, cell) if cell else None
     panel = _left_out(panel, _places(panel, without))
@@ -237,11 +239,11 @@ def audit(
 # --- arguments ---
 
 
-def _checked(panel: Any, matters: float | None, level: float) -> Panel:
-    if not isinstance(panel, Panel):
+def _checked(panel: Any, matters: float | None, level: float, columns: Mapping[str, Any]) -> Panel:
+    if columns or not isinstance(panel, Panel):
         from polyjudge.read import read_panel
 
-        panel = read_panel(panel)
+        panel = read_panel(panel, **columns)
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     return panel

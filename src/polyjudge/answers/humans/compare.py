@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from polyjudge.answers.humans.returned import is_label_folder, read_labels
 from polyjudge.answers.humans.weights import weights_by_labels
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import threshold as parse_threshold
+from polyjudge.base.options import ColumnsJudgesItems
 from polyjudge.base.text import name
 from polyjudge.calibrate.by_labels import LabelCalibrator
 from polyjudge.calibrate.labelled import Array, Codes, Labelled, labelled, panel_mean
@@ -136,6 +137,7 @@ def humans(
     allow: float | None = None,
     level: float = 0.95,
     seed: int = 0,
+    **columns: Unpack[ColumnsJudgesItems],
 ) -> Humans:
     """Compare judges with people's labels: agreement, the rate people would give, and where they disagree.
 
@@ -155,7 +157,7 @@ def humans(
         polyjudge humans scores.csv labels.csv --threshold '>=4' --require 'kappa>=0.6'
         polyjudge humans scores.csv labels/ --allow 0.05
     """
-    panel = read_panel(panel)
+    panel = read_panel(panel, **columns)
     if not 0.5 <= level < 1:
         raise UsageError(f"level is from 0.5 to below 1, such as 0.95, not {level:g}.")
     if allow is not None and not 0 < allow < 0.5:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from polyjudge.answers.humans.returned import is_label_folder, label_folders, re
 from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, Look, manifest_text, page, words_of
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import new_folder, read_text, write_text
+from polyjudge.base.options import ColumnsAndJudges
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.labelled import Array, labelled
 from polyjudge.panel import Panel
@@ -73,6 +74,7 @@ def draw_labels(
     labels: Any = None,
     overwrite: bool = False,
     seed: int = 0,
+    **columns: Unpack[ColumnsAndJudges],
 ) -> Drawn:
     """Draw answers for people to label, and write a page for each annotator.
 
@@ -94,7 +96,7 @@ def draw_labels(
         polyjudge label make scores.csv --items items.jsonl -o labels
         polyjudge label make scores.csv --items items.jsonl -n 50 --ask pass --rubric rubric.txt -o labels
     """
-    panel = read_panel(panel)
+    panel = read_panel(panel, **columns)
     _check(n, annotators, overlap, ask)
     if (Path(output) / MANIFEST).exists() and not overwrite:
         raise UsageError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.base import limits
+from polyjudge.base.errors import PanelError
 from polyjudge.base.text import name
 from polyjudge.read.table import flat
 from polyjudge.read.tools import number, pick
@@ -52,6 +53,38 @@ def newest(paths: list[Path]) -> list[Path]:
     return sorted({json.dumps([about[p].get(k) for k in said], sort_keys=True): p for p in by_age}.values())
 
 
+def _votes(metadata: dict[str, Any], models: list[Any]) -> dict[str, Any]:
+    """The vote of each model of a panel of graders, in the order of the scorer's options; empty where there is none."""
+    panel = metadata.get("panel")
+    votes = (panel.get("votes") if isinstance(panel, dict) else None) or []
+    listed = models[0] if models and isinstance(models[0], list) else []
+    names = [str(m.get("model") if isinstance(m, dict) else m) for m in listed]
+    is_complete = len(votes) == len(names) == len(set(names))
+    return dict(zip(names, votes, strict=True)) if is_complete else {}
+
+
+def _is_ours(about: dict[str, Any], sample: dict[str, Any]) -> bool:
+    """Whether a sample is a call of a judge of polyjudge: the model that answers is the judge."""
+    known = sample.get("metadata") or {}
+    return str(about.get("solver", "")).startswith("polyjudge/") and {"task", "language", "judge"} <= known.keys()
+
+
+def _our_rows(sample: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The score of one call."""
+    known = sample["metadata"]
+    if {"order", "part"} & known.keys():
+        raise PanelError(
+            "This log is of a collection that asks for both orders or parts of an answer. Read its folder instead: it "
+            "holds scores.csv."
+        )
+    for score in (sample.get("scores") or {}).values():
+        yield {
+            "task": known["task"], "language": known["language"], "judge": known["judge"],
+            "system": known.get("system"), "metric": known.get("criterion"), "wording": known.get("wording"),
+            "replicate": known.get("replicate"), "version": known.get("version"), "score": number(score.get("value")),
+        }  # fmt: skip
+
+
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """The scores of one log. Several numbers of one scorer are judges, or criteria of the model that it grades with."""
     log = load(path)
@@ -59,10 +92,25 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
     role = ((about.get("model_roles") or {}).get("grader") or {}).get("model")
     models = [(scorer.get("options") or {}).get("model") for scorer in about.get("scorers") or []]
     models = [m.get("model") if isinstance(m, dict) else m for m in models]
+    if isinstance(role, list):
+        models, role = [role], None
     for sample in log.get("samples") or []:
+        if _is_ours(about, sample):
+            yield from _our_rows(sample)
+            continue
         known = {**(about.get("metadata") or {}), **(about.get("task_args") or {}), **(sample.get("metadata") or {})}
         for place, (scorer, score) in enumerate((sample.get("scores") or {}).items()):
             own, value = score.get("metadata") or {}, score.get("value")
+            panel = _votes(own, models[place : place + 1])
+            if panel:
+                for judge, vote in panel.items():
+                    yield {
+                        "task": str(sample["id"]), "replicate": str(sample.get("epoch", 1)),
+                        "system": str(about["model"]), "language": pick("language", known), "judge": judge,
+                        "metric": scorer, "score": LETTERS.get(vote, vote) if isinstance(vote, str) else number(vote),
+                        "failed": bool(sample.get("error")) and vote in (None, 0, "I"), **flat(known, "metadata."),
+                    }  # fmt: skip
+                continue
             grader = next((m for m in models[place : place + 1] if isinstance(m, str)), role)
             for part, x in value.items() if isinstance(value, dict) else [("", value)]:
                 if "polyjudge" not in own:  # what was calibrated here is no grader's
