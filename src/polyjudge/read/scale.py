@@ -391,19 +391,20 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
     spaced levels. `groups` are their distinct scores, sorted."""
     size = {g: float(np.abs(u).max()) for g, u in groups.items() if len(u) and u.any()}
     small = [g for g in size if size[g] * 4 <= max(size.values())]
-    large = np.unique(np.concatenate([groups[g] for g in size if g not in small] or [np.zeros(0)]))
+    large = np.unique(np.concatenate([np.zeros(0), *(groups[g] for g in size.keys() - set(small))]))
     for group in small:
         levels = groups[group]
         ends = f"{levels[0]:g} to {levels[-1]:g}" if len(levels) > 1 else f"{levels[0]:g}"
-        said = f"scores from {ends}, the others from {large[0]:g} to {large[-1]:g}"
+        beside = f"scores from {ends}, the others from {large[0]:g} to {large[-1]:g}"
         if is_own_scale(levels, large):
+            verb = "has" if len(small) == 1 else "have"
+            rest = [g for g in groups if g not in small]
             raise PanelError(
-                f"Not all {noun}s are on one scale: {names(small)} {'has' if len(small) == 1 else 'have'} {said}. "
-                f"Bring them to one scale in the file; if it is one scale: --range {ask}."
-                + _offer_judges(noun, [g for g in groups if g not in small], small)
+                f"Not all {noun}s are on one scale: {names(small)} {verb} {beside}. Bring them to one scale in the "
+                f"file; if it is one scale: --range {ask}.{_offer_judges(noun, rest, small)}"
             )
         if len(levels) > 1:
-            notes.append(f"The {noun} {name(group)} has {said}: is that one scale?")
+            notes.append(f"The {noun} {name(group)} has {beside}: is that one scale?")
 
 
 def _offer_judges(noun: str, large: Sequence[str], small: Sequence[str]) -> str:
