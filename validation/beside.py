@@ -1,10 +1,11 @@
-"""Intervals that stand beside the answers: slopes, shifts of languages, probes (rows S4, O17 and P7)."""
+"""Intervals that stand beside the answers: slopes, shifts of languages, probes (rows S4, S5, O17 and P7)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from polyjudge.answers.audit.off import off
+from polyjudge.answers.audit.scale_use import _share_of, compare_scale_use
 from polyjudge.answers.probe import probe
 from polyjudge.panel import Panel
 from polyjudge.stats.slopes import slopes
@@ -36,6 +37,24 @@ def _true_slopes(reacts: Array) -> Array:
     others = (reacts.sum() - reacts) / (m - 1)
     slope = reacts * others * TASK_VARIANCE / (others**2 * TASK_VARIANCE + NOISE_VARIANCE / (m - 1))
     return np.asarray(slope / slope.mean())
+
+
+def cover_of_explained_share(seed: int) -> Found:
+    """S5: the interval of the share of beta that slopes explain holds the true one."""
+    design = draw(seed, tasks=(40, 120), languages=(5, 8), judges=(5, 6), cells=(0.0, 1.5))
+    g = np.random.default_rng(seed)
+    n, k, m = design["tasks"], design["languages"], design["judges"]
+    reacts, cells = (
+        g.uniform(0.5, 1.5, m),
+        g.normal(0, design["cells"], (k, m)) if design["cells"] else np.zeros((k, m)),
+    )
+    language = g.normal(0, 6, k)
+    level = base_scores(g, n, k, m) - 50 + language[:, None]
+    panel = Panel.from_array(50 + level * reacts + cells + g.normal(0, 5, (n, k, m)), scale=SCALE)
+    use = compare_scale_use(panel, panel.values(), 0.95)
+    truth = 50 + language[:, None] * reacts + cells
+    true_share = float(_share_of(truth[None], _true_slopes(reacts)[None])[0])
+    return happened(design, use.explained_low <= true_share <= use.explained_high)
 
 
 def cover_of_shifts(seed: int) -> Shares:
@@ -72,4 +91,4 @@ def _by_design(design: dict[str, object], share: float) -> Shares:
     return [(ALL_DESIGNS, share), *((f"{name} {entry}", share) for name, entry in design.items())]
 
 
-CLAIMS = {"S4": cover_of_slopes, "O17": cover_of_shifts, "P7": cover_of_probes}
+CLAIMS = {"S4": cover_of_slopes, "S5": cover_of_explained_share, "O17": cover_of_shifts, "P7": cover_of_probes}

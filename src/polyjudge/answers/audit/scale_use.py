@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge import cbc
 from polyjudge.base.later import framed
-from polyjudge.base.numbers import number, percent
+from polyjudge.base.numbers import number, percent_ci
 from polyjudge.base.text import names
 from polyjudge.panel import Panel
 from polyjudge.stats.cells import Values
-from polyjudge.stats.interval import FEWEST
+from polyjudge.stats.interval import FEWEST, interval
 from polyjudge.stats.slopes import Slopes, slopes
 
 if TYPE_CHECKING:
@@ -39,13 +38,17 @@ class ScaleUse:
     """Slopes of the judges.
 
     differ_mask : judges whose slope certainly differs from the others', where that may be said
-    share : of beta^ that slopes explain
+    share : of beta^ that slopes explain, as it is: noise makes it smaller
+    explained, explained_low, explained_high : the same without noise, with its interval
     """
 
     judges: tuple[str, ...]
     slopes: Slopes
     differ_mask: Mask
-    share: float
+    share: float = 0.0
+    explained: float = 0.0
+    explained_low: float = 0.0
+    explained_high: float = 0.0
 
     @property
     def counts(self) -> bool:
@@ -70,21 +73,33 @@ def compare_scale_use(panel: Panel, values: Values, level: float) -> ScaleUse:
     found = slopes(panel.scores, panel.unit, panel.weight, level)
     is_known = values.present.all() and values.units >= FEWEST and bool((found.r >= SEES).all())
     if panel.two_valued or not is_known:
-        return ScaleUse(panel.judges, found, np.zeros(len(panel.judges), dtype=bool), 0.0)
-    beta = cbc.double_centre(values.mean)
-    total = float((beta**2).sum())
-    share = 0.0
-    if total > 0:
-        share = 1 - float(((beta - predict_cells(values, found)) ** 2).sum()) / total
+        return ScaleUse(panel.judges, found, np.zeros(len(panel.judges), dtype=bool))
+    share = float(_share_of(values.mean[None], found.slope[None])[0])
     half_width = found.interval.q * found.interval.se
-    return ScaleUse(panel.judges, found, np.abs(found.slope - 1) - half_width > DIFFERS, share)
+    differ_mask = np.abs(found.slope - 1) - half_width > DIFFERS
+    return ScaleUse(panel.judges, found, differ_mask, share, *_explained_share(values, found, share, level))
 
 
-def predict_cells(values: Values, found: Slopes) -> Array:
-    """What slopes alone make of cells (k, m): the level g of a language times (slope - 1)."""
-    cells = values.mean
-    level = cells.mean(1) - cells.mean()
-    return np.outer(level, found.slope - 1)
+def _explained_share(values: Values, found: Slopes, share: float, level: float) -> tuple[float, float, float]:
+    """Share of beta that slopes explain, with its interval: the jackknife takes out what noise makes of it."""
+    n = values.units
+    cells_without = (n * values.mean - values.v) / (n - 1)
+    slopes_without = (n * found.slope - found.by_unit) / (n - 1)
+    pseudo_values = n * share - (n - 1) * _share_of(cells_without, slopes_without)
+    limits = interval(pseudo_values[:, None], level=level)
+    explained, low, high = np.clip([limits.estimate[0], limits.low[0], limits.high[0]], 0.0, 1.0)
+    return float(explained), float(low), float(high)
+
+
+def _share_of(cells: Array, slope: Array) -> Array:
+    """1 - |beta - P|^2 / |beta|^2 of many tables of cells (n, k, m) with slopes (n, m): P is the level g of a language
+    times (slope - 1)."""
+    beta = cells - cells.mean(1, keepdims=True) - cells.mean(2, keepdims=True) + cells.mean((1, 2), keepdims=True)
+    level = cells.mean(2) - cells.mean((1, 2))[:, None]
+    predicted = level[:, :, None] * (slope - 1)[:, None, :]
+    total = (beta**2).sum((1, 2))
+    rest = ((beta - predicted) ** 2).sum((1, 2))
+    return 1 - np.divide(rest, total, out=np.ones_like(total), where=total > 0)
 
 
 def without_slopes(values: Values, found: Slopes) -> Values:
@@ -108,7 +123,7 @@ def scale_sentence(panel: Panel, use: ScaleUse) -> str:
             sizes = names([number(slope[b], 1) for b in at])
             what = " than the others to differences between answers" if not parts else ""
             parts.append(f"{names([panel.judges[b] for b in at])} {verb} {more}{what} (slope {sizes})")
-    share = percent(use.share, 0)
+    share = percent_ci(use.explained, use.explained_low, use.explained_high)
     if use.explains_most:
         return f"{'; '.join(parts)}. That, not {panel.noun}, explains {share} of what differs."
     return f"{'; '.join(parts)}. That explains {share} of what differs."
