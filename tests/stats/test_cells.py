@@ -14,6 +14,7 @@ from polyjudge.base.errors import TooLarge
 from polyjudge.panel import Panel
 from polyjudge.stats import cells, row_terms
 from polyjudge.stats.cells import Values, complete, least_squares_cells, least_squares_systems
+from polyjudge.stats.missing import depends_on_cell, missing_rates
 from polyjudge.stats.row_terms import RowVariances, estimate_row_variances, fit_with_random_terms, join_rows
 
 Array = NDArray[np.float64]
@@ -378,3 +379,20 @@ def test_cells_are_near_those_of_lme4() -> None:
     want = lme4_cells(y)
     mean = cell_values(y[:, None]).mean
     assert np.allclose(cbc.double_centre(mean), cbc.double_centre(want), atol=0.25)
+
+
+def test_missing_scores_depend_on_a_cell_only_where_it_certainly_lacks_more() -> None:
+    g, n = np.random.default_rng(25), 60
+    y = g.normal(size=(n, 1, 4, 5))
+    alone = np.ones(n)
+    assert missing_rates(y, n, alone) is None
+    y[g.random(y.shape) < 0.3] = np.nan
+    assert not depends_on_cell(y, np.arange(n), alone)
+    y[:45, :, 1, 2] = np.nan
+    rates = missing_rates(y, n, alone)
+    assert rates is not None
+    assert np.argwhere(rates.uneven_mask).tolist() == [[1, 2]]
+    assert rates.rate[1, 2] == pytest.approx(np.isnan(y[:, 0, 1, 2]).mean())
+    assert depends_on_cell(y, np.arange(n), alone)
+    y[:, :, 1, 2] = np.nan  # a cell that was never asked for is no failure
+    assert not depends_on_cell(y, np.arange(n), alone)

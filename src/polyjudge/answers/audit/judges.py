@@ -18,6 +18,7 @@ from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
 from polyjudge.stats.agreement import AGREE, NEAR, Agreement
 from polyjudge.stats.cells import Values
+from polyjudge.stats.missing import missing_rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,19 +287,14 @@ def unknown(who: Sequence[str], given: Mapping[str, str] | None) -> list[str]:
 
 
 def lacking(panel: Panel) -> list[Finding]:
-    """Whether missing scores hang on the judge and the language: then they may be failures, not chance."""
-    seen = np.isfinite(panel.scores)
-    rate = 1 - np.average(seen.mean(1), axis=0, weights=panel.weight)
-    if seen.all() or rate.size < 2:
+    """Whether missing scores depend on the judge and the language: then they may be failures, not chance."""
+    rates = missing_rates(panel.scores, panel.units, panel.weight)
+    if rates is None or not rates.uneven_mask.any():
         return []
-    rest = (rate.sum() - rate) / (rate.size - 1)
-    sure = (rate - rest) / np.sqrt(np.maximum(rest * (1 - rest), 1e-4) / panel.units) > 4
-    hit = np.where(sure & (rate - rest > 0.02) & (rate < 1), np.round(rate - rest, 9), -1.0)
-    x, b = np.unravel_index(int(hit.argmax()), hit.shape)
-    if hit[x, b] < 0:
-        return []
+    excess = np.where(rates.uneven_mask, np.round(rates.rate - rates.elsewhere, 9), -1.0)
+    x, b = np.unravel_index(int(excess.argmax()), excess.shape)
     who = name(panel.judges[b]) + (f" in {name(panel.languages[x])}" if len(panel.languages) > 1 else "")
-    lack, others = percent(float(rate[x, b]), 0), percent(float(rest[x, b]), 0)
+    lack, others = percent(float(rates.rate[x, b]), 0), percent(float(rates.elsewhere[x, b]), 0)
     text = f"Missing scores are spread unevenly: {who} lacks {lack} of its scores, the others {others} on average."
     where = {"language": panel.languages[x], "judge": panel.judges[b]}
     return [Finding("notice", "missing", text, "", where)]
