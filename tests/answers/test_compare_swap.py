@@ -136,9 +136,18 @@ def test_equal_scores_on_few_tasks_are_no_yes() -> None:
     assert found.blind == pytest.approx(100 * (1 - 0.05 ** (1 / 20)))
     assert found.tasks_to_settle is not None
     assert found.tasks_to_settle >= 149  # fewer leave a blind spot of two points
+    assert "Rare" not in {f.topic for f in found.findings}  # said once
     many = swap(Panel.from_array(np.ones((400, 3, 2, 2)), scale=(0, 1), two_valued=True), judges="J1=J2")
     assert many.answer == "accepted"
     assert "could move a pass rate by up to 0.7" in texts(many) or "could move a mean by up to 0.7" in texts(many)
+
+
+def test_where_only_what_was_not_drawn_is_open_that_is_said() -> None:
+    found = swap(study(), judges="old=new", matters=3, alone=True)
+    assert found.answer == "open"
+    assert (found.changes[["low", "high"]].abs() < 3).all(axis=None)
+    assert "within the 3 that are accepted, but if new fails on fewer than 1 in 27 tasks" in texts(found)
+    assert texts(found).count("fewer than 1 in") == 1
 
 
 def test_what_few_tasks_carry_is_no_yes() -> None:

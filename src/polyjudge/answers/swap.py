@@ -258,6 +258,12 @@ class _Tested:
         return np.abs(self.interval.estimate) + self.width < self.limit
 
     @property
+    def is_open_by_blind_spot(self) -> bool:
+        """Whether only failures that were not drawn keep the decisive change from being accepted."""
+        size = np.abs(self.interval.estimate) + self.half_width
+        return self.answer == "open" and bool(size[self.decisive] < self.limit[self.decisive])
+
+    @property
     def nothing_differs(self) -> bool:
         """Whether not a single score changes a comparison."""
         return not np.abs(self.changes.by_unit).any()
@@ -424,7 +430,11 @@ def _describe_unknown(panel: Panel, labels: list[Label]) -> str:
 def _findings(result: Swap, tested: _Tested, unknown: list[Label], alone: bool) -> tuple[Finding, ...]:
     """The answer; what failures could do that were not drawn; and what could not be compared."""
     too_few = _describe_unknown(result.panel_, unknown)
-    findings = [_answer_finding(result, tested, too_few), _blind_finding(result, tested, alone)]
+    findings = [_answer_finding(result, tested, too_few)]
+    if not _says_blind_spot(result, tested):
+        findings.append(_blind_finding(result, tested))
+    if alone:
+        findings.append(Finding("info", "alone", "The judge is used alone, not in the mean of the panel.", "Rare"))
     if too_few and tested.answer != "accepted":
         findings.append(Finding("warning", "thin", f"T{too_few[1:]}.", "Lacking"))
     return tuple(findings)
@@ -435,7 +445,7 @@ def _answer_finding(result: Swap, tested: _Tested, too_few: str) -> Finding:
     old, new = name(result.old), name(result.new)
     if result.answer == "accepted":
         return Finding("info", "swap-accepted", f"Yes: with {new} in place of {old} {_yes(result, tested)}.", "Swap")
-    moved = _decisive_change(result, tested)
+    moved, accepted = _decisive_change(result, tested), f"{tested.limit[tested.decisive]:,.6g}"
     if result.answer == "refused":
         return Finding("serious", "swap-refused", f"No: with {new} in place of {old}, {moved}.", "Swap")
     begin = f"Cannot tell yet whether {new} may replace {old}"
@@ -443,8 +453,10 @@ def _answer_finding(result: Swap, tested: _Tested, too_few: str) -> Finding:
         text = f"{begin}: {too_few}. The largest change elsewhere: {moved}."
     elif tested.nothing_differs:
         text = f"{begin}: {_nothing_differed(result, tested)} {_tasks_sentence(tested)}"
+    elif tested.is_open_by_blind_spot:
+        text = f"{begin}: {moved}, within the {accepted} that are accepted, but {_blind_clause(result, tested)}. "
+        text += _tasks_sentence(tested)
     else:
-        accepted = f"{tested.limit[tested.decisive]:,.6g}"
         text = f"{begin}: {moved}, and up to {accepted} is accepted. {_tasks_sentence(tested)}"
     return Finding("warning", "swap-open", text, "Swap")
 
@@ -508,16 +520,25 @@ def _size(change: float, low: float, high: float, unit: str) -> tuple[str, str]:
     return "rises", ci(change, low, high, unit)
 
 
-def _blind_finding(result: Swap, tested: _Tested, alone: bool) -> Finding:
+def _says_blind_spot(result: Swap, tested: _Tested) -> bool:
+    """Whether the answer itself says what failures could do."""
+    return result.answer == "open" and (tested.nothing_differs or tested.is_open_by_blind_spot)
+
+
+def _blind_clause(result: Swap, tested: _Tested) -> str:
     """What failures too rare to have shown could do."""
     panel, size = result.panel_, tested.blind.size
     kind, unit = ("pass rate", "percentage points") if tested.is_blind_of_rate else ("mean", panel.unit_name)
     units = "clusters" if panel.clustered else "tasks"
-    text = (
-        f"If {name(result.new)} fails on fewer than 1 in {tested.blind.one_in:,} {units}, these {units} may not show "
-        f"it; that could move a {kind} by up to {points(size, size)} {unit}"
+    return (
+        f"if {name(result.new)} fails on fewer than 1 in {tested.blind.one_in:,} {units}, these {units} may not show "
+        f"it, and that could move a {kind} by up to {points(size, size)} {unit}"
     )
+
+
+def _blind_finding(result: Swap, tested: _Tested) -> Finding:
+    """The blind spot, where the answer does not say it."""
+    clause = _blind_clause(result, tested)
+    text = f"I{clause[1:]}"
     text += ", within what is accepted." if result.answer == "accepted" else "."
-    if alone:
-        text += " The judge is used alone."
     return Finding("info", "blind-spot", text, "Rare")
