@@ -64,6 +64,7 @@ def test_version(cli: Run) -> None:
         (["audit"], "SCORES"),
         (["audit", "no-such-file.csv"], "no-such-file.csv"),
         (["audit", "scores.csv", "--no-such-option"], "--no-such-option"),
+        (["swap", "scores.csv", "--judges", "a=b", "--guard"], "No such option: --guard. Failures too rare to have"),
         (["audit", "scores.csv", "--level", "2"], "level"),
         (["audit", "scores.csv", "--level", "nan"], "level"),
         (["audit", "scores.csv", "--matters", "-1"], "matters"),

@@ -98,6 +98,16 @@ def main() -> None:
     sys.exit(code)
 
 
+GONE = {("swap", "--guard"): "Failures too rare to have shown are always allowed for now."}
+"""Options of the version before, with what takes their place."""
+
+
+def _gone(words: list[str], text: str) -> str:
+    """What takes the place of an option that is no longer there; "" for all others."""
+    gone = [reason for (command, option), reason in GONE.items() if words[:1] == [command] and option in text]
+    return f". {gone[0]}" if gone else ""
+
+
 def _run(words: list[str]) -> int:
     app = _app(words)
     try:
@@ -112,7 +122,8 @@ def _run(words: list[str]) -> int:
             print(error.format_message())
             return 0
         known = ctx.command.list_commands(ctx) if ctx and "No such command" in error.format_message() else []
-        tell(error.format_message() + (f" There are: {', '.join(known)}." if known else ""))
+        text = error.format_message() + (f" There are: {', '.join(known)}." if known else "")
+        tell(text + _gone(words, text))
         if ctx is not None:
             print(f"{ctx.get_usage()}\nAll options: {ctx.command_path} --help", file=sys.stderr)
         return int(error.exit_code)
