@@ -75,6 +75,7 @@ def play(g: np.random.Generator, design: Design, lead: Array, first: Codes, seco
         judges=tuple(f"J{x}" for x in range(m)),
         scale=(0.0, 1.0),
         pairs=verdicts,
+        in_percent=True,
     )
     met = np.zeros((n_systems, n_systems))
     np.add.at(met, (first, second), 1)

@@ -43,6 +43,7 @@ class Panel:
     human : people's labels: task, system, language, annotator, label
     criteria : panels of the single criteria, where there are several; `scores` is then their mean
     noun : what the languages are called ("language", "rubric", "domain"), `by` which judges are compared
+    in_percent : scores are shares of wins, shown in percent
     texts : tasks -> frame of task, system, language, judge, score, prompt, response, reason (columns may be missing)
     indicator : threshold, how (">", ">=", "floor") -> panel of 0 and 1; set by the engine where rows are means
     pairs : verdicts on pairs of systems, of which scores are the shares that each system won; with people's votes
@@ -69,6 +70,7 @@ class Panel:
     criterion: str = ""
     noun: str = "language"
     two_valued: bool = False
+    in_percent: bool = False
     texts: Callable[[Sequence[str]], pd.DataFrame] | None = None
     indicator: Callable[[float, str], Panel] | None = None
     order: pd.DataFrame | None = None
@@ -193,12 +195,12 @@ class Panel:
     @property
     def unit_name(self) -> str:
         """What differences of scores are counted in."""
-        return "percentage points" if self.two_valued or self.pairs is not None else "points"
+        return "percentage points" if self.two_valued or self.in_percent else "points"
 
     @property
     def factor(self) -> float:
         """What differences are multiplied by to be shown: pass or fail, and wins, are shown in percentage points."""
-        return 100.0 / self.width if self.two_valued or self.pairs is not None else 1.0
+        return 100.0 / self.width if self.two_valued or self.in_percent else 1.0
 
     @property
     def has_systems(self) -> bool:

@@ -124,7 +124,8 @@ class Verdicts:
 
     def describe(self, n_tasks: int, n_systems: int, languages: str, n_judges: int) -> str:
         """The first line of a screen: how many verdicts, on what, by whom."""
-        told_apart = f", {names([f'{self.part_noun} {part}' for part in self.parts], 4)} apart" if self.parts else ""
+        listed = [f"{self.part_noun} {part}" for part in self.parts if part]
+        told_apart = f", {names(listed, 4)} apart" if listed else ""
         text = f"{count(len(self), 'verdict')} on pairs of {count(n_systems, 'system')}, {count(n_tasks, 'task')}"
         text += f"{told_apart}{languages}, {count(n_judges, 'judge')}."
         if self.people is not None:

@@ -174,7 +174,7 @@ def test_shares_of_many_units_are_those_of_few() -> None:
     """Folding units changes errors by chance only, and strengths not at all."""
     games = play(12, [0.7, 0.0, -0.7], 50_000)
     whole = fit_strengths(games)
-    assert len(whole.influence) == 20_000
-    half = fit_strengths(replace(games, unit=games.unit % 10_000))
+    assert len(whole.influence) == 5_000
+    half = fit_strengths(replace(games, unit=games.unit % 2_500))
     assert half.theta == pytest.approx(whole.theta, abs=1e-12)
     assert np.sqrt(np.diag(half.covariance)) == pytest.approx(np.sqrt(np.diag(whole.covariance)), rel=0.05)

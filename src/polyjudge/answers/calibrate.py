@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.answers.audit.advice import command
+from polyjudge.answers.margins import margins
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import check_apart, check_new, read_json, write_text
 from polyjudge.base.numbers import ci, percent
@@ -122,7 +123,7 @@ def calibrate(
     _check_files(scores, output, save, (extend, labels), overwrite)
     by_labels = labels is not None or method == "labels"
     _check_options(by_labels, method, extend, threshold, level)
-    panel = read_panel(scores, **columns)
+    panel = margins(read_panel(scores, **columns))
     _check_one_criterion(panel)
     if by_labels:
         corrector = LabelCalibrator(level=level).fit(panel, labels)

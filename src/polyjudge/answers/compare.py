@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from polyjudge.answers.audit.advice import command
 from polyjudge.answers.calibrate import closeness, gain_findings
+from polyjudge.answers.margins import margins
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import ci
 from polyjudge.base.options import ReadingOptions
@@ -137,7 +138,7 @@ def compare(
     """
     from polyjudge.read import read_panel
 
-    panel = read_panel(panel, **columns)
+    panel = margins(read_panel(panel, **columns))
     if replicates < 1 or seed < 0:
         raise UsageError("The number of replicates is at least 1, and a seed is not negative.")
     if not 0.5 <= level < 1:

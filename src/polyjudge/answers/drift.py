@@ -27,6 +27,7 @@ from polyjudge.answers.drift_same import (
 )
 from polyjudge.answers.drift_strata import Strata, find_strata
 from polyjudge.answers.drift_systems import compare_systems, no_systems
+from polyjudge.answers.margins import choose_system, margins
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import count, name, names, plural
 from polyjudge.calibrate.consensus import GROUPED, ConsensusCalibrator
@@ -158,7 +159,7 @@ def drift(
         raise UsageError(f"--runs is a number of comparisons from 1 on, not {runs}.")
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
-    before, after = _panel(old, columns, is_old=True), _panel(new, columns)
+    before, after = _picks(_panel(old, columns, is_old=True), _panel(new, columns))
     notes = _scale(before, after)
     own_scale = after.scale
     widest = min(before.scale[0], own_scale[0]), max(before.scale[1], own_scale[1])
@@ -194,6 +195,14 @@ def _panel(source: Any, columns: dict[str, Any], is_old: bool = False) -> Panel:
             return replace(source.fit_, weight=np.full(len(source.fit_.tasks), size))
         return source.fit_
     return read_panel(source) if isinstance(source, Panel) else read_panel(source, **columns)
+
+
+def _picks(old: Panel, new: Panel) -> tuple[Panel, Panel]:
+    """Verdicts on pairs as how often one system is picked, the same in both runs."""
+    if old.pairs is None:
+        return old, margins(new)
+    system = choose_system(old)
+    return margins(old, system), margins(new, system)
 
 
 def _is_calibrator(path: Path) -> bool:

@@ -18,6 +18,7 @@ from scipy.special import stdtrit
 from polyjudge import cbc
 from polyjudge.answers.audit.advice import command
 from polyjudge.answers.audit.boards import round_up, settle
+from polyjudge.answers.margins import margins
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import percent
 from polyjudge.base.options import ReadingOptions
@@ -138,7 +139,7 @@ def plan(
     _, s, k, m = panel.shape
     goals: list[_Goal] = []
     if min(k, m) > 1 and (radius is not None or separate is None or s < 2):
-        goals.append(_Goal("radius", panel.least(radius), *_off_values(panel)))
+        goals.append(_Goal("radius", panel.least(radius), *_off_values(margins(panel))))
     if s > 1 and (separate is not None or radius is None):
         apart = panel.least(separate) if separate else 0.01 * panel.width
         goals.append(_Goal("separate", apart, *_system_values(panel)))

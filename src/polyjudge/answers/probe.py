@@ -125,6 +125,11 @@ def probe(
 
     source, options = probes_of_run(panel, columns)
     panel = read_panel(source, **options)
+    if panel.pairs is not None:
+        raise UsageError(
+            "probe asks how scores fall when answers are damaged, and verdicts on pairs hold no scores. Have the "
+            "judges rate the answers one by one."
+        )
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
     least = panel.least(matters)

@@ -26,6 +26,9 @@ class Columns(TypedDict, total=False):
     range: str | None
     drop: Several
     engine: str | None
+    verdict: str | None
+    favours: str | None
+    human_judges: Several
 
 
 class ColumnsAndJudges(Columns, total=False):

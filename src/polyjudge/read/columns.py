@@ -96,10 +96,10 @@ def norm(text: str) -> str:
     return re.sub(r"\W+", "_", text.lower()).strip("_")
 
 
-LISTS = ("languages", "judges", "systems", "criteria", "drop")
+LISTS = ("languages", "judges", "systems", "criteria", "drop", "human_judges")
 OPTIONS = (
     "task", "system", "language", "judge", "score", "human", "criterion", "cluster", "replicate", "by", "languages",
-    "judges", "systems", "criteria", "range", "drop", "engine",
+    "judges", "systems", "criteria", "range", "drop", "engine", "verdict", "favours", "human_judges",
 )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ class Asked(SimpleNamespace):
         for option, value in vars(self).items():
             if value:
                 listed = f"{value[0]:g}:{value[1]:g}" if option == "range" else ",".join(value)
-                out += [f"--{option}", value if isinstance(value, str) else listed]
+                out += [f"--{option.replace('_', '-')}", value if isinstance(value, str) else listed]
         return tuple(out)
 
 

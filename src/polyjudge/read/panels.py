@@ -20,8 +20,8 @@ from polyjudge.read import rows, scale, shape
 from polyjudge.read.columns import Asked
 from polyjudge.read.labels import labels_of, spelled_as
 from polyjudge.read.long import Indicator, Long, Sums, distinct, make_panel
-from polyjudge.read.pairs import as_verdicts
-from polyjudge.read.table import FILE, ident, label_sql, open_frame, open_table, stacked
+from polyjudge.read.pairs import read_pairs
+from polyjudge.read.table import FILE, Table, ident, label_sql, open_frame, open_table, stacked
 from polyjudge.read.texts import ItemTexts, SourceTexts
 from polyjudge.read.work import Reading, Work
 
@@ -57,6 +57,9 @@ def read_panel(
     range: str | None = None,
     drop: tuple[str, ...] | None = None,
     engine: str | None = None,
+    verdict: str | None = None,
+    favours: str | None = None,
+    human_judges: tuple[str, ...] | None = None,
     labels: Path | None = None,
     items: Path | None = None,
 ) -> Panel:
@@ -83,6 +86,9 @@ def read_panel(
     range : the lowest and the highest score, such as 0:100
     drop : scores that mean that there is none, such as -1
     engine : spark, to read files or tables by Spark
+    verdict : of pairs the column that says who won; 'result:0=tie,1=first,2=second' says what its values mean
+    favours : first or second: which of the two systems a high number in that column favours
+    human_judges : judges who are people, such as 'expert_*,author_*'
     labels : a file or frame of human labels
     items : a file or frame with the texts of the tasks
 
@@ -104,12 +110,21 @@ def _several(given: Any) -> tuple[str, ...]:
 
 
 def begin(source: Any, options: Mapping[str, Any]) -> Work:
-    """Open a source, and decide what its columns are."""
+    """Open a source of scores, and decide what its columns are."""
+    return _settle(*_open(source, options))
+
+
+def _open(source: Any, options: Mapping[str, Any]) -> tuple[Table, Asked]:
+    """The source as a table, and what the user said about it."""
     if odd := sorted(options.keys() - {*col.OPTIONS}):
         raise UsageError(f"read_panel has no such option: {names(odd)}.")
     said = {k: _several(v) if k in col.LISTS else v for k, v in options.items()}
     asked = Asked(**said | {"range": scale.parse_range(options.get("range"))})
-    table = open_table(source, asked.engine)
+    return open_table(source, asked.engine), asked
+
+
+def _settle(table: Table, asked: Asked) -> Work:
+    """What the columns of a table of scores are."""
     roles = col.find_roles(list(table.columns), asked, table.where, table.notes, bool(table.tool))
     work = Work(table, roles, asked, table.notes)
     shape.settle(work)
@@ -118,15 +133,15 @@ def begin(source: Any, options: Mapping[str, Any]) -> Work:
 
 def explain(source: Any, *, labels: Any = None, items: Any = None, **options: Any) -> Reading:
     """Read a source, and say how it was read."""
-    work = begin(source, options)
+    table, asked = _open(source, options)
+    pairs = read_pairs(table, asked, source, labels)
+    if pairs is not None:
+        return pairs
+    work = _settle(table, asked)
     used, columns, tool = work.roles.used(), work.table.columns, work.table.tool
     panel, levels = _panel(work)
     shown = str(source) if isinstance(source, (str, Path)) else ""
-    panel = replace(
-        panel, source=shown, read=work.asked.words(), texts=SourceTexts.of(work, source), order=_order(work, panel)
-    )
-    if panel.order is not None:
-        panel = replace(panel, pairs=as_verdicts(panel.order, panel), two_valued=False)
+    panel = replace(panel, source=shown, read=work.asked.words(), texts=SourceTexts.of(work, source))
     if isinstance(panel.indicator, Indicator):
         again = replace(panel.indicator, read=read_panel, source=source, options=options)
         panel = replace(panel, indicator=again)
@@ -225,12 +240,7 @@ def _spool(work: Work) -> None:
         work.typed = _melted(work)
         return
     made = dict(work.keys)
-    if "winner" in roles.of:
-        failed = _failed(work)
-        made |= {r: label_sql(ident(c), work.types[c]) for r, c in roles.of.items() if c in work.types}
-        made["score"] = f"CASE WHEN {made['winner']} IS NULL{' OR ' + failed if failed else ''} THEN NULL ELSE 1.0 END"
-    else:
-        made["score"] = next(iter(score_columns(work).values()))
+    made["score"] = next(iter(score_columns(work).values()))
     listed = [f"{sql} AS {ident(n)}" for n, sql in made.items()]
     work.typed = f"(SELECT {', '.join(listed)} FROM {work.raw}) AS typed"
 
@@ -368,8 +378,6 @@ def _panel(work: Work) -> tuple[Panel, Array]:
     if again is None:
         _check_tasks(work, long)
     scales = [scale_of(of_criterion, work.asked.range) for of_criterion in levels]
-    if work.order is not None and not work.asked.range:
-        scales[0]["scale"] = (0.0, 1.0)
     noun = col.norm(work.asked.by).replace("_", " ") if work.asked.by else "language"
     _note_blank(work, noun)
     panel = make_panel(
@@ -385,19 +393,16 @@ def _panel(work: Work) -> tuple[Panel, Array]:
 def _rows_of_scores(work: Work) -> tuple[Long, Any, Callable[[str], Sums] | None]:
     """Scores in rows; people's labels; of hashed units what asks for pass rates."""
     again, people = None, None
-    if "winner" in work.roles.of:
-        long = _verdicts(work)
+    is_large = rows.tasks_of(work) > rows.MOST_TASKS
+    rows.one_cluster(work)
+    if is_large:
+        long, again = rows.hashed(work)
+        if work.roles.humans:
+            work.notes.append(f"Of more than {rows.MOST_TASKS:,} tasks no human labels are read.")
     else:
-        is_large = rows.tasks_of(work) > rows.MOST_TASKS
-        rows.one_cluster(work)
-        if is_large:
-            long, again = rows.hashed(work)
-            if work.roles.humans:
-                work.notes.append(f"Of more than {rows.MOST_TASKS:,} tasks no human labels are read.")
-        else:
-            _refuse_merged_scales(work)
-            long = rows.each_score(work)
-            people = _people(work) if work.roles.humans else None
+        _refuse_merged_scales(work)
+        long = rows.each_score(work)
+        people = _people(work) if work.roles.humans else None
     long.any_row |= work.asked.replicate in ("row", "rows")
     if not len(long.total):
         raise PanelError(f"{work.table.where} holds no score. Name the column of scores: --score COLUMN.")
@@ -469,26 +474,6 @@ def _note_blank(work: Work, noun: str) -> None:
         called = noun if axis == "language" else axis
         verb = "has" if len(labels) == 1 else "have"
         work.notes.append(f"{count(len(labels), called)} {verb} no score at all: {names(labels)}.")
-
-
-def _verdicts(work: Work) -> Long:
-    """Verdicts on pairs as scores of systems."""
-    from polyjudge.read.pairs import pair_rows, shares
-
-    if rows.tasks_of(work) > rows.MOST_TASKS:
-        raise PanelError(f"{work.table.where} has too many tasks to read verdicts on pairs. Read a part of it.")
-    work.order = pair_rows(work, [a for a in ROLES[:-1] if a in work.keys and a != "system"])
-    return Long.from_frame(shares(work.order, [str(c) for c in work.order if c not in ("first", "second", "won")]))
-
-
-def _order(work: Work, panel: Panel) -> pd.DataFrame | None:
-    """Who was shown first in each verdict, of the tasks, languages and judges of the panel."""
-    if work.order is None:
-        return None
-    frame: pd.DataFrame = work.order[["task", "language", "judge", "first", "second", "won"]]
-    for axis in ("task", "language", "judge"):
-        frame = frame[frame[axis].isin(getattr(panel, plural(axis)))]
-    return frame.reset_index(drop=True)
 
 
 def _people(work: Work) -> pd.DataFrame:
@@ -605,15 +590,14 @@ def _check_levels(work: Work, long: Long) -> list[Array]:
         levels, at = np.unique(score, return_inverse=True)
         every.append(levels)
         where = f"{work.table.where} ({name(criterion)})" if criterion else work.table.where
-        notes = work.notes if work.order is None else []  # shares of wins are no scores of judges
-        usual = scale.check_range(levels, np.bincount(at, times), work.asked.range, where, notes)
-        if work.order is None and work.asked.range is None and levels.tolist() in ([1.0, 2.0], [0.0, 1.0, 2.0]):
+        usual = scale.check_range(levels, np.bincount(at, times), work.asked.range, where, work.notes)
+        if work.asked.range is None and levels.tolist() in ([1.0, 2.0], [0.0, 1.0, 2.0]):
             listed = names([f"{level:g}" for level in levels])
             work.notes.append(
                 f"The only scores are {listed}. If they are codes, such as which of two answers won, they are no "
                 "scores; if 2 means no score: --drop 2."
             )
-        for axis in ("judge", "language", "system") if work.asked.range is None and work.order is None else ():
+        for axis in ("judge", "language", "system") if work.asked.range is None else ():
             labels, code = long.labels[axis], long.codes[axis][cell]
             known = distinct(code * len(levels) + at, len(labels) * len(levels))
             found = np.split(levels[known % len(levels)], np.searchsorted(known // len(levels), range(1, len(labels))))
@@ -689,7 +673,7 @@ def _check_tasks(work: Work, long: Long) -> None:
         )
     alone = s > 1 and long.joined("system") == 1
     tasks = distinct(long.task * s + long.of("system"), n * s) % s  # of each system
-    if min(n, s) > 1 and np.bincount(tasks).max() == 1 and not work.asked.system and work.order is None:
+    if min(n, s) > 1 and np.bincount(tasks).max() == 1 and not work.asked.system:
         raise PanelError(
             f"In {work.table.where} no two tasks have the same {name(system)}. If these are answers, call the column "
             f"response; if they are what is judged: --system {shell(system)}."

@@ -330,6 +330,9 @@ def _open_files(paths: list[Path], inner: str | None, where: str) -> Table:
     for path in paths:
         if path.stat().st_size == 0:
             raise PanelError(f"{name(path, 200)} is empty.")
+    run = tools.read_run(paths, where)
+    if run is not None:
+        return run
     kinds = {kind_of(p) for p in paths}
     if len(kinds) > 1:
         raise PanelError(f"{where} holds files of several kinds ({names(sorted(kinds))}). Name files of one kind.")

@@ -13,7 +13,7 @@ from polyjudge.read.columns import Asked, Roles
 from polyjudge.read.table import Table
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,6 @@ class Work:
     blank: dict[str, list[str]] = field(default_factory=dict)
     blank_scores: int = 0
     failed: int = 0
-    order: pd.DataFrame | None = None
     raw: str = ""
     typed: str = ""
     tasks: str = ""

@@ -30,7 +30,7 @@ FIT_TASKS = 5
 """Pairs of systems with fewer tasks are not asked whether they fit."""
 SMALL_MISFIT = 0.02
 """Of very many games even this much shows; strengths then still order systems better than an uneven schedule does."""
-MOST_UNITS = 20_000
+MOST_UNITS = 5_000
 """More units are folded to so many: sums over several tasks are as good for a variance."""
 
 
@@ -224,7 +224,7 @@ def find_components(first: Codes, second: Codes, n_systems: int) -> Codes:
     [0, 0, 2, 2, 4]
     """
     component = np.arange(n_systems)
-    for pair in np.unique(first * n_systems + second):
+    for pair in _number_keys(first * n_systems + second)[0]:
         one, other = component[pair // n_systems], component[pair % n_systems]
         component[component == max(one, other)] = min(one, other)
     return component
@@ -254,8 +254,12 @@ def _add_up(games: Games) -> _Cells:
 
 def _number_keys(key: Codes) -> tuple[Codes, Codes]:
     """The distinct keys in order, and the place of each key among them; by counting, which beats sorting here."""
-    listed = np.flatnonzero(np.bincount(key)) if key.max(initial=0) < 2_000_000 else np.unique(key)
-    return listed, np.searchsorted(listed, key)
+    if key.max(initial=0) > 2_000_000:
+        distinct, place = np.unique(key, return_inverse=True)
+        return distinct, place
+    is_there = np.zeros(int(key.max(initial=-1)) + 1, dtype=bool)
+    is_there[key] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[key]
 
 
 def _sum_by(group: Codes, values: Array, n_groups: int) -> Array:
@@ -315,7 +319,7 @@ def _add_influences(games: Games, design: Array, cells: _Cells, residual: Array,
         signed = design[cells.row_cell, place] * residual
         score.reshape(n_units, n_terms)[:, place] += _sum_by(unit, signed, n_units)
     expected = expit(design @ theta)
-    cell_leverage = np.einsum("cp,pq,cq->c", design, inverse, design) * expected * (1 - expected)
+    cell_leverage = ((design @ inverse) * design).sum(axis=1) * expected * (1 - expected)
     leverage = _sum_by(unit, games.weights * cell_leverage[cells.row_cell], n_units)
     # A unit that alone decides a strength would have an infinite influence.
     enlarged = 1 / np.sqrt(1 - np.minimum(leverage, 0.9))

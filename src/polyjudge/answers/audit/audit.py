@@ -31,6 +31,7 @@ from polyjudge.answers.audit.retest import retest
 from polyjudge.answers.audit.stands_words import COLUMNS as STANDS
 from polyjudge.answers.audit.stands_words import stands_frame
 from polyjudge.answers.audit.systems import Systems, systems
+from polyjudge.answers.margins import choose_system, margins
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import Later, framed
 from polyjudge.base.options import ColumnsJudgesItems
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from polyjudge.answers.humans.compare import Humans
+    from polyjudge.answers.humans.votes import Votes
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -168,9 +170,10 @@ def audit(
     parts = _criteria(panel, asked)
     cells = cell_agreement(panel.scores, panel.unit, level=level, seed=seed)
     sound = cell_room.without_cells(panel, cells)
-    part = _part(panel, asked, _systems(sound, asked, level), _off(sound, asked, level), cells)
+    picks = margins(sound)  # of pairs, judges are compared by how often they pick one system
+    part = _part(panel, asked, _systems(sound, asked, level), _off(picks, asked, level), cells)
     board = part.systems
-    values = panel.values() if part.off.values is None or sound is not panel else part.off.values
+    values = margins(panel).values() if part.off.values is None or sound is not panel else part.off.values
     passed = gates(panel, threshold, level=level)
     placed = position(panel, level=level)
     repeated = retest(panel, board.board if board else None, matters=asked.least(panel), level=level)
@@ -194,6 +197,10 @@ def audit(
         "values": values,
         "makers": given,
     }
+    rooms["votes"] = voted = _votes(panel, labels, level)
+    if panel.pairs is not None and part.off.kind not in ("none", "too few"):
+        found.append(Finding("info", "off.pairs", f"Off is how often {name(choose_system(sound))} is picked.", "Off"))
+    people += [x for x in voted.findings if x.topic == "People"] if voted else []
     rooms["humans"], (rooms["probe"], damage) = compared, _probes(probes, level)
     table: pd.DataFrame | Callable[[], pd.DataFrame] = framed
     if parts:
@@ -438,7 +445,7 @@ def _people(
     panel: Panel, labels: Path | None, threshold: str | None, level: float, seed: int
 ) -> tuple[Humans | None, list[Finding]]:
     """A comparison with human labels, where there are any, and what of it is on the first screen."""
-    if panel.human is None and labels is None:
+    if panel.pairs is not None or (panel.human is None and labels is None):
         return None, []
     from polyjudge.answers.humans.compare import humans
 
@@ -447,6 +454,15 @@ def _people(
     except PanelError as problem:
         return None, [Finding("notice", "people.none", f"The human labels cannot be compared: {problem}", "People")]
     return found, [f for f in found.findings if f.topic == "People"]
+
+
+def _votes(panel: Panel, labels: Path | None, level: float) -> Votes | None:
+    """Of pairs: a comparison with people's votes, where there are any."""
+    if panel.pairs is None or (panel.pairs.people is None and labels is None):
+        return None
+    from polyjudge.answers.humans.votes import votes
+
+    return votes(panel, labels, level=level)
 
 
 def _probes(path: Path | None, level: float) -> tuple[Result | None, list[Finding]]:

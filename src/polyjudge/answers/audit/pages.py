@@ -138,7 +138,7 @@ def _board(a: Audit) -> Table | None:
 
 def _mean(a: Audit) -> str:
     """How a mean score is written: a share where scores are pass or fail (0 and 1)."""
-    is_share = a.panel.two_valued or a.panel.pairs is not None
+    is_share = a.panel.two_valued or a.panel.in_percent
     return "percent" if is_share and a.panel.scale == (0.0, 1.0) else "points"
 
 
@@ -346,7 +346,9 @@ def _reversals(a: Audit) -> list[Section]:
 
 def _people(a: Audit) -> list[Section]:
     """What `humans` and `probe` show, where they were asked."""
-    return [section for key in ("humans", "probe") if a.rooms_[key] for section in a.rooms_[key].report().sections]
+    return [
+        section for key in ("humans", "votes", "probe") if a.rooms_[key] for section in a.rooms_[key].report().sections
+    ]
 
 
 def _gates(a: Audit) -> list[Section]:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import expit, ndtri, stdtr, stdtrit
 
 from polyjudge.answers.amounts import tiny_of
 from polyjudge.answers.audit.boards import Board
-from polyjudge.base.numbers import percent
+from polyjudge.base.numbers import percent, percent_ci
 from polyjudge.base.text import name
 from polyjudge.panel import Panel
-from polyjudge.report.model import Finding
+from polyjudge.report.model import Finding, Severity
 from polyjudge.stats.bradley_terry import (
     Differences,
     Fit,
@@ -43,6 +43,7 @@ class PairBoard(Board):
     won : the share of its own verdicts that each system won; `verdicts`: their number
     is_plain : the shares shown are those, because strengths do not explain who beats whom
     place : (judges,) what being shown first adds to the strength; NaN where the schedule does not tell
+    place_error : (judges,) its standard error
     """
 
     won: Array
@@ -50,6 +51,7 @@ class PairBoard(Board):
     is_plain: bool
     fit: Fit | None
     place: Array
+    place_error: Array
 
     @property
     def beside(self) -> dict[str, Any]:
@@ -104,6 +106,7 @@ def pair_board(panel: Panel, *, level: float, weights: Array | None = None, n_bo
         is_plain=is_plain,
         fit=fit,
         place=strengths.place,
+        place_error=np.sqrt((strengths.place_influence**2).sum(axis=0)),
     )
 
 
@@ -190,7 +193,7 @@ def pair_findings(panel: Panel, board: Board) -> list[Finding]:
     """What the pairs allow: whether strengths fit, and what the order of the answers hides."""
     if not isinstance(board, PairBoard):
         return []
-    return [*_fit_finding(panel, board), *_one_order_finding(panel, board)]
+    return [*_fit_finding(panel, board), *_one_order_finding(panel, board), *_place_finding(panel, board)]
 
 
 def _fit_finding(panel: Panel, board: PairBoard) -> list[Finding]:
@@ -229,12 +232,52 @@ def _one_order_finding(panel: Panel, board: PairBoard) -> list[Finding]:
     shown_first = np.where(pairs.place > 0, pairs.first, pairs.second)
     of_leader = ((pairs.first == leader) | (pairs.second == leader)) & (pairs.place != 0)
     share_first = float((shown_first[of_leader] == leader).mean()) if of_leader.any() else 0.5
-    where = "first" if share_first > 0.5 else "second"
+    subject = "Each two systems always stand in the same order"
+    if share_first in (0.0, 1.0):
+        where = "first" if share_first == 1.0 else "second"
+        subject = f"{name(panel.systems[leader])} always stands {where} in its pairs"
     text = (
-        f"{name(panel.systems[leader])} was always shown {where}: judges may be choosing the place. Ask again with the "
-        "order swapped."
+        f"{subject}: if answers were shown in that order, judges may be choosing the place. Ask again with the order "
+        "swapped."
     )
     return [Finding("warning", "pairs.one-order", text, "Winner")]
+
+
+def _place_finding(panel: Panel, board: PairBoard) -> list[Finding]:
+    """Judges who surely prefer one place, among equal answers; shares allow for it."""
+    known = np.flatnonzero(np.isfinite(board.place) & (board.place_error > 0))
+    if not len(known) or board.is_plain:
+        return []
+    quantile = -ndtri(0.025 / len(known))
+    low, high = (expit(board.place + sign * quantile * board.place_error) for sign in (-1, 1))
+    sure = [judge for judge in known if low[judge] > 0.5 or high[judge] < 0.5]
+    if not sure:
+        return []
+    judge = max(sure, key=lambda number: round(abs(float(board.place[number])), 9))
+    share, ends = float(expit(board.place[judge])), (float(low[judge]), float(high[judge]))
+    where = "first"
+    if share < 0.5:
+        where, share, ends = "second", 1 - share, (1 - ends[1], 1 - ends[0])
+    more = f" {len(sure) - 1} more lean too." if len(sure) > 1 else ""
+    text = (
+        f"Of equal answers, {name(panel.judges[judge])} prefers the one shown {where} in {percent_ci(share, *ends)} of "
+        f"pairs; shares of wins allow for it.{more}"
+    )
+    severity: Severity = "warning" if share >= 0.55 else "notice"
+    # Where pairs were asked in both orders, that is told by them alone (`position.py`).
+    topic = "" if _asked_twice(panel) else "Judges"
+    return [Finding(severity if topic else "info", "pairs.place", text, topic, {"judge": panel.judges[judge]})]
+
+
+def _asked_twice(panel: Panel) -> bool:
+    """Whether a judge saw a pair of answers in both orders."""
+    pairs = panel.pairs
+    assert pairs is not None
+    lower, upper = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
+    sizes = (len(panel.tasks), len(panel.languages), len(panel.judges), len(panel.systems), len(panel.systems))
+    key = np.ravel_multi_index((pairs.task, pairs.language, pairs.judge, lower, upper), sizes)
+    lower_first = (pairs.place > 0) == (pairs.first == lower)
+    return len(np.unique(key * 2 + lower_first)) > len(np.unique(key))
 
 
 def describe_shares(board: Board) -> str:

@@ -18,6 +18,7 @@ from polyjudge.answers.audit.gates import tipped_ties_finding
 from polyjudge.answers.humans import words
 from polyjudge.answers.humans.board import COLUMNS, PeopleBoard, board_frame, frame_of_one_language, people_board
 from polyjudge.answers.humans.returned import is_label_folder, read_labels
+from polyjudge.answers.humans.votes import votes
 from polyjudge.answers.humans.weights import weights_by_labels
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import threshold as parse_threshold
@@ -158,6 +159,8 @@ def humans(
         polyjudge humans scores.csv labels/ --allow 0.05
     """
     panel = read_panel(panel, **columns)
+    if panel.pairs is not None:
+        return votes(panel, labels, require=require, level=level)  # type: ignore[return-value]
     if not 0.5 <= level < 1:
         raise UsageError(f"level is from 0.5 to below 1, such as 0.95, not {level:g}.")
     if allow is not None and not 0 < allow < 0.5:

@@ -65,6 +65,13 @@ def read(paths: list[Path], where: str) -> Table | None:
     return _tidy(tool.TITLE, found, where)
 
 
+def read_run(paths: list[Path], where: str) -> Table | None:
+    """The files of a folder that a tool wrote in several kinds; None where no tool did."""
+    from polyjudge.read.tools import judgearena
+
+    return read(judgearena.newest(paths), where) if judgearena.is_run(paths) else None
+
+
 def _first(path: Path) -> dict[str, Any]:
     """The first record of a file, or of a page of an export; of a CSV file its header."""
     first: Any = None
@@ -113,6 +120,8 @@ def _tidy(title: str, found: list[dict[str, Any]], where: str) -> Table:
         frame["score"] = frame["score"].where(~failed, None)
         notes.append(f"{count(int(failed.sum()), 'score')} failed in the run: missing.")
     frame = frame.dropna(axis=1, how="all")
+    if "won" in frame:  # verdicts on pairs of systems: their own reader tells rows apart
+        return replace(open_frame(frame, where), tool=title, notes=notes)
     if "score" not in frame:
         raise PanelError(f"No score in these files ({title}) is a number: every one failed or is text.")
     for role in ("system", "replicate", "metric"):

@@ -1,0 +1,117 @@
+"""Judges of pairs beside people's votes (METHODS 37)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from common import shared_file
+from polyjudge.answers.audit.audit import audit
+from polyjudge.answers.humans.compare import humans
+from polyjudge.answers.humans.votes import Votes
+from polyjudge.base.errors import PolyjudgeError
+from polyjudge.read import read_panel
+
+
+@pytest.fixture(scope="module")
+def mtbench() -> Votes:
+    """GPT-4 beside 58 experts and 7 authors."""
+    source = shared_file("data/mtbench/votes.csv.gz")
+    found = humans(read_panel(source, human_judges=("expert_*", "author_*")))
+    assert isinstance(found, Votes)
+    return found
+
+
+def row_of(found: Votes, voters: str, part: str) -> pd.Series:
+    frame = found.agreement
+    return frame[(frame["voters"] == voters) & (frame["part"] == part)].iloc[0]
+
+
+def test_mtbench_agreement_is_the_published_one(mtbench: Votes) -> None:
+    """Experts, first turn: 66% of 1,343 votes with ties, 85% of 859 without; people among themselves 63% and 81%."""
+    row = row_of(mtbench, "expert", "1")
+    assert (row["votes"], row["decided"]) == (1343, 859)
+    assert round(row["agreement"], 3) == 0.660
+    assert round(row["decided_agreement"], 3) == 0.846
+    assert round(row["people"], 2) == 0.63
+    assert round(row["people_decided"], 2) == 0.81
+    assert row["low"] < row["agreement"] < row["high"]
+
+
+def test_what_is_said_is_what_the_frames_hold(mtbench: Votes) -> None:
+    text = " ".join(finding.text for finding in mtbench.findings)
+    assert "gpt4_pair picks as people do in 66% [63, 69] of 3,355 votes, in 86% [83, 88] of the 2,129" in text
+    assert "Two people pick alike in 66% [62, 69] of cases" in text
+    assert "pairs of answers are decided differently, worst first" in text
+    worst = mtbench.disagreements.iloc[0]
+    assert worst["picks"] != worst["people_pick"]
+    assert worst["votes"] == mtbench.disagreements["votes"].max()
+    assert mtbench.systems["system"].iloc[0] == "gpt-4"
+
+
+def votes_of(n: int = 200, seed: int = 0, right: float = 0.8) -> pd.DataFrame:
+    """Two voters and a judge; the judge picks as the first voter does with a known chance."""
+    generator = np.random.default_rng(seed)
+    truth = generator.random(n) < 0.6
+    second = np.where(generator.random(n) < 0.9, truth, ~truth)
+    judge = np.where(generator.random(n) < right, truth, ~truth)
+    return pd.DataFrame({
+        "question_id": [f"q{i}" for i in range(n)], "model_a": "x", "model_b": "y", "prompt": "what?",
+        "response_a": "this", "response_b": "that", "winner": np.where(judge, "model_a", "model_b"),
+        "annotator1": np.where(truth, "model_a", "model_b"), "annotator2": np.where(second, "model_a", "model_b"),
+    })  # fmt: skip
+
+
+def test_columns_of_people_are_votes_and_not_judges() -> None:
+    table = votes_of()
+    found = humans(table)
+    assert isinstance(found, Votes)
+    assert found.panel_.judges == ("judge",)
+    same = np.concatenate([(table["winner"] == table[column]) for column in ("annotator1", "annotator2")])
+    assert row_of(found, "all", "all")["agreement"] == pytest.approx(same.mean())
+    alike = (table["annotator1"] == table["annotator2"]).mean()
+    assert row_of(found, "all", "all")["people"] == pytest.approx(alike)
+    assert {"prompt", "response"} <= set(found.disagreements.columns)
+
+
+def test_a_split_judge_is_a_tie() -> None:
+    """Two orders that disagree are no pick."""
+    rows = [(f"q{i}", "x", "y", f"{'model_a' if i % 2 else 'model_b'}", s) for i in range(40) for s in (False, True)]
+    table = pd.DataFrame(rows, columns=["question_id", "model_a", "model_b", "winner", "swapped"])
+    table.loc[table["swapped"], "winner"] = "model_a"
+    table["human_vote"] = "model_a"
+    found = humans(table)
+    assert isinstance(found, Votes)
+    row = row_of(found, "all", "all")
+    assert row["agreement"] == pytest.approx(0.5)
+    assert row["decided_agreement"] == 1
+
+
+def test_requirements_hang_on_the_limit() -> None:
+    found = humans(votes_of(), require=("agreement>=0.5", "decided>=0.95"))
+    assert found.incomplete
+    assert found.requirements["met"].tolist() == [True, False]
+    with pytest.raises(PolyjudgeError, match="agreement, decided, kappa"):
+        humans(votes_of(), require=("sensitivity>=0.5",))
+
+
+def test_votes_in_a_file_of_their_own(tmp_path: Path) -> None:
+    table = votes_of()
+    people = table.melt(["question_id", "model_a", "model_b"], ["annotator1", "annotator2"], "judge", "vote")
+    people.to_csv(tmp_path / "votes.csv", index=False)
+    judged = table.drop(columns=["annotator1", "annotator2"])
+    found = humans(judged, tmp_path / "votes.csv")
+    whole = humans(table)
+    assert isinstance(found, Votes)
+    assert isinstance(whole, Votes)
+    assert row_of(found, "all", "all")["agreement"] == row_of(whole, "all", "all")["agreement"]
+    with pytest.raises(PolyjudgeError, match="no votes of people"):
+        humans(judged)
+
+
+def test_an_audit_says_what_people_say() -> None:
+    text = " ".join(finding.text for finding in audit(votes_of()).findings)
+    assert "as people do in" in text
