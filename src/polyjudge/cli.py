@@ -152,6 +152,9 @@ def explain(error: BaseException) -> int:
         where = name(error.filename, 200) if error.filename is not None else "the output"
         tell(f"Cannot read or write {where}: {error.strerror or error}.")
         return 2
+    if isinstance(error, RuntimeError) and "Symlink loop" in str(error):
+        tell(f"{name(error, 200)}: these links lead back to themselves. Name an ordinary file.")
+        return 2
     if isinstance(error, MemoryError):
         tell("There is not enough memory for this panel. Read fewer languages, judges or systems.")
         return 2

@@ -43,7 +43,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     _check_file(path)
     target = path.resolve() if path.is_symlink() else path
     with _write_errors(path):
-        handle, part_name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=target.parent)
+        start = f".{path.name[:40]}."
+        _remove_parts_of_the_dead(target.parent, start)
+        handle, part_name = tempfile.mkstemp(prefix=f"{start}{os.getpid()}.", suffix=".part", dir=target.parent)
         os.close(handle)
         part = Path(part_name)
     _unfinished.add(part)
@@ -57,6 +59,25 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     finally:
         part.unlink(missing_ok=True)
         _unfinished.discard(part)
+
+
+def _remove_parts_of_the_dead(folder: Path, start: str) -> None:
+    """Remove what a killed run left half-written at this place."""
+    for part in folder.glob(f"{glob.escape(start)}*.part"):
+        process = part.name.removeprefix(start).partition(".")[0]
+        if process.isdigit() and not _is_alive(int(process)):
+            with suppress(OSError):
+                part.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # of another user, or a system that does not say
+    return True
 
 
 def write_text(path: str | Path, text: str) -> None:

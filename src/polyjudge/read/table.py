@@ -141,6 +141,11 @@ def engine_errors(where: str) -> Iterator[None]:
         raise (Terminated if ended else KeyboardInterrupt) from None
     except (duckdb.Error, UnicodeDecodeError) as error:
         text = str(error)
+        if "No space left on device" in text:
+            raise TooLarge(
+                f"The disk is full: there is no room for what is made of {where}. Free some, or put temporary files "
+                "elsewhere (TMPDIR=/path)."
+            ) from None
         line = re.search(r"Line: (\d+)", text)
         at = f", line {line[1]}" if line else ""
         found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
@@ -864,8 +869,7 @@ def open_frame(source: Any, where: str = "the table") -> Table:
             if type(kind).__name__ == "ClassLabel"
         }
         frame = source.with_format("arrow")[:]
-    for made in ("collect", "to_arrow", "read_all"):  # Polars, and a reader of Arrow
-        frame = getattr(frame, made)() if hasattr(frame, made) and not isinstance(frame, pd.DataFrame) else frame
+    frame = _as_arrow(frame)
     if _are_nested(frame):
         return _open_records(frame, where)
     if isinstance(frame, Mapping) or (isinstance(frame, list) and all(isinstance(r, Mapping) for r in frame)):
@@ -894,6 +898,23 @@ def open_frame(source: Any, where: str = "the table") -> Table:
     with engine_errors(where):
         con.register("polyjudge_frame", frame)
     return _with_labels(_described(lock(con), "polyjudge_frame", where), coded)
+
+
+def _as_arrow(frame: Any) -> Any:
+    """A Polars frame, lazy or not, or a reader of Arrow, as an Arrow table; any other source as it is."""
+    import pandas as pd
+
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    try:
+        for method in ("collect", "to_arrow", "read_all"):
+            frame = getattr(frame, method)() if hasattr(frame, method) else frame
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise UsageError(
+            f"A column of this frame has a type that Arrow does not know ({name(error, 100)}). Convert it to plain "
+            "numbers or text first."
+        ) from None
+    return frame
 
 
 def _are_nested(frame: Any) -> bool:
