@@ -55,6 +55,7 @@ for lang in planted.LANGUAGES:
         for kind, scorers in (
             ("rules", [rule(j) for j in planted.JUDGES]),
             ("graders", [model_graded_qa(model=grades(j)) for j in planted.JUDGES]),
+            ("panel", model_graded_qa(model=[grades(j) for j in planted.JUDGES])),
         ):
             task = Task(dataset=MemoryDataset(own), scorer=scorers, name=f"{kind}_{lang}")
             eval(task, model=says, log_dir=str(FOLDER / kind))

@@ -57,6 +57,47 @@ def test_what_a_tool_wrote_is_the_planted_panel(files: str, lost: Any, note: str
     assert note in " ".join(panel.notes)
 
 
+def test_a_panel_of_graders_keeps_each_vote() -> None:
+    """The same graders, asked by one scorer: their votes are those of the scorers of their own."""
+    panel, graders = (read_panel(HERE / "inspect" / kind).to_frame() for kind in ("panel", "graders"))
+    assert set(panel["language"]) == {"de", "en", "sw"}
+    keys = ["task", "system", "judge"]
+    english = panel[panel["language"] == "en"].drop(columns="language").sort_values(keys, ignore_index=True)
+    pd.testing.assert_frame_equal(english, graders.sort_values(keys, ignore_index=True))
+
+
+def test_metrics_of_helm_and_lm_eval_are_criteria(tmp_path: Path) -> None:
+    stats = [("exact_match", 1.0), ("f1_score", 0.5), ("num_prompt_tokens", 790.0)]
+    helm = [
+        {"instance_id": f"id{i}", "train_trial_index": 0, "stats": [
+            {"name": {"name": name, "split": "test"}, "count": 1, "sum": x, "sum_squared": x, "min": x, "max": x,
+             "mean": x * (i % 2 or x > 1), "variance": 0.0, "stddev": 0.0} for name, x in stats]}
+        for i in range(8)
+    ]  # fmt: skip
+    panel = read_panel(_json(tmp_path, helm))
+    assert (panel.judges, sorted(panel.criteria), len(panel.tasks)) == (("HELM",), ["exact_match", "f1_score"], 8)
+    assert panel.criteria["f1_score"].scores.mean() == 0.25
+    samples = [
+        {"doc_id": i, "target": "3", "filtered_resps": ["3"], "filter": f, "metrics": ["exact_match", "acc"],
+         "arguments": {"gen_args_0": {"arg_1": {"do_sample": False, "temperature": 0.0}}}, "exact_match": i % 2, "acc": 1}
+        for i in range(8) for f in ("strict", "flexible")
+    ]  # fmt: skip
+    panel = read_panel(_json(tmp_path, samples))
+    assert panel.judges == ("lm-eval",)
+    assert len(panel.criteria) == 4
+    assert panel.criteria["exact_match (strict)"].scores.mean() == 0.5
+
+
+def test_records_of_every_eval_ever_name_the_system(tmp_path: Path) -> None:
+    records = [
+        {"schema_version": "0.3.0", "evaluation_id": f"e/{m}", "model_id": m, "evaluation_name": "b", "sample_id": f"s{i}",
+         "interaction_type": "single_turn", "evaluation": {"score": (i + len(m)) % 3 / 2, "is_correct": False}, "error": None}
+        for m in ("org/a", "org/bb") for i in range(6)
+    ]  # fmt: skip
+    panel = read_panel(_json(tmp_path, records))
+    assert (panel.systems, panel.judges, panel.shape) == (("org/a", "org/bb"), ("judge",), (6, 2, 1, 1))
+
+
 def test_promptfoos_table_of_joined_graders_is_refused() -> None:
     with pytest.raises(PanelError, match=r"results\.json"):
         read_panel(HERE / "promptfoo" / "graders.csv")

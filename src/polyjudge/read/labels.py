@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +66,8 @@ def labels_of(source: Any) -> pd.DataFrame:
 def _without_failed(frame: pd.DataFrame, label: Any) -> Any:
     """Labels, missing where a column of states says that their row failed; not where such rows hold different ones."""
     for column in [c for c in frame.columns if is_state(str(c))]:
-        text = frame[column].astype("string").str.strip().str.lower()
-        failed = text.str.contains(FAILED, regex=True).fillna(False).to_numpy(dtype=bool) & np.isfinite(label)
+        states = [str(state).strip().lower() for state in frame[column]]
+        failed = np.array([bool(re.search(FAILED, state)) for state in states], dtype=bool) & np.isfinite(label)
         other_labels = label[~failed & np.isfinite(label)]
         if len(np.unique(label[failed])) == 1 and len(np.unique(other_labels)) > 1:
             label = np.where(failed, np.nan, label)

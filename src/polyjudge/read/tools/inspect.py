@@ -63,10 +63,11 @@ def _votes(metadata: dict[str, Any], models: list[Any]) -> dict[str, Any]:
     return dict(zip(names, votes, strict=True)) if is_complete else {}
 
 
-def _is_ours(about: dict[str, Any], sample: dict[str, Any]) -> bool:
+def _is_ours(log: dict[str, Any], sample: dict[str, Any]) -> bool:
     """Whether a sample is a call of a judge of polyjudge: the model that answers is the judge."""
-    known = sample.get("metadata") or {}
-    return str(about.get("solver", "")).startswith("polyjudge/") and {"task", "language", "judge"} <= known.keys()
+    solvers = [str(step.get("solver")) for step in (log.get("plan") or {}).get("steps") or []]
+    named = {"task", "language", "judge"} <= (sample.get("metadata") or {}).keys()
+    return named and any(solver.endswith("polyjudge/ask") for solver in solvers)
 
 
 def _our_rows(sample: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -95,7 +96,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
     if isinstance(role, list):
         models, role = [role], None
     for sample in log.get("samples") or []:
-        if _is_ours(about, sample):
+        if _is_ours(log, sample):
             yield from _our_rows(sample)
             continue
         known = {**(about.get("metadata") or {}), **(about.get("task_args") or {}), **(sample.get("metadata") or {})}
