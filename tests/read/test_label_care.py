@@ -65,6 +65,7 @@ def test_labels_of_other_tasks_are_refused(share: float) -> None:
 def test_every_public_function_takes_the_options_of_reading(tmp_path: Path) -> None:
     long = SCORES.melt(id_vars="task", var_name="backbone", value_name="score")
     frame = pd.concat([long.assign(language=x, team=s) for x in ("de", "en") for s in ("a", "b")])
+    frame = frame.assign(score=np.clip(frame["score"] + G.integers(-1, 2, len(frame)), 1, 5))
     options: dict[str, Any] = {"judge": "backbone", "system": "team"}
     assert pj.audit(frame, **options).panel.judges == ("claude", "gpt")
     assert pj.check(frame, **options).panel.systems == ("a", "b")
