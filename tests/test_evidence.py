@@ -90,3 +90,17 @@ def test_agreement_is_that_of_an_audit(small: dict[str, Any]) -> None:
     said = pj.audit(panel).pairs
     r = small["agree"].set_index(["set", "language"]).loc[("RTP-LX IdentityAttack", "all"), "judges"]
     assert said["value"].dropna().iloc[0] == pytest.approx(r, abs=0.002)
+
+
+def test_wins_of_real_boards_and_what_people_say() -> None:
+    shared_file("hanna/judge_scores.csv.gz")
+    panel, labels = ev.hanna()
+    assert panel.shape == (96, 11, 4, 5)
+    assert np.nanmin(panel.scores) >= 1
+    assert labels.mean((0, 2))[panel.systems.index("Human")] == pytest.approx(3.76, abs=0.01)
+    found = ev.wins(ev.sets()).set_index("board")
+    assert found.loc["HANNA", ["leader", "people_first"]].tolist() == ["Human", "Human"]
+    assert "Human's answers are 25% longer than GPT-2's" in found.loc["HANNA", "says"]
+    assert "The lead depends on zh-en" in found.loc["WMT23", "says"]
+    assert (found["people_low"] <= found["people_lead"]).all()
+    assert len(ev.win_rows(found.reset_index()).splitlines()) == 7

@@ -13,7 +13,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
@@ -29,6 +29,7 @@ from polyjudge.calibrate.labelled import panel_mean
 from polyjudge.panel import Panel
 from polyjudge.stats import labels as st
 from polyjudge.stats.agreement import agreement
+from polyjudge.stats.cells import mean_seen
 from polyjudge.stats.resample import bootstrap
 from validation import people
 
@@ -310,6 +311,83 @@ def ranks(data: Sets) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def hanna() -> tuple[Panel, Array]:
+    """HANNA: stories of ten generators and of people, the mean of six criteria, four prompts as languages; and people's
+    mean label. Scores below the scale are runs that could not be read, averaged in upstream: they are missing."""
+    rows = pd.read_csv(people.DATA / "hanna" / "judge_scores.csv.gz")
+    rows = rows[rows["score"] >= 1]
+    means = rows.groupby(["task", "system", "judge", "prompt"], as_index=False)[["score", "words"]].mean()
+    panel = Panel.from_frame(means.rename(columns={"prompt": "language"}), scale=(1, 5), noun="prompt")
+    words = means.groupby(["task", "system"])["words"].mean().unstack()
+    index = pd.Index(panel.tasks).astype(words.index.dtype)
+    length = np.log(words.reindex(index=index, columns=list(panel.systems)).to_numpy(dtype=float))
+    panel = replace(panel, length=np.repeat(length[:, :, None], len(panel.languages), axis=2))
+    labels = pd.read_csv(people.DATA / "hanna" / "human_labels.csv.gz").groupby(["task", "system"])["label"].mean()
+    label = labels.unstack().reindex(index=index, columns=list(panel.systems)).to_numpy(dtype=float)
+    return panel, np.repeat(label[:, :, None], len(panel.languages), axis=2)
+
+
+def single_boards(data: Sets) -> Iterator[tuple[str, Panel, Array]]:
+    """Boards whose winners people have judged too: name, panel, people's labels (tasks, systems)."""
+    panel, y = data["WMT23"]
+    yield ("WMT23", *_labelled_board(panel, y, range(len(panel.languages))))
+    for i, language in enumerate(panel.languages):
+        yield (f"WMT23 {language}", *_labelled_board(panel, y, [i]))
+    yield ("DevAI", *_labelled_board(*data["DevAI"], range(len(data["DevAI"][0].languages))))
+    panel, y = hanna()
+    every = range(len(panel.languages))
+    yield ("HANNA", *_labelled_board(panel, y, every))
+    generators = [s for s, system in enumerate(panel.systems) if system != "Human"]
+    part = panel.select(systems=[panel.systems[s] for s in generators])
+    yield ("HANNA, generators", *_labelled_board(part, y[:, generators], every))
+
+
+def _labelled_board(panel: Panel, y: Array, languages: Iterable[int]) -> tuple[Panel, Array]:
+    """The part in these languages with the systems and tasks that people labelled; and their labels."""
+    chosen = list(languages)
+    # People judge the answer, whichever prompt or language the judge was asked in; or a task is in one language only.
+    labels = mean_seen(y[:, :, chosen], axis=2)
+    seen = np.isfinite(labels)
+    rows, columns = np.flatnonzero(seen.any(1)), np.flatnonzero(seen.any(0))
+    part = panel.select(
+        languages=[panel.languages[i] for i in chosen], systems=[panel.systems[s] for s in columns], rows=rows
+    )
+    return part, np.asarray(labels[np.ix_(rows, columns)])
+
+
+def wins(data: Sets) -> pd.DataFrame:
+    """One row a board: what the audit says of the winner and of what it rests on, and whom people put first.
+
+    Single boards: panels that are drawn again and again from one board would share its answers.
+    """
+    rows = []
+    for name, panel, labels in single_boards(data):
+        found = pj.audit(panel)
+        says = next(f.text for f in found.findings if f.topic == "Winner")
+        alone = Panel.from_array(labels[:, :, None, None], tasks=panel.tasks, systems=panel.systems, judges=["people"])
+        board = pj.audit(alone).systems
+        first, second = board["system"].iloc[0], board["system"].iloc[1]
+        lead = -board[["behind_leader", "high", "low"]].iloc[1].to_numpy(dtype=float)
+        verdicts = (found.stands["threat"] + ": " + found.stands["verdict"]).tolist()
+        rows.append({
+            "board": name, "systems": len(panel.systems), "judges": len(panel.judges), "tasks": len(panel.tasks),
+            "leader": found.systems["system"].iloc[0], "is_certain": not says.startswith("Too"), "says": says,
+            "verdicts": "; ".join(verdicts), "people_first": first, "people_second": second,
+            "people_lead": lead[0], "people_low": lead[1], "people_high": lead[2],
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def win_rows(found: pd.DataFrame) -> str:
+    """The table of the page."""
+    lines = []
+    for row in found.to_dict("records"):
+        lead = f"{row['people_lead']:.2f} [{row['people_low']:.2f}, {row['people_high']:.2f}]"
+        by_people = f"{row['people_first']} ahead of {row['people_second']} by {lead}"
+        lines.append(f"| {row['board']} | {row['says']} | {by_people} |")
+    return "\n".join(lines)
+
+
 # --- the page ---
 
 
@@ -329,6 +407,7 @@ def measure(draws: int) -> dict[str, Any]:
         ),
         "weights": lambda: weights(3 * draws),
         "ranks": lambda: ranks(data),
+        "wins": lambda: wins(data),
     }
     for name, part in parts.items():
         begun = time.process_time()
@@ -387,6 +466,8 @@ def numbers(found: dict[str, Any], draws: int) -> tuple[dict[str, Any], dict[str
     b = found["ranks"].assign(set=found["ranks"]["set"].str.split().str[0]).drop(columns="language")
     for name, row in b.groupby("set").sum().to_dict("index").items():
         v[str(name)] = row | {x: row[x] / row["steps"] for x in ("open", "open_people")}
+    v["wins"] = win_rows(found["wins"])
+    told = found["wins"].set_index("board")
     i, wmt, devai, some = v["i"], v["WMT23"], v["DevAI"], v["labels"]
     return v, {
         "by people Swahili is the worst language": i["sw"]["people"] == i["people_min"],
@@ -399,6 +480,11 @@ def numbers(found: dict[str, Any], draws: int) -> tuple[dict[str, Any], dict[str
         "more labels remove more": some[10]["low"] < some[100]["low"],
         "weights by labels gain little": abs(w["gain"].mean()) < 0.01,
         "ranges do not hold all ranks on WMT23": wmt["inside"] < wmt["systems"],
+        "on HANNA people and judges put the stories of people first": (
+            told.loc["HANNA", ["leader", "people_first"]].tolist() == ["Human", "Human"]
+        ),
+        "scores cannot tell them from longer ones": "length: cannot be told" in told.loc["HANNA", "verdicts"],
+        "WMT23's win is that of one language pair": "one language: depends" in told.loc["WMT23", "verdicts"],
         "nothing is told apart on DevAI": devai["told"] == 0 and devai["inside"] == devai["systems"],
     }
 

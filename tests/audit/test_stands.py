@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -290,7 +293,8 @@ def test_covariances_of_judges_are_those_of_pandas() -> None:
     y = scores(judges=3)
     y[np.random.default_rng(0).random(y.shape) < 0.1] = np.nan
     y = np.where(np.isfinite(y).sum(1, keepdims=True) > 1, y, np.nan)  # a single score has nothing beside it
-    inside = y - np.nanmean(y, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        inside = y - np.nansum(y, axis=1, keepdims=True) / np.isfinite(y).sum(1, keepdims=True)
     inside = inside - np.nanmean(inside, axis=(0, 2), keepdims=True)
     expected = pd.DataFrame(inside.transpose(0, 2, 1, 3).reshape(-1, 3)).cov().to_numpy()
     assert judge_covariances(Panel.from_array(y, scale=(0, 100))) == pytest.approx(expected)
@@ -301,6 +305,16 @@ def test_a_judge_that_reacts_more_has_the_larger_slope() -> None:
     y[..., 0] = 50 + 2 * (y[..., 0] - 50)
     slopes = reaction_slopes(Panel.from_array(y, scale=(0, 100)))
     assert slopes[0] / slopes[1:].mean() == pytest.approx(2, abs=0.2)
+
+
+def test_copies_count_as_one_in_agreement_and_the_others_are_not_odd() -> None:
+    y = copied()
+    result = look(y)
+    panel_r = result.judges.set_index(["language", "judge"]).loc[("all", "panel"), "r"]
+    merged = merge_copies(result.panel, [[0, 1, 2]])
+    alone = audit(merged).judges.set_index(["language", "judge"]).loc[("all", "panel"), "r"]
+    assert panel_r == pytest.approx(alone, abs=0.05)
+    assert not any(f.key in ("judges.odd", "judges.alone") for f in result.findings)
 
 
 # --- missing scores ---
@@ -322,10 +336,27 @@ def test_lost_scores_have_a_tipping_point_and_no_verdict() -> None:
         filled[lost, 0] = usual - below * drop
         means = filled.mean((0, 2, 3))
         assert bool(means[0] > means[1:].max()) == holds
+    everyone = y.copy()
+    everyone[np.random.default_rng(2).random(y.shape) < 0.5] = np.nan  # a schedule, of which the leader lacks no more
+    everyone[:, 0] = np.where(np.random.default_rng(3).random(y[:, 0].shape) < 0.1, np.nan, y[:, 0])
+    assert "lacks" not in winner(look(everyone))
     few = scores(languages=2)
     few[:, 0] += 10
     few[0, 0] = np.nan
     assert row(look(few), "missing")["verdict"] == "stands"
+
+
+def test_fail_on_sees_the_threats(tmp_path: Path) -> None:
+    y = scores()
+    y[:, 0, :, 2] += 20
+    panel = Panel.from_array(y, scale=(0, 100))
+    panel.to_frame().to_csv(tmp_path / "falls.csv", index=False)
+    y[:, 0] += 12
+    Panel.from_array(y, scale=(0, 100)).to_frame().to_csv(tmp_path / "stands.csv", index=False)
+    for name, code in (("falls", 1), ("stands", 0)):
+        command = [sys.executable, "-m", "polyjudge", "audit", str(tmp_path / f"{name}.csv"), "--fail-on", "warning"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
 
 
 # --- against a baseline ---

@@ -20,6 +20,7 @@ from polyjudge.answers.audit import cell_agreement as cell_room
 from polyjudge.answers.audit import judges as judge_room
 from polyjudge.answers.audit.advice import steps
 from polyjudge.answers.audit.boards import columns_of
+from polyjudge.answers.audit.copies import number_judges
 from polyjudge.answers.audit.criteria import alike, alike_finding
 from polyjudge.answers.audit.gates import gates
 from polyjudge.answers.audit.length import length
@@ -367,6 +368,8 @@ def _part(panel: Panel, asked: _Asked, board: Systems | None, found: Off, cells:
     if len(panel.judges) > 1:
         makers = list(makers_of(panel.judges, asked.families).values())
         more: dict[str, Any] = {"width": panel.width, "level": asked.level, "seed": asked.seed}
+        if board is not None and board.stands is not None:
+            more["copies"] = number_judges(len(panel.judges), board.stands.copies)
         agreed = agreement(panel.scores, panel.unit, panel.weight, makers=makers, **more)
     said = list(board.findings) if board else []
     judged = judge_room.findings(panel, agreed, board.board if board else None, asked.families, asked.people)

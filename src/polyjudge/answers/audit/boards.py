@@ -193,13 +193,29 @@ def columns_of(boards: Mapping[str, Board]) -> dict[str, Any]:
 # --- who puts whom first: estimates only, from sums that can be added up ---
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sums:
     """Least squares of systems inside (task, language, judge): normal parts (k, m, S, S) and right sides (k, m, S)."""
 
     a: Array
     r: Array
     tiny: float
+
+    def lead(
+        self, top: int, rivals: Sequence[int], languages: Sequence[int], judges: Sequence[int]
+    ) -> tuple[float, float]:
+        """The smallest lead of the top over these rivals, and the smallest one in units of its error, which is known up
+        to a factor; by these languages and judges."""
+        normal = self.a[np.ix_(languages, judges)].sum((0, 1))
+        right = self.r[np.ix_(languages, judges)].sum((0, 1))
+        inverse = np.linalg.pinv(normal, rcond=1e-9, hermitian=True)
+        estimate, variance = inverse @ right, np.diag(inverse)
+        known = [s for s in rivals if normal[s, s] > 0]
+        if not known or not normal[top, top] > 0:
+            return -np.inf, -np.inf
+        leads = estimate[top] - estimate[known]
+        errors = np.sqrt(np.maximum(variance[top] + variance[known] - 2 * inverse[top, known], 1e-300))
+        return float(leads.min()), float((leads / errors).min())
 
     def first(self, languages: Sequence[int] | None = None, judges: Sequence[int] | None = None) -> int | None:
         """The system with the highest estimate by these; None where two are tied or not all are joined."""

@@ -135,3 +135,13 @@ def copy_correlation(panel: Panel, group: Sequence[int]) -> float:
     sd = np.sqrt(np.diag(covariance))
     r = covariance / np.outer(sd, sd)
     return float(min(r[b, c] for b in group for c in group if b < c))
+
+
+def number_judges(n_judges: int, groups: Sequence[Sequence[int]]) -> list[int]:
+    """A number for each judge, the same for copies.
+
+    >>> number_judges(5, [[0, 2]])
+    [0, 1, 0, 3, 4]
+    """
+    first = {b: group[0] for group in groups for b in group}
+    return [first.get(b, b) for b in range(n_judges)]

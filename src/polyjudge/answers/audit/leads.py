@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.answers.amounts import tiny_of
-from polyjudge.answers.audit.boards import LEAST, board_values, compared_units
+from polyjudge.answers.audit.boards import LEAST, Sums, board_values, compared_units
 from polyjudge.panel import Panel
 from polyjudge.stats.cells import Values, complete
 from polyjudge.stats.interval import interval
@@ -28,6 +28,11 @@ GONE = 0.10
 """Chance, shared by all that are left out in turn, of calling a lead less than half though half of it is left."""
 SHARE = 0.5
 """A lead falls where surely less than this share of it is left."""
+LARGE = 500_000
+"""Places for scores from which only suspects are left out in turn."""
+SUSPECTS = 3
+LeftOut = tuple[tuple[int, ...], tuple[int, ...]]
+"""Judges and languages that are left out."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ class Contest:
 
     comparisons : number of pairs whose intervals hold together
     is_plain : whether the board of pairs has plain shares of wins
+    sums : the scores added up by language and judge, for estimates without limits; None for pairs
     """
 
     panel: Panel
@@ -80,6 +86,7 @@ class Contest:
     comparisons: int
     weights: Array | None = None
     is_plain: bool = False
+    sums: Sums | None = None
 
     def lead(self, values: Values, compared: NDArray[np.int64] | None = None) -> Lead:
         """The lead by these values of systems.
@@ -123,7 +130,23 @@ class Contest:
         compared = compared_units(panel)
         if compared is not None and not compared.any():
             return None
+        if weights is None:
+            return self.lead(panel.system_values(), compared)
         return self.lead(board_values(panel, weights)[0], compared)
+
+    def find_suspects(self, left_out: Sequence[LeftOut]) -> list[LeftOut]:
+        """Those of a large panel whose absence may take most of the lead, by estimates: the smallest leads that are
+        left, also in units of their error. The others are left with more, and surer; a fit of each would take long."""
+        if self.sums is None or self.panel.scores.size < LARGE or len(left_out) <= 2 * SUSPECTS:
+            return list(left_out)
+        n_languages, n_judges = self.panel.shape[2:]
+        leads = []
+        for judges, languages in left_out:
+            stay_judges = [b for b in range(n_judges) if b not in judges]
+            stay_languages = [x for x in range(n_languages) if x not in languages]
+            leads.append(self.sums.lead(self.top, self.rivals, stay_languages, stay_judges))
+        suspects = {i for kind in (0, 1) for i in sorted(range(len(leads)), key=lambda i: leads[i][kind])[:SUSPECTS]}
+        return [left_out[i] for i in sorted(suspects)]
 
     def lead_without(self, judges: Sequence[int] = (), languages: Sequence[int] = ()) -> Lead | None:
         """The lead without these judges or languages. A system that has scores in no other language is no rival."""

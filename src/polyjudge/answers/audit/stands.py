@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.answers.audit.boards import Board
+from polyjudge.answers.audit.boards import Board, Sums
 from polyjudge.answers.audit.copies import find_copies
 from polyjudge.answers.audit.leads import Contest, Lead
 from polyjudge.answers.audit.own_maker import OwnMaker, known_makers, own_maker
@@ -64,6 +64,7 @@ class Stands:
     def worst(self) -> Threat | None:
         """The threat that is said on the Winner line; None where all that applies stands."""
         serious = [threat for threat in self.threats if threat.verdict not in ("stands", "does not apply")]
+        serious = [threat for threat in serious if threat.verdict != "no verdict" or threat.seen]
         if not self.is_certain or not serious:
             return None
         return min(serious, key=lambda threat: (WORST[threat.verdict], CAUSES.index(threat.name)))
@@ -92,10 +93,12 @@ def find_threats(
     given: Mapping[str, str] | None = None,
     weights: Array | None = None,
     against: str | None = None,
+    added: Sums | None = None,
 ) -> Stands:
     """Every threat to the leader's lead; where there is no certain lead, those that are said without one.
 
     against : the lead over this system alone is tested, that of the leader or of the first other system
+    added : the scores added up by language and judge; None for pairs
     """
     board = boards["all"]
     top = _top(board, against)
@@ -104,7 +107,7 @@ def find_threats(
         rivals = [s for s in rivals if panel.systems[s] == against]
     n_pairs = max(len(panel.systems) * (len(panel.systems) - 1) // 2, 1)
     is_plain = isinstance(board, PairBoard) and board.is_plain
-    contest = Contest(panel, top, tuple(rivals), level, n_pairs, weights, is_plain)
+    contest = Contest(panel, top, tuple(rivals), level, n_pairs, weights, is_plain, added)
     own = own_maker(panel, given, level=level)
     copies = tuple(tuple(group) for group in find_copies(panel))
     lead = contest.lead_in(panel, weights) if rivals else None

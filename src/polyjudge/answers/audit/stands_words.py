@@ -54,7 +54,7 @@ def stands_findings(found: Stands) -> list[Finding]:
     systems = found.contest.panel.systems
     findings = []
     for threat in sorted(found.threats, key=lambda threat: (WORST[threat.verdict], CAUSES.index(threat.name))):
-        if threat.verdict in ("stands", "does not apply"):
+        if threat.verdict in ("stands", "does not apply") or (threat.verdict == "no verdict" and not threat.seen):
             continue
         key = f"winner.{threat.name.replace(' ', '_')}"
         where = {"system": systems[found.contest.top], "rival": systems[_rival(found, threat)]}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.answers.amounts import amount, tiny_of
-from polyjudge.answers.audit.boards import Board, board, board_values, columns_of, compared_units, sums
+from polyjudge.answers.audit.boards import Board, Sums, board, board_values, columns_of, compared_units, sums
 from polyjudge.answers.audit.pair_boards import pair_boards, pair_findings, pair_sums
 from polyjudge.answers.audit.stands import Stands, find_threats
 from polyjudge.answers.audit.stands_words import copies_findings, favour_findings, place_findings, stands_findings
@@ -93,10 +93,13 @@ def systems(
     against : the lead over this system is tested, not that over all
     has_threats : whether to ask if the win stands
     """
+    added: Sums | None
     if panel.pairs is None:
-        boards, first_by = make_boards(panel, level=level, weights=weights), sums(panel, weights).first
+        boards, added = make_boards(panel, level=level, weights=weights), sums(panel, weights)
+        first_by = added.first
     else:
-        boards, first_by = pair_boards(panel, level=level, weights=weights), pair_sums(panel, weights).first
+        boards, added = pair_boards(panel, level=level, weights=weights), None
+        first_by = pair_sums(panel, weights).first
     n_languages, n_judges = len(panel.languages), len(panel.judges)
     top = boards["all"].leader
     has_scores = np.asarray(np.isfinite(panel.scores[:, top]).any((0, 2)))
@@ -107,7 +110,9 @@ def systems(
     cells = ((x, b) for x in range(n_languages) for b in range(n_judges))
     stands = None
     if has_threats:
-        stands = find_threats(panel, boards, level=level, given=families_, weights=weights, against=against)
+        stands = find_threats(
+            panel, boards, level=level, given=families_, weights=weights, against=against, added=added
+        )
     result = Systems(
         boards=boards,
         swapped=swaps(boards, panel.languages),

@@ -130,8 +130,11 @@ def without_judges(
             left_out.append((members, maker))
     known = [members for members, _ in left_out]
     left_out += [(tuple(group), "") for group in groups if len(group) < n_judges and tuple(group) not in known]
+    suspects = {judges for judges, _ in contest.find_suspects([(members, ()) for members, _ in left_out])}
     tried = []
     for members, maker in left_out:
+        if members not in suspects:
+            continue
         after = contest.lead_without(judges=members)
         verdict = judge_lead(before, after, "depends", n_tried=len(left_out))
         tried.append(LeftOut("one judge", verdict, True, before, after, judges=members, maker=maker))
@@ -146,7 +149,7 @@ def without_languages(
     if n_languages < 2:
         return None
     tried = []
-    for language in range(n_languages):
+    for _, (language,) in contest.find_suspects([((), (language,)) for language in range(n_languages)]):
         after = contest.lead_without(languages=[language])
         if after is None:
             continue
@@ -340,28 +343,31 @@ def with_copies_as_one(contest: Contest, before: Lead, groups: Sequence[Sequence
 
 def with_lost_scores(contest: Contest, before: Lead) -> LostScores | None:
     """How far below its other scores those that the top lacks would have to lie for the lead to vanish. It stands where
-    that is off the scale; else there is the number, and no verdict: what is lost may be failures or an outage."""
+    that is off the scale; else there is the number, and no verdict: what is lost may be failures or an outage. It is
+    seen where the top lacks more than the others do on average; else a schedule may have left the scores out."""
     panel, top = contest.panel, contest.top
     seen = np.isfinite(panel.scores)
-    others = np.delete(seen, top, axis=1).any(1)
-    lost = others & ~seen[:, top]
-    due = others | seen[:, top]
-    n_lost = float((panel.weight[:, None, None] * lost).sum())
-    if n_lost == 0 or not seen[:, top].any():
+    weight = panel.weight[:, None, None]
+    lost = seen.any(1) & ~seen[:, top]
+    if not lost.any() or not seen[:, top].any():
         return None
-    lacks = n_lost / float((panel.weight[:, None, None] * due).sum())
+    due = float((weight * seen.any(1)).sum())
+    lacks = float((weight * lost).sum()) / due
+    others_lack = 1 - float((weight[..., None] * np.delete(seen, top, axis=1)).sum()) / due / (seen.shape[1] - 1)
+    is_seen = lacks > others_lack
     usual = _usual_scores(panel, top)
+    at_worst = _filled(contest, lost, np.full_like(usual, panel.scale[0]))
+    if at_worst is not None and at_worst.is_certain:
+        return LostScores("missing", "stands", is_seen, before, at_worst, lacks=lacks)
     at_usual = _filled(contest, lost, usual)
     one_lower = _filled(contest, lost, usual - 1.0)
-    at_worst = _filled(contest, lost, np.full_like(usual, panel.scale[0]))
-    if at_usual is None or one_lower is None or at_worst is None:
+    if at_usual is None or one_lower is None:
         return None
     with np.errstate(invalid="ignore", divide="ignore"):
         drops = at_usual.value / (at_usual.value - one_lower.value)
     drops = drops[np.isfinite(drops)]
     drop = max(float(drops.min()), 0.0) if len(drops) else np.inf
-    verdict: Verdict = "stands" if at_worst.is_certain else "no verdict"
-    return LostScores("missing", verdict, False, before, at_worst, lacks=lacks, drop=drop)
+    return LostScores("missing", "no verdict", is_seen, before, at_worst, lacks=lacks, drop=drop)
 
 
 def _usual_scores(panel: Panel, top: int) -> Array:
