@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+MIN_SPREAD = 1.0
+"""Doublings between the 5th and the 95th percentile of lengths inside tasks, below which there is no slope."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,27 @@ class Length:
     findings: tuple[Finding, ...] = ()
 
 
+def lengths_differ(log_length: Array) -> bool:
+    """Whether lengths (tasks, systems, languages), as logarithms, differ enough inside tasks for a slope: of responses
+    of 41 to 55 characters it would be hundreds of points a doubling.
+
+    >>> lengths_differ(np.log([[[100.0], [150.0]]])), lengths_differ(np.log([[[100.0], [250.0]]]))
+    (False, True)
+    """
+    doublings = np.asarray(log_length, dtype=float) / np.log(2)
+    seen = np.isfinite(doublings)
+    n_seen = seen.sum(1, keepdims=True)
+    inside = doublings - np.where(seen, doublings, 0.0).sum(1, keepdims=True) / np.maximum(n_seen, 1)
+    inside = inside[seen & (n_seen > 1)]
+    if not len(inside):
+        return False
+    low, high = np.percentile(inside, [5, 95])
+    return bool(high - low >= MIN_SPREAD)
+
+
 def length(panel: Panel, *, level: float) -> Length | None:
-    """Scores and the length of responses; None where responses are not at hand or all are equally long."""
-    if panel.length is None or not panel.has_systems:
+    """Scores and the length of responses; None where responses are not at hand or hardly differ in length."""
+    if panel.length is None or not panel.has_systems or not lengths_differ(panel.length):
         return None
     x = np.asarray(panel.length, dtype=float)
     k, m = panel.shape[2:]

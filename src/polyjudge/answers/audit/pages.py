@@ -178,7 +178,11 @@ def _systems(a: Audit) -> list[Section]:
 
 def _stands(a: Audit) -> list[Section]:
     s = a.part_.systems
-    return [] if s is None or s.stands is None else stands_sections(s.stands)
+    if s is None or s.stands is None:
+        return []
+    probed = a.rooms_["probe"]
+    padding = () if probed is None else tuple(f.text for f in probed.findings if f.key == "moved-padding")
+    return stands_sections(s.stands, padding)
 
 
 def _file(source: str) -> str:

@@ -14,8 +14,11 @@ from polyjudge.base.text import name
 from polyjudge.report.model import Chart, Section, Table
 
 
-def stands_sections(found: Stands) -> list[Section]:
-    """The section under the leaderboard; none where nothing applies."""
+def stands_sections(found: Stands, padding: tuple[str, ...] = ()) -> list[Section]:
+    """The section under the leaderboard; none where nothing applies.
+
+    padding : what probes say of the same content at greater length; it is shown beside, and settles nothing
+    """
     frame = stands_frame(found)
     if not len(frame):
         return []
@@ -32,7 +35,7 @@ def stands_sections(found: Stands) -> list[Section]:
     title = f"Does {top}'s lead stand?" if found.is_certain else f"What {top}'s lead rests on"
     table = Table("stands", title, shown, columns, titles, note)
     chart = _before_and_after(found)
-    return [Section("stands", title, (_introduction(found),), (table,), (chart,) if chart is not None else ())]
+    return [Section("stands", title, (_introduction(found), *padding), (table,), (chart,) if chart is not None else ())]
 
 
 def _introduction(found: Stands) -> str:

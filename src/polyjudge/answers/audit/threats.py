@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 
 from polyjudge.answers.audit.copies import merge_copies
 from polyjudge.answers.audit.leads import Contest, Lead, Verdict, judge_lead
+from polyjudge.answers.audit.length import lengths_differ
 from polyjudge.answers.audit.own_maker import OwnMaker
 from polyjudge.answers.audit.pair_leads import (
     all_games,
@@ -30,8 +31,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LONGER = float(np.log2(1.1))
 """A leader whose answers are longer by a tenth and more, in doublings, cannot be told from length."""
-MIN_SPREAD = 1.0
-"""Doublings between the 5th and the 95th percentile of lengths inside tasks, below which there is no slope."""
 WORST: Mapping[Verdict, int] = {
     "does not stand": 0, "depends": 0, "cannot be told": 1, "no verdict": 2, "stands": 3, "does not apply": 4
 }  # fmt: skip
@@ -120,25 +119,29 @@ def without_judges(
     contest: Contest, before: Lead, makers: Sequence[str], groups: Sequence[Sequence[int]]
 ) -> LeftOut | None:
     """Each judge, each maker's judges and each group of copies left out; the worst counts."""
-    n_judges = len(contest.panel.judges)
-    if n_judges < 2:
+    left_out = _judges_in_turn(makers, groups)
+    if not left_out:
         return None
-    left_out: list[tuple[tuple[int, ...], str]] = [((judge,), "") for judge in range(n_judges)]
-    for maker in dict.fromkeys(maker for maker in makers if maker):
-        members = tuple(b for b in range(n_judges) if makers[b] == maker)
-        if 1 < len(members) < n_judges:
-            left_out.append((members, maker))
-    known = [members for members, _ in left_out]
-    left_out += [(tuple(group), "") for group in groups if len(group) < n_judges and tuple(group) not in known]
-    suspects = {judges for judges, _ in contest.find_suspects([(members, ()) for members, _ in left_out])}
     tried = []
-    for members, maker in left_out:
-        if members not in suspects:
-            continue
-        after = contest.lead_without(judges=members)
+    for judges, _ in contest.find_suspects([(judges, ()) for judges in left_out]):
+        after = contest.lead_without(judges=judges)
         verdict = judge_lead(before, after, "depends", n_tried=len(left_out))
-        tried.append(LeftOut("one judge", verdict, True, before, after, judges=members, maker=maker))
+        maker = left_out[judges]
+        tried.append(LeftOut("one judge", verdict, True, before, after, judges=judges, maker=maker))
     return min(tried, key=lambda threat: threat.rank)
+
+
+def _judges_in_turn(makers: Sequence[str], groups: Sequence[Sequence[int]]) -> dict[tuple[int, ...], str]:
+    """The judges that are left out together, and their maker where they are all of a maker's; never all judges."""
+    n_judges = len(makers)
+    left_out: dict[tuple[int, ...], str] = {(judge,): "" for judge in range(n_judges)}
+    for maker in dict.fromkeys(makers):
+        members = tuple(b for b in range(n_judges) if makers[b] == maker)
+        if maker and len(members) > 1:
+            left_out[members] = maker
+    for group in groups:
+        left_out.setdefault(tuple(group), "")
+    return {judges: maker for judges, maker in left_out.items() if len(judges) < n_judges}
 
 
 def without_languages(
@@ -204,7 +207,7 @@ def at_equal_length(contest: Contest, before: Lead) -> LongerAnswers | None:
     if nearest < 0 or not np.isfinite(longer.mean(0)[nearest]):
         return None
     after, slope = None, (np.nan, np.nan, np.nan)
-    if _spread_inside_tasks(doublings) >= MIN_SPREAD:
+    if lengths_differ(panel.length):
         slopes = _length_slopes(panel, doublings)
         after = _less_length(contest, before, slopes, longer)
         slope = _mean_slope(slopes, before.df, contest.level)
@@ -233,18 +236,6 @@ def _longer_by(panel: Panel, doublings: Array, top: int) -> Array:
     values = fit_within_rows(rows, unit, panel.units, weight)
     lost = np.abs(values.null[top] - values.null).max(1, initial=0.0) > 1e-6
     return np.where(lost, np.nan, values.v[:, [top]] - values.v)
-
-
-def _spread_inside_tasks(doublings: Array) -> float:
-    """Doublings between the 5th and the 95th percentile of lengths less the mean of their task."""
-    seen = np.isfinite(doublings)
-    n_seen = np.maximum(seen.sum(1, keepdims=True), 1)
-    inside = doublings - np.where(seen, doublings, 0.0).sum(1, keepdims=True) / n_seen
-    inside = inside[seen & (seen.sum(1, keepdims=True) > 1)]
-    if not len(inside):
-        return 0.0
-    low, high = np.percentile(inside, [5, 95])
-    return float(high - low)
 
 
 def _length_slopes(panel: Panel, doublings: Array) -> Array:
