@@ -18,6 +18,8 @@ from polyjudge.panel import Panel
 Array = NDArray[np.float64]
 MIN_ANSWERS = 20
 """Answers that two judges both scored, below which their covariance is not estimated."""
+MOST_PLACES = 2_000_000
+"""Places for scores that covariances are made of."""
 SHARED = 4.0
 """Copies are at most a quarter as far from each other as from any other judge: they share 3/4 of their errors."""
 ALONE = 0.08
@@ -28,15 +30,22 @@ MAX_CORRELATION = 0.9999
 """Fisher's z of a correlation of 1 is infinite."""
 
 
+def _row_step(panel: Panel) -> int:
+    """Of a very large panel only every so many rows are looked at: covariances are known well enough from them."""
+    return max(1, panel.scores.size // MOST_PLACES)
+
+
 def judge_covariances(panel: Panel) -> Array:
     """Covariances (judges, judges) of the scores of answers that both judged; NaN where too few are."""
-    seen = np.isfinite(panel.scores)
+    step = _row_step(panel)
+    scores = panel.scores[::step]
+    seen = np.isfinite(scores)
     seen = seen & (seen.sum(1, keepdims=True) > 1)
-    filled = np.where(seen, panel.scores, 0.0)
+    filled = np.where(seen, scores, 0.0)
     # Over systems, inside each task, language and judge; then over the rest, of each judge and system.
     row_mean = filled.sum(1, keepdims=True) / np.maximum(seen.sum(1, keepdims=True), 1)
     inside = np.where(seen, filled - row_mean, 0.0)
-    weight = panel.weight[:, None, None, None]
+    weight = panel.weight[::step, None, None, None]
     n_seen = np.maximum((weight * seen).sum((0, 2), keepdims=True), 1e-300)
     inside = np.where(seen, inside - (weight * inside).sum((0, 2), keepdims=True) / n_seen, 0.0)
 
@@ -79,7 +88,7 @@ def find_copies(panel: Panel) -> list[list[int]]:
     if not np.isfinite(covariance).all() or (variance <= 0).any():
         return []
     r = np.clip(covariance / np.sqrt(np.outer(variance, variance)), -1.0, MAX_CORRELATION)
-    error = ONE_SIDED / np.sqrt(max(panel.units - 3, 4))
+    error = ONE_SIDED / np.sqrt(max(panel.units // _row_step(panel) - 3, 4))
     distance, farthest = 1 - r, 1 - np.tanh(np.arctanh(r) - error)
     groups: list[list[int]] = []
     for cut in np.unique(distance[np.triu_indices(n_judges, 1)]):

@@ -154,6 +154,8 @@ def _judge_sentence(found: Stands, threat: LeftOut) -> str:
     panel = found.contest.panel
     who = names([panel.judges[b] for b in threat.judges], 6)
     it = "it" if len(threat.judges) == 1 else "them"
+    if threat.judges in found.copies:
+        who += f", which count as one judge (r = {copy_correlation(panel, threat.judges):.2f})"
     if threat.maker:
         who = f"the {spelled(len(threat.judges))} {name(threat.maker)} judges"
     if threat.verdict == "depends":
@@ -310,7 +312,8 @@ def favour_findings(found: Stands) -> list[Finding]:
 def copies_findings(found: Stands) -> list[Finding]:
     """Judges that are copies of each other, unless the Winner line says it already."""
     worst = found.worst
-    if not found.copies or (worst is not None and worst.name == "copies"):
+    is_said = worst is not None and (worst.name == "copies" or getattr(worst, "judges", ()) in found.copies)
+    if not found.copies or is_said:
         return []
     panel = found.contest.panel
     text = f"{copies_words(panel, found.copies)}: they share nearly all of their errors."

@@ -75,6 +75,8 @@ def _few_sentence(panel: Panel, board: Board, race: _Race) -> str:
     text = f"{first} is ahead of {second} by {lead} {panel.unit_name} on average"
     if race.gap <= board.tiny:
         text = f"{first} and {second} are level"
+    if panel.pairs is not None:
+        return f"{text}. Too few {_tasks(panel)} decide it for an interval."
     return f"{text}. Too few {_tasks(panel)} compare them for an interval: at least {LEAST} are needed."
 
 
@@ -95,8 +97,7 @@ def _failures_clause(panel: Panel, board: Board, race: _Race) -> str:
     hidden = blind_spot([board.mean[race.top]], panel.scale[0], board.units)
     if race.gap >= hidden.size:
         return ""
-    task = "cluster" if panel.clustered else "task"
-    return f", unless it fails on fewer than 1 {task} in {hidden.one_in}"
+    return f", unless it fails on fewer than 1 in {hidden.one_in} {_tasks(panel)}"
 
 
 def _close_sentences(panel: Panel, board: Board, race: _Race, matters: float) -> str:
@@ -139,6 +140,8 @@ def _judges_words(panel: Panel, board: Board, firsts: dict[int, int | None]) -> 
     top, n_judges = board.leader, len(firsts)
     others = [(panel.judges[b], board.systems[first]) for b, first in firsts.items() if first not in (None, top)]
     agree = sum(first == top for first in firsts.values())
+    if len(others) == 2 and others[0][1] == others[1][1]:
+        return f", but judges {names([judge for judge, _ in others])} put {name(others[0][1])} first"
     if 0 < len(others) <= 2:
         return ", but " + " and ".join(f"judge {name(judge)} puts {name(system)} first" for judge, system in others)
     if others:
