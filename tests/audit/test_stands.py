@@ -375,6 +375,12 @@ def test_against_a_baseline() -> None:
     assert row(everyone, "one judge")["verdict"] != "stands"
     result = audit(Panel.from_array(y, scale=(0, 100)), against="s4")
     assert row(result, "one judge")["verdict"] == "stands"
+    said = [f.text for f in result.findings if f.topic == "Winner"]
+    assert "The lead" not in said[0]
+    assert said[1].startswith("s2 is ahead of s4 by ")
+    assert said[1].endswith("The lead stands without any one judge.")
+    behind = audit(Panel.from_array(y, scale=(0, 100)), against="s2")
+    assert any(f.text.startswith("s1 is behind s2 by ") for f in behind.findings)
     leads = [np.delete(y[:, 1] - y[:, 3], out, axis=2).mean() for out in range(4)]
     assert row(result, "one judge")["left"] == pytest.approx(min(leads))
     pair = audit(Panel.from_array(y, scale=(0, 100)).select(systems=["s1", "s4"]), against="s4")

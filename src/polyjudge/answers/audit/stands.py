@@ -54,6 +54,8 @@ class Stands:
     own: OwnMaker
     copies: tuple[tuple[int, ...], ...]
     threats: tuple[Threat, ...]
+    against: str = ""
+    """The system over which alone the lead is tested; "" where it is tested over all."""
 
     @property
     def is_certain(self) -> bool:
@@ -112,7 +114,7 @@ def find_threats(
     copies = tuple(tuple(group) for group in find_copies(panel))
     lead = contest.lead_in(panel, weights) if rivals else None
     if lead is None:
-        return Stands(contest, _no_lead(contest), own, copies, ())
+        return Stands(contest, _no_lead(contest), own, copies, (), against or "")
     lead = _as_on_board(lead, board)
     tests: list[Callable[[], Threat | None]] = [
         lambda: with_places_even(contest),
@@ -128,7 +130,8 @@ def find_threats(
             lambda: None if panel.pairs is not None else with_lost_scores(contest, lead),
         ]
     threats = [threat for test in tests if (threat := test()) is not None]
-    return Stands(contest, lead, own, copies, tuple(sorted(threats, key=lambda threat: CAUSES.index(threat.name))))
+    threats.sort(key=lambda threat: CAUSES.index(threat.name))
+    return Stands(contest, lead, own, copies, tuple(threats), against or "")
 
 
 def _top(board: Board, against: str | None) -> int:

@@ -62,6 +62,29 @@ def stands_findings(found: Stands) -> list[Finding]:
     return findings
 
 
+def against_findings(found: Stands) -> list[Finding]:
+    """The lead over the one system that the user named, and whether it stands."""
+    if not found.against:
+        return []
+    panel, top = found.contest.panel, found.contest.panel.systems[found.contest.top]
+    where = {"system": top, "rival": found.against}
+    rival = panel.systems.index(found.against)
+    value, low, high = found.lead.over(rival)
+    pair = f"{name(top)} and {name(found.against)}"
+    if not np.isfinite(low):
+        text = f"Too few tasks compare {pair}."
+        return [Finding("notice", "winner.against", text, "Winner", where)]
+    if low > 0:
+        lead = f"{name(top)} is ahead of {name(found.against)} by {amount(panel, value, low, high)}"
+        text = f"{lead}{by_judge_clause(found)}. {stands_clause(found)}".rstrip()
+        return [Finding("info", "winner.against", text, "Winner", where)]
+    if high < 0:
+        text = f"{name(top)} is behind {name(found.against)} by {amount(panel, -value, -high, -low)}."
+        return [Finding("notice", "winner.against", text, "Winner", where)]
+    text = f"Between {pair} it is too close to call: {amount(panel, value, low, high)}."
+    return [Finding("notice", "winner.against", text, "Winner", where)]
+
+
 def _rival(found: Stands, threat: Threat) -> int:
     """The system over which the least is left."""
     if threat.after is None or threat.after.rival < 0:

@@ -17,7 +17,13 @@ from polyjudge.answers.amounts import amount, tiny_of
 from polyjudge.answers.audit.boards import Board, Sums, board, board_values, columns_of, compared_units, sums
 from polyjudge.answers.audit.pair_boards import pair_boards, pair_findings, pair_sums
 from polyjudge.answers.audit.stands import Stands, find_threats
-from polyjudge.answers.audit.stands_words import copies_findings, favour_findings, place_findings, stands_findings
+from polyjudge.answers.audit.stands_words import (
+    against_findings,
+    copies_findings,
+    favour_findings,
+    place_findings,
+    stands_findings,
+)
 from polyjudge.answers.audit.winner import winner
 from polyjudge.base.later import framed
 from polyjudge.base.text import name
@@ -189,6 +195,7 @@ def findings(panel: Panel, s: Systems, matters: float, people: bool = False) -> 
         out.append(Finding(kind[0], "systems.swap", one, kind[1], where))
     if s.stands is not None:
         out += [
+            *against_findings(s.stands),
             *stands_findings(s.stands),
             *favour_findings(s.stands),
             *copies_findings(s.stands),
