@@ -5,7 +5,7 @@ What each does to the lead is in `threats.py`, the rule in `leads.py`, the sente
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -102,36 +102,49 @@ def find_threats(
     against : the lead over this system alone is tested, that of the leader or of the first other system
     added : the scores added up by language and judge; None for pairs
     """
-    board = boards["all"]
+    contest = _contest(panel, boards["all"], level, weights, against, added)
+    own = own_maker(panel, given, level=level)
+    copies = tuple(tuple(group) for group in find_copies(panel))
+    lead = contest.lead_in(panel, weights) if contest.rivals else None
+    if lead is None:
+        return Stands(contest, _no_lead(contest), own, copies, (), against or "")
+    lead = _as_on_board(lead, boards["all"])
+    threats = _said_without_a_win(contest, lead, own, copies)
+    if lead.is_certain:
+        makers = known_makers(panel.judges, given)
+        threats += [
+            at_equal_length(contest, lead),
+            without_judges(contest, lead, makers, copies),
+            without_languages(contest, lead, _behind(contest, boards)),
+            None if panel.pairs is not None else with_lost_scores(contest, lead),
+        ]
+    known = [threat for threat in threats if threat is not None]
+    known.sort(key=lambda threat: CAUSES.index(threat.name))
+    return Stands(contest, lead, own, copies, tuple(known), against or "")
+
+
+def _contest(
+    panel: Panel, board: Board, level: float, weights: Array | None, against: str | None, added: Sums | None
+) -> Contest:
+    """Whose lead is tested: the leader's over all, or the best other system's over the one that the user named."""
     top = _top(board, against)
     rivals = [s for s in board.order if s != top and np.isfinite(board.gap[top, s])]
     if against is not None:
         rivals = [s for s in rivals if panel.systems[s] == against]
     n_pairs = max(len(panel.systems) * (len(panel.systems) - 1) // 2, 1)
     is_plain = isinstance(board, PairBoard) and board.is_plain
-    contest = Contest(panel, top, tuple(rivals), level, n_pairs, weights, is_plain, added)
-    own = own_maker(panel, given, level=level)
-    copies = tuple(tuple(group) for group in find_copies(panel))
-    lead = contest.lead_in(panel, weights) if rivals else None
-    if lead is None:
-        return Stands(contest, _no_lead(contest), own, copies, (), against or "")
-    lead = _as_on_board(lead, board)
-    tests: list[Callable[[], Threat | None]] = [
-        lambda: with_places_even(contest),
-        lambda: with_copies_as_one(contest, lead, copies),
-        lambda: without_own_makers(contest, lead, own),
+    return Contest(panel, top, tuple(rivals), level, n_pairs, weights, is_plain, added)
+
+
+def _said_without_a_win(
+    contest: Contest, lead: Lead, own: OwnMaker, copies: Sequence[Sequence[int]]
+) -> list[Threat | None]:
+    """Threats that are looked for without a certain lead too."""
+    return [
+        with_places_even(contest),
+        with_copies_as_one(contest, lead, copies),
+        without_own_makers(contest, lead, own),
     ]
-    if lead.is_certain:
-        makers = known_makers(panel.judges, given)
-        tests += [
-            lambda: at_equal_length(contest, lead),
-            lambda: without_judges(contest, lead, makers, copies),
-            lambda: without_languages(contest, lead, lambda: _behind(contest, boards)),
-            lambda: None if panel.pairs is not None else with_lost_scores(contest, lead),
-        ]
-    threats = [threat for test in tests if (threat := test()) is not None]
-    threats.sort(key=lambda threat: CAUSES.index(threat.name))
-    return Stands(contest, lead, own, copies, tuple(threats), against or "")
 
 
 def _top(board: Board, against: str | None) -> int:

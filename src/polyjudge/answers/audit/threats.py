@@ -6,7 +6,7 @@ has no row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -145,7 +145,7 @@ def _judges_in_turn(makers: Sequence[str], groups: Sequence[Sequence[int]]) -> d
 
 
 def without_languages(
-    contest: Contest, before: Lead, behind: Callable[[], tuple[int, int, tuple[float, float, float]] | None]
+    contest: Contest, before: Lead, behind: tuple[int, int, tuple[float, float, float]] | None
 ) -> LeftOut | None:
     """Each language left out; the worst counts. behind : the language in which the top is surely behind"""
     n_languages = len(contest.panel.languages)
@@ -160,7 +160,7 @@ def without_languages(
         tried.append(LeftOut("one language", verdict, True, before, after, language=language))
     if not tried:
         return None
-    return replace(min(tried, key=lambda threat: threat.rank), behind_in=behind())
+    return replace(min(tried, key=lambda threat: threat.rank), behind_in=behind)
 
 
 # --- own maker ---
