@@ -5,7 +5,7 @@ What each does to the lead is in `threats.py`, the rule in `leads.py`, the sente
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
