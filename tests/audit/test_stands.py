@@ -14,12 +14,14 @@ import pytest
 
 from polyjudge.answers.audit.audit import Audit, audit
 from polyjudge.answers.audit.copies import find_copies, judge_covariances, merge_copies, reaction_slopes
+from polyjudge.answers.audit.leads import Contest, is_less_left, judge_lead
 from polyjudge.answers.audit.own_maker import estimate_own_terms, own_maker
 from polyjudge.answers.audit.stands_words import longer_words
 from polyjudge.base.errors import UsageError
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel
 from polyjudge.report.terminal import screen
+from polyjudge.stats.cells import Values
 from polyjudge.stats.within_rows import fit_within_rows
 
 MODELS = ("gpt-5", "claude-4", "gemini-3", "qwen-3")
@@ -98,6 +100,18 @@ def test_judges_of_one_maker_are_left_out_together() -> None:
     assert "The lead depends on the two OpenAI judges: without them, " in winner(result)
 
 
+def test_less_than_half_has_to_be_left() -> None:
+    g = np.random.default_rng(0)
+    contest = Contest(Panel.from_array(scores(), scale=(0, 100)), 0, (1, 2, 3), 0.95, 6)
+    values = np.zeros((80, 4))
+    values[:, 0] = 10 + g.normal(0, 1, 80)
+    before = contest.lead(Values(values, np.zeros((4, 0))))
+    for left, falls in ((0.6, False), (0.4, True)):
+        after = contest.lead(Values(left * values, np.zeros((4, 0))))
+        assert is_less_left(before, after) == falls
+        assert judge_lead(before, after, "depends") == "stands"  # it is still surely ahead
+
+
 # --- own makers ---
 
 
@@ -152,6 +166,32 @@ def test_a_table_that_is_too_small_says_how_large_it_would_have_to_be() -> None:
     assert estimate_own_terms(table, own, 0.95).df == 2  # as the sentence says
 
 
+def test_each_system_of_unknown_maker_is_a_row_of_its_own() -> None:
+    names = ("gpt-5-mini", "claude-haiku", "gemini-flash", "online-w", "online-b")
+    found = own_maker(Panel.from_array(scores(systems=5), judges=MODELS, systems=names, scale=(0, 100)), {}, level=0.95)
+    assert found.df == 4 * 3 - 3  # (rows - 1) (judges - 1) - judges with an own maker
+
+
+def test_verdicts_on_systems_of_the_own_maker_are_left_out() -> None:
+    g = np.random.default_rng(4)
+    names = ("gpt-5-mini", "claude-haiku", "llama-4")
+    rows = []
+    for task in range(120):
+        for judge in ("gpt-5", "claude-4", "gemini-3"):
+            one, other = (names[i] for i in g.permutation(3)[:2])
+            odds = 1.5 * (("gpt" in one and "gpt" in judge) - ("gpt" in other and "gpt" in judge))
+            odds += 0.8 * (("gpt" in one) - ("gpt" in other))
+            winner_ = "model_a" if g.random() < 1 / (1 + np.exp(-odds)) else "model_b"
+            rows.append((f"t{task}", judge, one, other, winner_))
+    frame = pd.DataFrame(rows, columns=["task", "judge", "model_a", "model_b", "winner"])
+    maker = frame["judge"].str.split("-").str[0]
+    is_own = [m in a or m in b for m, a, b in zip(maker, frame["model_a"], frame["model_b"], strict=True)]
+    rest = audit(read_panel(frame[~np.array(is_own)])).systems
+    expected = float(rest["mean"].iloc[0] - rest["mean"].iloc[1])
+    assert rest["system"].iloc[0] == "gpt-5-mini"
+    assert row(audit(read_panel(frame)), "own maker")["left"] == pytest.approx(expected, abs=1e-6)
+
+
 def test_own_terms_are_ordinary_least_squares() -> None:
     table = np.random.default_rng(1).normal(size=(4, 5))
     own = np.array([[s == b for b in range(5)] for s in range(4)])
@@ -190,6 +230,17 @@ def test_a_longer_leader_cannot_be_told_from_length() -> None:
     assert "Whether longer is better, scores cannot tell: label answers of these two." in winner(result)
     assert keys(result)["winner.length"] == "notice"
     assert any("label make" in step.command and "--systems s1,s" in step.command for step in result.next)
+
+
+def test_what_length_explains_has_no_error_at_equal_length() -> None:
+    y = scores()
+    lengths = longer(y, 1.5)
+    g = np.random.default_rng(8)
+    y = 50 + g.normal(0, 10, (80, 1, 1, 1)) + g.normal(0, 0.1, y.shape) + 8 * (lengths / np.log(2) - 8)[..., None]
+    y = np.broadcast_to(y, (80, 4, 1, 4)) + g.normal(0, 0.1, (80, 4, 1, 4))
+    verdict = row(audit(replace(Panel.from_array(y, scale=(0, 100)), length=lengths)), "length")
+    assert verdict["left"] == pytest.approx(0, abs=0.2)
+    assert verdict["high"] - verdict["low"] < 0.5
 
 
 def test_length_never_stands_whatever_the_slope_inside_systems() -> None:
