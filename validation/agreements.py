@@ -20,6 +20,8 @@ from validation.designs import draw, happened
 Rows = list[tuple[str, bool]]
 SHARED_BY_TASK = 0.3
 """Part of the latent variance of a score that all answers to one task share."""
+SD_OF_CUT_T3 = 1.5682
+"""Standard deviation of Student's t with 3 degrees of freedom, cut at 8."""
 TAILS = {
     "pass 90%": (0.10,),
     "pass 95%": (0.05,),
@@ -200,6 +202,25 @@ def falsely_noisier(seed: int) -> Rows:
     return happened(design, bool(named[1:].any()))
 
 
+def spread_of_repeats(seed: int) -> Rows:
+    """R6. All judges' limits at once."""
+    design = draw(
+        seed, tasks=(30, 60), languages=(1, 3), judges=(3, 5), runs=(2, 4), noise=("normal", "t3", "pass/fail")
+    )
+    generator = np.random.default_rng(seed)
+    shape = (design["tasks"], 3, design["languages"], design["judges"], design["runs"])
+    # Each kind with its true standard deviation; t3 is cut at 8 of its scale.
+    if design["noise"] == "normal":
+        run, true_sd = generator.normal(0, 5, shape), 5.0
+    elif design["noise"] == "t3":
+        run, true_sd = np.clip(generator.standard_t(3, shape), -8, 8), SD_OF_CUT_T3
+    else:
+        run, true_sd = (generator.random(shape) < 0.1).astype(float), 0.3
+    width = 1.0 if design["noise"] == "pass/fail" else 100.0
+    found = estimate_repeats(run, np.arange(design["tasks"]), width=width)
+    return happened(design, bool(((found.low <= true_sd) & (true_sd <= found.high)).all()))
+
+
 CLAIMS: dict[str, Callable[[int], Rows]] = {
     "R1": limits,
     "R2": false_verdicts,
@@ -208,4 +229,5 @@ CLAIMS: dict[str, Callable[[int], Rows]] = {
     "R4.2": near_one_said,
     "R5.1": noisier,
     "R5.2": falsely_noisier,
+    "R6": spread_of_repeats,
 }

@@ -84,4 +84,20 @@ def calibrated_rates(seed: int) -> Rows:
     return happened(design, bool(squares[1] > squares[0]))
 
 
-CLAIMS: dict[str, Callable[[int], Rows]] = {"G1": limits, "G2": calibrated_rates}
+def certain_gap(seed: int) -> Rows:
+    """G3. All cells pass alike, and a judge is said to pass more in one language than in another."""
+    design = draw(
+        seed,
+        tasks=(20, 60, 200),
+        languages=(4, 6),
+        judges=(3, 5),
+        systems=(1, 4),
+        rate=(0.5, 0.8, 0.95, 0.98),
+        scores=("pass/fail",),
+    )
+    panel, mark, _ = passing_panel(np.random.default_rng(seed), design)
+    text = gates(panel, mark, level=0.95).findings[0].text
+    return happened(design, " more in " in text)
+
+
+CLAIMS: dict[str, Callable[[int], Rows]] = {"G1": limits, "G2": calibrated_rates, "G3": certain_gap}

@@ -9,6 +9,7 @@ import pytest
 
 from polyjudge.answers.audit import gates as room
 from polyjudge.base.errors import UsageError
+from polyjudge.calibrate.passes import estimate_rates
 from polyjudge.panel import Panel
 
 
@@ -50,6 +51,11 @@ def test_the_sentence_of_pass_rates() -> None:
     )
     assert said is not None
     assert float(said[1]) == pytest.approx(100 * gap.max(), abs=0.6)
+    column = estimate_rates(panel.passes(60, ">"))
+    first, second = (np.array([4 * panel.languages.index(x) + panel.judges.index(judge)]) for x in (high, low))
+    # The largest of 12 gaps, three of each judge: its limits hold for all.
+    ends = column.raw.difference(first, second, 0.95, 12)
+    assert (float(said[2]), float(said[3])) == pytest.approx((100 * ends[1][0], 100 * ends[2][0]), abs=0.6)
     calibrated = made.frame.pivot(index="language", columns="judge", values="pass_calibrated")[judge]
     after = re.search(r"\((-?[\d.]+) \[-?[\d.]+, [\d.]+] after calibrating\)\.$", text)
     assert after is not None

@@ -91,6 +91,16 @@ def test_odd_and_constant() -> None:
     assert words(y)[0].startswith("No two judges both tell the systems apart on answers that both score")
 
 
+def test_a_judge_outside_the_groups_agrees_less_or_with_nobody() -> None:
+    """ "With nobody" only where the judge's own upper limit says so."""
+    y = drawn(n=300, m=4, signal=9)
+    g = np.random.default_rng(1)
+    y[..., 3] = 50 + 0.15 * (y[..., 3] - 50) + g.normal(0, 9, y.shape[:3])
+    assert re.search(r"J1, J2 and J3 agree .* J4 agrees less with the others \(r at most 0\.[12]\d\)\.", words(y)[0])
+    y[..., 3] = g.normal(50, 9, y.shape[:3])
+    assert "J4 agrees with nobody." in words(y)[0]
+
+
 def test_a_judge_that_runs_against_the_others() -> None:
     y = drawn()
     y[..., 3] = 100 - y[..., 3]

@@ -188,6 +188,34 @@ def test_judges_that_nearly_always_agree_do_agree() -> None:
     assert equal.r_low < 0.9
 
 
+def test_equal_judges_may_differ_where_nothing_was_drawn() -> None:
+    """Rounding carries nothing."""
+    x = judges(16, n=40, s=3, k=1, m=1)
+    y = np.concatenate([x, x / 3 * 3, x * 7 / 7], axis=3)
+    a = seen_by(y, width=100)
+    within = x - x.mean(1, keepdims=True)
+    blind = (1 - 0.05 ** (1 / 40)) * 100**2 / (2 * (within**2).mean())
+    assert a.r == pytest.approx(1)
+    assert a.r_low == pytest.approx(max(1 - blind, -1), abs=1e-6)
+
+
+def test_where_few_tasks_carry_what_agrees_more_may() -> None:
+    y = np.ones((200, 2, 1, 2))
+    y[:4, 0, 0] = 0
+    y[4:16, 0, 0, 0] = y[16:28, 0, 0, 1] = 0
+    a = seen_by(y, width=1)
+    mean_square = ((y - y.mean(1, keepdims=True)) ** 2).mean()
+    assert a.r == pytest.approx(0.25)
+    assert a.r_high == pytest.approx(a.r + (1 - 0.05 ** (1 / 200)) / (2 * mean_square))
+
+
+def test_limits_of_pairs_hold_together() -> None:
+    y = judges(17, m=4)
+    a = seen_by(y, width=100)
+    one = seen_by(y[..., :2], width=100, level=1 - 0.05 / 6)
+    assert (a.pairs_low[0, 1], a.pairs_high[0, 1]) == pytest.approx((one.r_low, one.r_high), abs=1e-12)
+
+
 def test_too_few_answers_differ() -> None:
     y = np.ones((60, 3, 1, 3))
     y[:2, 0, 0] = 0
@@ -205,6 +233,12 @@ def test_copies_count_as_one_judge() -> None:
     assert merged.own[:3] == pytest.approx(alone.own, abs=1e-9)
     assert merged.own[3] == pytest.approx(alone.own[2], abs=1e-9)
     assert plain.r > alone.r + 0.03
+    y = judges(14, m=4)
+    y[..., 1] = y[..., 0]
+    merged, alone = seen_by(y, copies=[0, 0, 1, 2]), seen_by(y[..., 1:])
+    assert merged.r == pytest.approx(alone.r, abs=1e-9)
+    assert merged.own[1:] == pytest.approx(alone.own, abs=1e-9)
+    assert (merged.own_low[2], merged.own_high[3]) == pytest.approx((alone.own_low[1], alone.own_high[2]), abs=1e-9)
 
 
 def test_several_judges_may_agree_less() -> None:

@@ -83,6 +83,11 @@ def test_differences_of_units_that_pass_together_are_known_better() -> None:
     near, far = (estimate_shares(x, np.full(2, 60.0)).difference(*pair) for x in (y, apart))
     assert near[0] == pytest.approx(far[0])
     assert near[2] - near[1] < far[2] - far[1]
+    low, high = estimate_shares(y, np.full(2, 60.0)).limits()
+    r = np.corrcoef(y.T)[0, 1]
+    one, other = ((y[:, i].mean(), low[i], high[i]) for i in range(2))
+    want = newcombe_limits(one, other, r**2)
+    assert np.array(near)[:, 0] == pytest.approx(np.array(want), abs=1e-12)
 
 
 @pytest.mark.statistical
