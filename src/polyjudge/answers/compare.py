@@ -6,6 +6,7 @@ tau between languages, and, for methods that only subtract, how much nearer a ju
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -143,32 +144,50 @@ def compare(
         raise UsageError("The number of replicates is at least 1, and a seed is not negative.")
     if not 0.5 <= level < 1:
         raise UsageError(f"The level of an interval is at least 0.5 and below 1, such as 0.95, not {level:g}.")
-    chosen = method_names(methods)
     panel, gone = _whole(panel)
-    lacking = [x for x in chosen if x in COMPLETE] if not panel.complete or (panel.weight != 1).any() else []
-    if lacking and methods:
-        raise PanelError(f"The method {names(lacking)} needs every score, and some are missing. Leave it out.")
-    chosen = [x for x in chosen if x not in lacking]
+    chosen, lacking = _choose_methods(panel, methods)
     found = held_out(panel, chosen, replicates, seed)
     values = panel.values().v
     gains = {x: _gain(x, values, found.gain[x], panel, level) for x in chosen if x in SUBTRACT}
     frame = _frame(chosen, found.tau, found.full_fit, gains, level)
-    said = [
-        *_order(panel, frame, level),
-        *(gain_findings(gains["cbc"], closeness(gains["cbc"], values.mean(0)), panel) if "cbc" in gains else ()),
-    ]
+    findings = [*_order(panel, frame, level), *_gain_of_cbc(panel, gains), *_left_out(gone, lacking, found.skipped)]
+    return Compare(
+        frame, _differences(found.tau, level), gone, replicates, found.skipped, seed, level, tuple(findings), panel
+    )
+
+
+def _choose_methods(panel: Panel, methods: tuple[str, ...] | None) -> tuple[list[str], list[str]]:
+    """The methods that are compared, and those that need scores which are missing."""
+    chosen = method_names(methods)
+    if panel.complete and bool((panel.weight == 1).all()):
+        return chosen, []
+    lacking = [x for x in chosen if x in COMPLETE]
+    if lacking and methods:
+        raise PanelError(f"The method {names(lacking)} needs every score, and some are missing. Leave it out.")
+    return [x for x in chosen if x not in lacking], lacking
+
+
+def _gain_of_cbc(panel: Panel, gains: Mapping[str, Gain]) -> list[Finding]:
+    """What consensus-based calibration gains, where it is compared."""
+    if "cbc" not in gains:
+        return []
+    return gain_findings(gains["cbc"], closeness(gains["cbc"], panel.values().mean), panel)
+
+
+def _left_out(gone: tuple[str, ...], lacking: list[str], n_skipped: int) -> list[Finding]:
+    """Languages, judges, methods and resamples that were left out."""
+    findings = []
     if gone:
-        text = f"Left out, because too little joins {'it' if len(gone) == 1 else 'them'} to the others: {names(gone)}."
-        said.append(Finding("notice", "left-out", text, "Left out"))
+        them = "it" if len(gone) == 1 else "them"
+        text = f"Left out, because too little joins {them} to the others: {names(gone)}."
+        findings.append(Finding("notice", "left-out", text, "Left out"))
     if lacking:
         text = f"Not compared, because some scores are missing: {names(lacking)}."
-        said.append(Finding("info", "need-complete", text))
-    if found.skipped:
-        text = f"{count(found.skipped, 'resample')} drew every task and could not be measured."
-        said.append(Finding("info", "skipped", text))
-    return Compare(
-        frame, _differences(found.tau, level), gone, replicates, found.skipped, seed, level, tuple(said), panel
-    )
+        findings.append(Finding("info", "need-complete", text))
+    if n_skipped:
+        text = f"{count(n_skipped, 'resample')} drew every task and could not be measured."
+        findings.append(Finding("info", "skipped", text))
+    return findings
 
 
 def _whole(panel: Panel) -> tuple[Panel, tuple[str, ...]]:
