@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.answers.amounts import spelled
-from polyjudge.answers.audit.boards import LEAST
 from polyjudge.base.later import framed
-from polyjudge.base.numbers import percent, percent_ci
+from polyjudge.base.numbers import percent_ci
 from polyjudge.base.text import name
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
-from polyjudge.stats.interval import interval
+from polyjudge.stats.proportions import Shares, estimate_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,74 +36,105 @@ class Position:
     findings: tuple[Finding, ...] = ()
 
 
+COLUMNS = [
+    "language", "judge", "first_wins", "low", "high", "consistency", "consistency_low", "consistency_high", "pairs"
+]  # fmt: skip
+ONE_ORDER = (
+    "Every pair was shown in one order only, so a preference for the answer shown first cannot be told from "
+    "a better answer shown first. Ask for some pairs in both orders."
+)
+
+
 def position(panel: Panel, *, level: float) -> Position | None:
     """Whether judges of pairs prefer the answer shown first; None where the order is not known."""
     if panel.order is None or not len(panel.order):
         return None
-    columns = ["language", "judge", "first_wins", "low", "high", "consistency", "consistency_low", "consistency_high",
-               "pairs"]  # fmt: skip
-    order = panel.order.copy()
+    pairs = _pairs_in_both_orders(panel, panel.order)
+    if not len(pairs):
+        return Position(framed(columns=COLUMNS), ONE_ORDER)
+    languages = ["all", *(panel.languages if len(panel.languages) > 1 else ())]
+    parts = {
+        (language, judge): part
+        for language in languages
+        for judge in panel.judges
+        if len(part := pairs[(pairs["judge"] == judge) & ((pairs["language"] == language) | (language == "all"))])
+    }
+    # Judges hold together, and so do all judges and languages.
+    n_overall = sum(language == "all" for language, _ in parts)
+    rows = [
+        (language, judge, *_row(part, level, n_overall if language == "all" else len(parts) - n_overall))
+        for (language, judge), part in parts.items()
+    ]
+    frame = framed(rows, columns=COLUMNS)
+    return Position(frame, "", _leaning_finding(_leaning_judges(frame)))
+
+
+def _pairs_in_both_orders(panel: Panel, order: pd.DataFrame) -> pd.DataFrame:
+    """A row of each pair, judge and language that was asked in both orders: task, language, judge, unit, first_wins
+    (mean of the two verdicts), same (1 where both orders have one winner)."""
     first, second = order["first"].astype(str), order["second"].astype(str)
-    turned = first > second
-    order["a"], order["b"] = first.where(~turned, second), second.where(~turned, first)
-    order["turned"] = turned
-    keys = ["task", "language", "judge", "a", "b"]
-    per = order.groupby([*keys, "turned"], observed=True, sort=False)["won"].mean().unstack("turned")
-    per = per.reindex(columns=[False, True]).dropna()
-    if not len(per):
-        note = (
-            "Every pair was shown in one order only, so a preference for the answer shown first cannot be told from "
-            "a better answer shown first. Ask for some pairs in both orders."
-        )
-        return Position(framed(columns=columns), note)
-    both = per.reset_index()
-    both["lean"] = (both[False] + both[True]) / 2
-    both["same"] = (np.abs(both[False] + both[True] - 1) < 1e-9).astype(float)
-    both["unit"] = both["task"].map(dict(zip(panel.tasks, panel.unit.tolist(), strict=True)))
-    both = both[both["unit"].notna()]
-    rows, xs = [], []
-    for language in ["all", *(panel.languages if len(panel.languages) > 1 else ())]:
-        for judge in panel.judges:
-            part = both[(both["judge"] == judge) & ((both["language"] == language) | (language == "all"))]
-            if len(part):
-                rows.append((language, judge, len(part)))
-                xs.append([_ratio(part["unit"].to_numpy(int), part[c].to_numpy(float)) for c in ("lean", "same")])
-    out = []
-    alone = sum(r[0] == "all" for r in rows)
-    for r, x in zip(rows, xs, strict=True):
-        together = alone if r[0] == "all" else max(len(rows) - alone, 1)
-        lean = interval(x[0][:, None], level=level, together=together)
-        same = interval(x[1][:, None], level=level)
-        ends = [lean.low[0], lean.high[0], same.low_one[0], same.high_one[0]]
-        low, high, s_low, s_high = np.clip(ends, 0, 1) if r[2] >= LEAST else [np.nan] * 4
-        out.append((r[0], r[1], x[0].mean(), low, high, x[1].mean(), s_low, s_high, r[2]))
-    frame = framed(out, columns=columns)
-    every = frame[frame["language"] == "all"]
-    sure = every[((every["low"] > 0.5) | (every["high"] < 0.5)) & ((every["first_wins"] - 0.5).abs() >= MATTERS)]
-    sure = sure.sort_values("first_wins", key=lambda s: -(s - 0.5).abs().round(9), kind="stable")
-    return Position(frame, "", _leaning(sure))
-
-
-def _leaning(sure: pd.DataFrame) -> tuple[Finding, ...]:
-    """The judge that leans most, and how many more do."""
-    if not len(sure):
-        return ()
-    row = sure.iloc[0]
-    judge, share, low, high = str(row["judge"]), *(float(row[c]) for c in ("first_wins", "low", "high"))
-    where = "first" if share > 0.5 else "second"
-    if where == "second":
-        share, low, high = 1 - share, 1 - high, 1 - low
-    more = f" The order moves {spelled(len(sure) - 1)} other judge{'s' if len(sure) > 2 else ''} too."
-    text = (
-        f"{name(judge)} prefers the answer shown {where}: it wins {percent_ci(share, low, high)} of verdicts. After "
-        f"swapping the order it picks the same winner in {percent(float(row['consistency']), 0)} of pairs."
+    is_turned = first > second
+    sorted_pairs = order.assign(
+        a=first.where(~is_turned, second), b=second.where(~is_turned, first), is_turned=is_turned
     )
-    text += more if len(sure) > 1 else ""
+    keys = ["task", "language", "judge", "a", "b"]
+    won = sorted_pairs.groupby([*keys, "is_turned"], observed=True, sort=False)["won"].mean().unstack("is_turned")
+    won = won.reindex(columns=[False, True]).dropna()
+    pairs = won.reset_index()[keys]
+    verdicts = won.to_numpy(dtype=float)
+    unit_of = dict(zip(panel.tasks, panel.unit.tolist(), strict=True))
+    pairs = pairs.assign(
+        unit=pairs["task"].map(unit_of),
+        first_wins=verdicts.mean(1),
+        same=(np.abs(verdicts.sum(1) - 1) < 1e-9).astype(float),
+    )
+    return pairs[pairs["unit"].notna()]
+
+
+def _row(part: pd.DataFrame, level: float, n_comparisons: int) -> tuple[float, ...]:
+    """How often the first place wins and both orders have one winner, with limits, and the number of pairs."""
+    unit = part["unit"].to_numpy(int)
+    # Two verdicts a pair, of which the place may decide both.
+    first_wins = _share(unit, part["first_wins"].to_numpy(float), 2 * len(part))
+    same = _share(unit, part["same"].to_numpy(float), len(part))
+    (low,), (high,) = first_wins.limits(level, max(n_comparisons, 1))
+    (same_low,), (same_high,) = same.limits(level)
+    return float(first_wins.share[0]), low, high, float(same.share[0]), same_low, same_high, len(part)
+
+
+def _share(unit: NDArray[np.int64], x: Array, n_answers: int) -> Shares:
+    """A share by one number per unit whose mean is the mean of x, whatever the number of rows of each unit."""
+    units = np.unique(unit, return_inverse=True)[1]
+    mean, n_units = x.mean(), int(units.max()) + 1
+    by_unit = mean + n_units * np.bincount(units, x - mean, minlength=n_units) / len(x)
+    return estimate_shares(by_unit[:, None], np.array([float(n_answers)]))
+
+
+def _leaning_judges(frame: pd.DataFrame) -> pd.DataFrame:
+    """Judges that certainly prefer a place, and by as much as matters; the one that leans most first."""
+    overall = frame[frame["language"] == "all"]
+    is_certain = (overall["low"] > 0.5) | (overall["high"] < 0.5)
+    leaning = overall[is_certain & ((overall["first_wins"] - 0.5).abs() >= MATTERS)]
+    return leaning.sort_values("first_wins", key=lambda s: -(s - 0.5).abs().round(9), kind="stable")
+
+
+def _leaning_finding(leaning: pd.DataFrame) -> tuple[Finding, ...]:
+    """The judge that leans most, and how many more do."""
+    if not len(leaning):
+        return ()
+    row = leaning.iloc[0]
+    judge = str(row["judge"])
+    share, low, high = (float(row[column]) for column in ("first_wins", "low", "high"))
+    place = "first" if share > 0.5 else "second"
+    if place == "second":
+        share, low, high = 1 - share, 1 - high, 1 - low
+    same = percent_ci(*(float(row[column]) for column in ("consistency", "consistency_low", "consistency_high")))
+    text = (
+        f"{name(judge)} prefers the answer shown {place}: it wins {percent_ci(share, low, high)} of verdicts. After "
+        f"swapping the order it picks the same winner in {same} of pairs."
+    )
+    n_more = len(leaning) - 1
+    if n_more:
+        plural = "s" if n_more > 1 else ""
+        text += f" The order moves {spelled(n_more)} other judge{plural} too."
     return (Finding("warning", "position", text, "Judges", {"judge": judge}),)
-
-
-def _ratio(unit: NDArray[np.int64], x: Array) -> Array:
-    """One number per unit whose mean is the mean of x, whatever the number of rows of each unit."""
-    seen = np.unique(unit, return_inverse=True)[1]
-    c, U = x.mean(), int(seen.max()) + 1
-    return np.asarray(c + U * np.bincount(seen, x - c, minlength=U) / len(x))
