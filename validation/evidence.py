@@ -230,7 +230,7 @@ def held(found: Any, true: Any) -> Iterator[tuple[str, bool]]:
         inside = _within(found.judges, true.judges, ["language", "judge"], x + "_low", x + "_high", x)
         yield from ((R if x == "r" else "accuracy, kappa, sensitivity, specificity", ok) for ok in inside)
     if len(found.alone):
-        inside = _within(found.alone, true.alone, ["decides", "part"], "low", "high", "agreement")
+        inside = _within(found.alone, true.alone, ["decides", "part", "language"], "low", "high", "agreement")
         yield from (("agreement where judges are unanimous, and elsewhere", ok) for ok in inside)
 
 

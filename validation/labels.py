@@ -1,4 +1,4 @@
-"""Labels of people on planted truth: corrector, annotators (METHODS 38; rows L3 to L5).
+"""Labels of people on planted truth: corrector, annotators, kappa, these answers (METHODS 38; rows L3 to L8).
 
 truth = task (sd 12) + task:language (sd 3); scores and labels are truth + noise (sd 5) + 50, scores + language error.
 """
@@ -12,8 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from polyjudge.answers.humans.compare import humans
+from polyjudge.answers.humans.words import UNLIKE_RANDOM
 from polyjudge.calibrate.by_labels import LabelCalibrator
 from polyjudge.panel import Panel
+from polyjudge.stats.labels import kappa, not_random
 from validation.designs import ALL_DESIGNS, draw, happened
 
 Array = NDArray[np.float64]
@@ -146,8 +149,54 @@ def annotator_intervals(seed: int) -> Held:
     return [event for language in range(n_languages) for event in happened(design, bool(holds[language]))]
 
 
+# --- kappa, these answers, random draws ---
+
+
+def kappa_interval(seed: int) -> Held:
+    """L6: kappa of a judge that passes as often as people do."""
+    design = draw(seed, cases=(100, 400), prevalence=(0.5, 0.8, 0.95), kappa=(0.3, 0.6, 0.8))
+    generator = np.random.default_rng([seed, 36])
+    p, true = design["prevalence"], design["kappa"]
+    differ = p * (1 - p) * (1 - true)
+    kinds = generator.choice(
+        4, design["cases"], p=[p * p + true * p * (1 - p), differ, differ, 1 - p * p - true * p * (1 - p) - 2 * differ]
+    )
+    people, judge = (kinds < 2).astype(float), (kinds % 2 == 0).astype(float)
+    _, low, high = kappa(people, judge)
+    return [] if np.isnan(low) else happened(design, low <= true <= high)
+
+
+def these_answers(seed: int) -> Held:
+    """L7: the mean that people would give exactly these answers."""
+    design = draw(seed, labels=("100 of 300", "50 of 1000"), noise=("pass/fail", "Likert", "normal"))
+    generator = np.random.default_rng([seed, 37])
+    n_labels, n_answers = (int(word) for word in design["labels"].split(" of "))
+    noise = "0/1" if design["noise"] == "pass/fail" else design["noise"]
+    truth = 12 * generator.normal(size=(n_answers, 1))
+    judge, people = (on_scale(truth + 5 * generator.normal(size=truth.shape), noise) for _ in range(2))
+    panel = Panel.from_array(judge[:, None, :, None], scale=SCALES[noise])
+    drawn = generator.permutation(n_answers)[:n_labels]
+    labels = pd.DataFrame({"task": np.array(panel.tasks)[drawn], "label": people[drawn, 0]})
+    row = humans(panel, labels, seed=seed).frame.iloc[0]
+    return happened(design, bool(row["these_low"] <= people.mean() <= row["these_high"]))
+
+
+def random_draws(seed: int) -> Held:
+    """L8: labels drawn at random are called unlike a random draw."""
+    design = draw(seed, unlabelled=(1, 2, 3, 5, 10, 60), noise=("pass/fail", "normal"))
+    generator = np.random.default_rng([seed, 38])
+    scores = on_scale(12 * generator.normal(size=120), "0/1" if design["noise"] == "pass/fail" else "normal")
+    is_labelled = np.ones(120, dtype=bool)
+    is_labelled[generator.permutation(120)[: design["unlabelled"]]] = False
+    z = not_random(scores, is_labelled, np.zeros(120, dtype=np.int64), np.arange(120))
+    return happened(design, abs(z) > UNLIKE_RANDOM)
+
+
 CLAIMS: dict[str, Callable[[int], Held] | Callable[[int], Sizes]] = {
     "L3": harm,
     "L4": stated_fall,
     "L5": annotator_intervals,
+    "L6": kappa_interval,
+    "L7": these_answers,
+    "L8": random_draws,
 }

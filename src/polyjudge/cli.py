@@ -296,6 +296,8 @@ COMMON = {
 }
 HIDDEN = ("overwrite", "probes")
 """Options that are taken and not shown."""
+ALSO_OPTIONS = ("labels",)
+"""Arguments that may be given as options too, in the words of other commands."""
 METAVARS = {str: "TEXT", Path: "PATH", int: "N", float: "X", list[str]: "A,B,..."}
 
 
@@ -311,6 +313,9 @@ def _command(key: str, function: Callable[..., Any], words: list[str]) -> tuple[
     for p in own.values():
         if p.kind is not p.VAR_KEYWORD:
             parameters.append(_parameter(p, Any if p.name in READ else hints[p.name], about.get(p.name, "")))
+        if p.name in ALSO_OPTIONS and p.kind is not p.KEYWORD_ONLY:
+            option = p.replace(name=f"{p.name}_", kind=p.KEYWORD_ONLY)
+            parameters.append(_parameter(option, str | None, f"the same as {p.name.upper()}"))
     common = [n for n in COMMON if not (n == "output_folder" and "output" in own) and n not in own]
     shared_options = []
     for n in common:
@@ -335,7 +340,7 @@ def _command(key: str, function: Callable[..., Any], words: list[str]) -> tuple[
     parameters += shared_options
 
     def run(**given: Any) -> None:
-        values = {n: _plain(x) for n, x in given.items()}
+        values = _with_options({n: _plain(x) for n, x in given.items()})
         shared = {n: values.pop(n) if n in common else values.get(n, x[1]) for n, x in COMMON.items()}
         columns = {n: v for n in reading if (v := values.pop(n)) is not None}
         try:
@@ -347,6 +352,17 @@ def _command(key: str, function: Callable[..., Any], words: list[str]) -> tuple[
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     body = "\n\n".join("\b\n" + part if part.startswith("  ") else part for part in text.split("\n\n"))
     return run, body + (f"\n\n\b\nExamples:\n{examples}" if examples else "")
+
+
+def _with_options(values: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that were given as options take their place."""
+    for argument in ALSO_OPTIONS:
+        option = values.pop(f"{argument}_", None)
+        if option is not None and values.get(argument) is not None:
+            raise UsageError(f"The {argument} are given twice: {values[argument]} and --{argument} {option}.")
+        if option is not None:
+            values[argument] = option
+    return values
 
 
 def _parameter(p: inspect.Parameter, kind: Any, text: str, hidden: bool = False) -> inspect.Parameter:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,19 @@ def test_annotators_who_do_not_agree() -> None:
     made = humans(panel, pd.DataFrame(rows, columns=["task", "annotator", "label"]))
     assert "hardly agree" in text_of(made, "annotators")
     assert "hardly agree" not in text_of(humans(*scores()), "annotators")
+
+
+def test_annotators_who_agree_moderately() -> None:
+    rng = np.random.default_rng(3)
+    panel = Panel.from_array(rng.normal(50, 10, (150, 1, 2)), scale=(0, 100))
+    truth = rng.normal(50, 10, 150)
+    rows = [(t, who, truth[i] + rng.normal(0, 13.5)) for i, t in enumerate(panel.tasks) for who in "ab"]
+    labels = pd.DataFrame(rows, columns=["task", "annotator", "label"])
+    made = humans(panel, labels)
+    assert made.alpha[1] < 0.3 < made.alpha[2]
+    assert "agree moderately (alpha = 0." in text_of(made, "annotators")
+    few = humans(panel, labels.head(24))
+    assert "Too few answers have labels by two annotators" in text_of(few, "annotators")
 
 
 def test_weights_from_fifty_labels_on() -> None:
@@ -426,3 +441,99 @@ def test_judges_beside_a_human_column_are_no_annotators() -> None:
     assert np.isnan(made.alpha[0])
     raters = humans(panel, pd.concat([frame.assign(rater=r) for r in ("a", "b")]))
     assert len(raters.annotators) == 2
+
+
+def by_language(rates: dict[str, tuple[float, float]], n: int = 200, judges: int = 1, seed: int = 0) -> Any:
+    """Verdicts of judges who pass so much of what people fail, and fail so much of what they pass, by language."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random((n, len(rates))) < 0.5
+    wrong = np.stack([np.where(truth[:, i], fails, passes) for i, (passes, fails) in enumerate(rates.values())], 1)
+    judged = np.where(rng.random((n, len(rates), judges)) < wrong[..., None], ~truth[..., None], truth[..., None])
+    panel = Panel.from_array(judged[:, None].astype(float), languages=list(rates), scale=(0, 1))
+    rows = [(task, x, int(truth[t, i])) for t, task in enumerate(panel.tasks) for i, x in enumerate(rates)]
+    return panel, pd.DataFrame(rows, columns=["task", "language", "label"])
+
+
+def test_errors_by_language_have_a_direction_and_the_worst_is_first() -> None:
+    made = humans(*by_language({"English": (0.1, 0.1), "Thai": (0.6, 0.1), "German": (0.1, 0.35)}))
+    frame = made.by_language
+    assert frame["language"].tolist() == ["Thai", "German", "English"]
+    assert frame["worse"].tolist() == ["false pass", "false fail", ""]
+    assert frame.loc[0, "false_pass"] == pytest.approx(0.6, abs=0.12)
+    assert frame.loc[0, "false_pass_low"] < 0.6 < frame.loc[0, "false_pass_high"]
+    text = text_of(made, "languages")
+    assert text.startswith("In Thai the judge passes 6")
+    assert "of what people fail [" in text
+    assert "elsewhere); in German it fails 3" in text
+    alike = humans(*by_language({"English": (0.1, 0.1), "Thai": (0.1, 0.1)}))
+    assert text_of(alike, "languages") == ""
+    assert (alike.by_language["worse"] == "").all()
+
+
+def test_where_all_judges_agree_by_language() -> None:
+    made = humans(*by_language({"English": (0.02, 0.02), "Arabic": (0.38, 0.38)}, judges=3))
+    text = text_of(made, "unanimous")
+    assert "in Arabic, 100% in English; elsewhere" in text or "in Arabic, 99% in English; elsewhere" in text
+    rows = made.alone[made.alone["part"] == "all judges agree"]
+    assert rows["language"].tolist() == ["", "English", "Arabic"]
+
+
+def test_deciding_alone_holds_in_every_language_that_is_named() -> None:
+    rng = np.random.default_rng(4)
+    score = rng.uniform(0, 100, (600, 2))
+    chance = 1 / (1 + np.exp(-(score - 50) / np.array([2, 9])))
+    people = rng.random((600, 2)) < chance
+    panel = Panel.from_array(score[:, None, :, None], languages=["en", "th"], scale=(0, 100))
+    rows = [
+        (t, x, "pass" if people[i, j] else "fail")
+        for i, t in enumerate(panel.tasks)
+        for j, x in enumerate(["en", "th"])
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "language", "label"])
+    made = humans(panel, frame, threshold="50", allow=0.1)
+    rows_of = made.alone[made.alone["part"] == "beyond the cuts"].set_index("language")
+    assert rows_of.loc["en", "decides"] == "the judge"
+    cut = rows_of.loc["", "passes_above"]
+    beyond = np.abs(score[:, 1] - 50) >= cut - 50
+    n_wrong = int(((score[:, 1] > 50) != people[:, 1])[beyond].sum())
+    assert rows_of.loc["th", "decides"] == ("the judge" if n_wrong < 0.08 * beyond.sum() else "people")
+    assert rows_of.loc["", "labelled"] == rows_of[rows_of["decides"] == "the judge"]["labelled"].iloc[1:].sum()
+    assert " in en (" in text_of(made, "alone") or "worst in th" in text_of(made, "alone")
+    few = humans(panel, frame.iloc[:50], threshold="50", allow=0.1)
+    assert "no language alone shows it" in text_of(few, "alone")
+
+
+def test_these_answers_and_answers_like_them() -> None:
+    panel, frame = scores()
+    made = humans(panel, frame.assign(annotator=""))
+    row = made.frame.iloc[0]
+    assert row["people_low"] < row["these_low"] < row["people"] < row["these_high"] < row["people_high"]
+    assert text_of(made, "rate").startswith("On these answers people would give ")
+    assert "(answers like them: [" in text_of(made, "rate")
+    verdict = humans(*by_language({"English": (0.1, 0.1)}), threshold=None)
+    assert text_of(verdict, "rate").startswith("People pass ")
+
+
+def test_crossed_annotators_in_words() -> None:
+    panel, frame = scores()
+    frame = frame.assign(annotator=frame["annotator"].str[-1])
+    text = text_of(humans(panel, frame), "harsher")
+    assert text.startswith("b is harsher than a in l")
+    assert text.count("points") == 1
+    assert text.endswith(".")
+
+
+def test_labels_as_an_option(tmp_path: Path) -> None:
+    panel, frame = cases()
+    panel.to_frame().to_csv(tmp_path / "scores.csv", index=False)
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    places = [str(tmp_path / x) for x in ("scores.csv", "labels.csv")]
+    run = [sys.executable, "-m", "polyjudge", "humans", places[0]]
+    option, argument, both, none = (
+        subprocess.run([*run, *words], capture_output=True, text=True, check=False)
+        for words in (["--labels", places[1]], [places[1]], [places[1], "--labels", places[1]], [])
+    )
+    assert option.returncode == argument.returncode == 0
+    assert option.stdout == argument.stdout
+    assert both.returncode == none.returncode == 2
+    assert "given twice" in both.stderr

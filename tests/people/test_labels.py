@@ -123,16 +123,13 @@ def test_weights_find_the_judge_people_follow() -> None:
     rng = np.random.default_rng(3)
     truth = rng.normal(size=200)
     x = np.stack([truth + 0.3 * rng.normal(size=200), rng.normal(size=200), rng.normal(size=200)], 1)
-    w, penalty = st.judge_weights(x, truth, np.arange(200))
+    w = st.judge_weights(x, truth, np.arange(200))
     assert w.sum() == pytest.approx(1)
     assert (w >= 0).all()
     assert w[0] > 0.7
-    assert penalty < st.PENALTIES[-1]
-    same, _ = st.judge_weights(x[:, [0, 0, 0]], truth, np.arange(200))
+    same = st.judge_weights(x[:, [0, 0, 0]], truth, np.arange(200))
     assert same == pytest.approx(np.full(3, 1 / 3), abs=1e-6)
-    noise = [
-        np.ptp(st.judge_weights(rng.normal(size=(60, 3)), rng.normal(size=60), np.arange(60))[0]) for _ in range(20)
-    ]
+    noise = [np.ptp(st.judge_weights(rng.normal(size=(60, 3)), rng.normal(size=60), np.arange(60))) for _ in range(20)]
     assert np.median(noise) < 0.35
 
 
@@ -140,7 +137,7 @@ def test_a_negative_judge_has_no_weight() -> None:
     rng = np.random.default_rng(4)
     truth = rng.normal(size=150)
     x = np.stack([truth + rng.normal(size=150), -truth + 0.1 * rng.normal(size=150)], 1)
-    assert st.judge_weights(x, truth, np.arange(150))[0] == pytest.approx([1, 0])
+    assert st.judge_weights(x, truth, np.arange(150)) == pytest.approx([1, 0], abs=0.01)
 
 
 def test_who_decides_alone() -> None:
@@ -228,3 +225,105 @@ def test_no_interval_where_nearly_all_labels_are_alike() -> None:
     assert np.isnan(st.gap(np.full(80, 1 / 3), high, unit)[1])
     d, low, at_most = st.gap(np.random.default_rng(0).normal(0, 9, 80) + 6 * high, high, unit)
     assert low < d < at_most
+
+
+def test_equal_weights_count_more_than_what_is_chance() -> None:
+    """A judge that is a little better: few labels move little, many move much."""
+    rng = np.random.default_rng(5)
+    truth = rng.normal(size=2000)
+    x = truth[:, None] + rng.normal(size=(2000, 4)) * np.array([0.5, 1.5, 1.5, 1.5])
+    few, many = (st.judge_weights(x[:n], truth[:n], np.arange(n)) for n in (50, 2000))
+    assert 0.25 < few[0] < many[0]
+    assert many[0] > 0.6
+
+
+def verdicts(n: int, prevalence: float, true_kappa: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    differ = prevalence * (1 - prevalence) * (1 - true_kappa)
+    both = prevalence**2 + true_kappa * prevalence * (1 - prevalence)
+    kinds = np.random.default_rng(seed).choice(4, n, p=[both, differ, differ, 1 - both - 2 * differ])
+    return (kinds < 2).astype(float), (kinds % 2 == 0).astype(float)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("prevalence", "true_kappa"), [(0.5, 0.6), (0.95, 0.4)])
+def test_kappa_covers_and_is_narrow_where_failures_are_rare(prevalence: float, true_kappa: float) -> None:
+    limits = [st.kappa(*verdicts(400, prevalence, true_kappa, seed)) for seed in range(200)]
+    held = np.mean([low <= true_kappa <= high for _, low, high in limits])
+    assert 0.9 < held < 0.99  # Wilson's limits of the accuracy held always, at twice the width
+    assert np.mean([high - low for _, low, high in limits]) < 0.4
+
+
+def test_the_error_of_kappa_is_that_of_the_delta_method() -> None:
+    """By hand, from the formula of Fleiss, Cohen and Everitt (1969) on the table plus a half."""
+    y, f = verdicts(300, 0.7, 0.5, 1)
+    table = np.array([[((y == a) & (f == b)).sum() + 0.5 for b in (0, 1)] for a in (0, 1)])
+    p, n = table / table.sum(), table.sum()
+    r, c = p.sum(1), p.sum(0)
+    chance = r @ c
+    value = (np.trace(p) - chance) / (1 - chance)
+    same = sum(p[i, i] * (1 - (r[i] + c[i]) * (1 - value)) ** 2 for i in (0, 1))
+    differ = (1 - value) ** 2 * sum(p[i, 1 - i] * (c[i] + r[1 - i]) ** 2 for i in (0, 1))
+    error = np.sqrt((same + differ - (value - chance * (1 - value)) ** 2) / n) / (1 - chance)
+    _, low, high = st.kappa(y, f)
+    half = 1.959964 * error / (1 - value**2)
+    assert low == pytest.approx(np.tanh(np.arctanh(value) - half), abs=1e-6)
+    assert high == pytest.approx(np.tanh(np.arctanh(value) + half), abs=1e-6)
+    clustered = st.kappa(np.repeat(y, 3), np.repeat(f, 3), np.repeat(np.arange(300), 3))
+    assert clustered[2] - clustered[1] == pytest.approx(high - low, rel=0.02)
+
+
+def test_these_answers_are_known_better_than_answers_like_them() -> None:
+    rng = np.random.default_rng(6)
+    judge = rng.normal(50, 10, 300)
+    people = judge + rng.normal(0, 3, 300)
+    y = np.where(np.arange(300) < 100, people, np.nan)
+    like = st.powered(y, judge, two_valued=False)
+    low, high = st.of_these(y, judge, like, two_valued=False)
+    assert low < people.mean() < high
+    assert high - low < 0.6 * (like.high - like.low)
+    slope = like.slope
+    residual = (people - slope * judge)[:100]
+    by_hand = np.sqrt((1 - 100 / 300) * ((residual - residual.mean()) ** 2).sum() / 98 / 100)
+    assert (high - low) / 2 == pytest.approx(1.98447 * by_hand, rel=1e-3)
+    everything = st.powered(people, judge, two_valued=False)
+    assert st.of_these(people, judge, everything, two_valued=False) == (everything.value, everything.value)
+
+
+def test_these_answers_agree_with_ppi_py_on_answers_like_them() -> None:
+    ppi = pytest.importorskip("ppi_py")
+    rng = np.random.default_rng(7)
+    judge = rng.normal(50, 10, 2000)
+    people = judge + 4 + rng.normal(0, 5, 2000)
+    y = np.where(np.arange(2000) < 300, people, np.nan)
+    ours = st.powered(y, judge, two_valued=False)
+    low, high = ppi.ppi_mean_ci(people[:300], judge[:300], judge[300:], alpha=0.05)
+    assert ours.value == pytest.approx(float(np.squeeze(low + high)) / 2, abs=0.2)
+    assert ours.high - ours.low == pytest.approx(float(np.squeeze(high - low)), rel=0.1)
+    these = st.of_these(y, judge, ours, two_valued=False)
+    assert these[1] - these[0] < ours.high - ours.low
+
+
+def test_alpha_is_krippendorffs_by_hand() -> None:
+    """One less observed over expected disagreement, squared differences of all pairs of labels of an answer."""
+    table = np.array([[1.0, 2, np.nan], [3, 3, 4], [5, np.nan, 4], [2, 2, 2], [1, 1, 3], [4, 5, 5], [3, 3, 3]])
+    values, weights = [], []
+    observed = 0.0
+    for row in table:
+        labels = row[np.isfinite(row)]
+        observed += sum((a - b) ** 2 for a in labels for b in labels) / (len(labels) - 1)
+        values += list(labels)
+        weights.append(len(labels))
+    n = len(values)
+    expected = sum((a - b) ** 2 for a in values for b in values) / (n - 1)
+    assert st.alpha(table)[0] == pytest.approx(1 - observed / expected)
+
+
+@pytest.mark.parametrize("n_unlabelled", [1, 2, 3, 5, 9])
+def test_few_unlabelled_answers_are_no_sign(n_unlabelled: int) -> None:
+    score = np.r_[np.full(120 - n_unlabelled, 50.0) + np.random.default_rng(0).normal(size=120 - n_unlabelled),
+                  np.full(n_unlabelled, 99.0)]  # fmt: skip
+    labelled = np.arange(120) < 120 - n_unlabelled
+    assert st.not_random(score, labelled, np.zeros(120, np.int64), np.arange(120)) == 0
+    many = np.arange(120) < 60
+    score[60:] += 5
+    assert abs(st.not_random(score, many, np.zeros(120, np.int64), np.arange(120))) > 3

@@ -103,3 +103,16 @@ def test_many_annotators() -> None:
     d = g.normal(0, 5, 1000) + g.normal(0, 3, 200)[who] + np.array([0.0, 4, -4])[language]
     means = language_means(d, np.arange(1000), language, who)
     assert means.mean - means.mean.mean() == pytest.approx([0, 4, -4], abs=1.2)
+
+
+def test_a_crowd_is_taken_by_moments() -> None:
+    """Two thousand people with five labels each: at once, and with what they differ by."""
+    g = np.random.default_rng(1)
+    who = np.arange(10_000) // 5
+    language = who % 2
+    harsh = g.normal(0, 4, 2000)
+    d = g.normal(0, 4, 10_000) + harsh[who] + np.array([0.0, 3.0])[language]
+    means = language_means(d, np.arange(10_000), language, who)
+    assert means.mean[1] - means.mean[0] == pytest.approx(3, abs=0.8)
+    assert means.covariance[0, 0] == pytest.approx((16 + 16 / 5) / 1000, rel=0.15)
+    assert not means.is_confounded

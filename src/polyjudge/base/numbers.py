@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 NONE = "–"
 """Where there is no number."""
@@ -110,6 +110,65 @@ def percent_ci(share: Any, low: Any, high: Any) -> str:
         return f"{percent(share)} (no interval)"
     d = 0 if high - low >= 0.02 else 1
     return f"{number(100 * share, d)}% [{number(100 * low, d)}, {number(100 * high, d)}]"
+
+
+class Estimate(NamedTuple):
+    """A number with the limits of its interval, NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval lies on one side of zero."""
+        return self.low > 0 or self.high < 0
+
+    def times(self, factor: float) -> Estimate:
+        """The estimate in another unit; a positive factor."""
+        return Estimate(factor * self.value, factor * self.low, factor * self.high)
+
+    def complement(self) -> Estimate:
+        """The share of all others: the limits change places."""
+        return Estimate(1 - self.value, low=1 - self.high, high=1 - self.low)
+
+
+def format_share(share: Estimate) -> str:
+    """A share in percent, with the digits that its interval supports.
+
+    >>> format_share(Estimate(0.8571, 0.8, 0.9)), format_share(Estimate(0.8571, math.nan, math.nan))
+    ('86%', '86%')
+    """
+    if missing(share.low) or missing(share.high):
+        return percent(share.value)
+    return f"{number(100 * share.value, _share_digits(share))}%"
+
+
+def format_share_limits(share: Estimate) -> str:
+    """The interval of a share in percent.
+
+    >>> format_share_limits(Estimate(0.8571, 0.8, 0.9))
+    '[80, 90]'
+    """
+    if missing(share.low) or missing(share.high):
+        return "(no interval)"
+    digits = _share_digits(share)
+    return f"[{number(100 * share.low, digits)}, {number(100 * share.high, digits)}]"
+
+
+def _share_digits(share: Estimate) -> int:
+    return 0 if share.high - share.low >= 0.02 else 1
+
+
+def format_estimate(estimate: Estimate) -> str:
+    """A number and its interval, if it has one.
+
+    >>> format_estimate(Estimate(0.68, 0.551, 0.81)), format_estimate(Estimate(0.68, math.nan, math.nan))
+    ('0.68 [0.55, 0.81]', '0.68')
+    """
+    if missing(estimate.low) or missing(estimate.high):
+        return number(estimate.value)
+    return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
 
 
 def p_value(value: Any) -> str:

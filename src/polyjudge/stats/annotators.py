@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.stats.labels import severity
+
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -22,6 +24,8 @@ PRIOR_WIDTH = 0.3
 """Of the half-Cauchy prior of these spreads, in the same unit."""
 MOST_CELLS = 300
 """Cells beyond this (crowds) are tried with every third spread: their number tells the spread well."""
+TOO_MANY_CELLS = 800
+"""Cells from which on annotators are taken by moments inside languages: so many cost minutes and change nothing."""
 MORE_LABELS = 30
 """Labels of each language whose effect on the intervals is told."""
 
@@ -65,6 +69,8 @@ def language_means(
     answer : number of the answer of each label; two annotators of one answer share its part of the noise
     noise_factor : by which the variance of single labels is larger than that of d, as the map was fitted to them
     """
+    if len(np.unique(language * (int(annotator.max()) + 1) + annotator)) > TOO_MANY_CELLS:
+        return _means_by_moments(d, answer, language, annotator, noise_factor)
     cells = _read_cells(d, answer, language, annotator, noise_factor)
     design = (cells.language[:, None] == np.arange(int(language.max()) + 1)).astype(float)
     label_sd = float(np.sqrt(max(float((np.diag(cells.noise) * cells.n).mean()), 1e-12)))
@@ -88,6 +94,25 @@ def language_means(
         is_crossed=is_crossed,
         narrower_by_labels=gains[0],
         narrower_by_annotator=gains[1],
+    )
+
+
+def _means_by_moments(d: Array, answer: Codes, language: Codes, annotator: Codes, noise_factor: float) -> LanguageMeans:
+    """Means of languages by very many annotators: each language alone, harshness as it shows between annotators."""
+    k = int(language.max()) + 1
+    people = severity(d, language, annotator, answer, k)
+    n = np.bincount(language)
+    mean = np.bincount(language, d) / n
+    variance_by_labels = noise_factor * np.bincount(language, (d - mean[language]) ** 2) / np.maximum(n - 1, 1) / n
+    variance = np.maximum(np.where(np.isfinite(people.variance), people.variance, 0.0), variance_by_labels)
+    return LanguageMeans(
+        mean=mean,
+        covariance=np.diag(variance),
+        annotator_covariance=np.diag(variance - variance_by_labels),
+        is_confounded=False,
+        is_crossed=False,
+        narrower_by_labels=0.0,
+        narrower_by_annotator=0.0,
     )
 
 

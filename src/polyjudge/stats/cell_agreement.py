@@ -25,8 +25,10 @@ NAMED_BELOW = 0.5
 """A cell is named where its r is below this share of what is to be expected ..."""
 CERTAINLY_BELOW = 0.75
 """... and certainly below this share of it."""
-MOST_ROWS = 10_000
-"""Rows beyond this are drawn at random: so many tell a reversed judge with ease."""
+MOST_ROWS, MOST_SCORES = 10_000, 200_000
+"""Rows, and scores of one language, beyond which rows are drawn at random: so many tell a reversed judge with ease."""
+MOST_PRODUCTS = 50_000_000
+"""Scores times judges beyond which what is to be expected of cells that nobody names is taken from fewer rows."""
 MOST_Z = float(np.arctanh(0.999))
 """Fisher's z of an r that is as good as 1."""
 
@@ -96,9 +98,12 @@ class CellAgreement:
     @cached_property
     def expectations(self) -> tuple[Array, Array]:
         """Fisher's z to be expected of every cell, and its standard error, (languages, judges)."""
+        every = max(1, -(-self.scores.size * self.scores.shape[3] // MOST_PRODUCTS))  # of so many rows one
+        scores, unit = self.scores[::every], self.unit[::every]
         z, se = np.full(self.z.shape, np.nan), np.full(self.z.shape, np.nan)
         for language, judge in np.ndindex(self.z.shape):
-            z[language, judge], se[language, judge] = _expect(self.scores, self.unit, self.z, self.se, language, judge)
+            among_others = _expect_from_others(scores, unit, language, judge)
+            z[language, judge], se[language, judge] = _expect(among_others, self.z, self.se, language, judge)
         return z, se
 
     @property
@@ -129,8 +134,9 @@ def cell_agreement(scores: Array, unit: Codes, *, level: float = 0.95, seed: int
     n_languages, n_judges = scores.shape[2:]
     if n_languages < 2 or n_judges < 3:
         return None
-    if len(scores) > MOST_ROWS:
-        drawn = np.sort(np.random.default_rng(seed).choice(len(scores), MOST_ROWS, replace=False))
+    most_rows = min(MOST_ROWS, max(MOST_SCORES // (scores.shape[1] * n_judges), 1000))
+    if len(scores) > most_rows:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(scores), most_rows, replace=False))
         scores, unit = scores[drawn], unit[drawn]
     codes = np.unique(unit, return_inverse=True)[1].ravel().astype(np.int64)
     quantile = float(ndtri(1 - (1 - level) / (n_languages * n_judges)))
@@ -146,8 +152,9 @@ def _name_cells(scores: Array, unit: Codes, r: Array, z: Array, se: Array, quant
     most_named = max(1, (n_languages - 1) * (n_judges - 1) // 4)
     named: list[NamedCell] = []
     remaining, r, z, se = scores, r.copy(), z.copy(), se.copy()
+    among_others: dict[tuple[int, int], Expected] = {}  # what was asked for already, by language and judge
     while len(named) < most_named:
-        cell = _surest_cell(remaining, unit, r, z, se, quantile)
+        cell = _surest_cell(remaining, unit, r, z, se, quantile, among_others)
         if cell is None:
             break
         named.append(cell)
@@ -155,17 +162,31 @@ def _name_cells(scores: Array, unit: Codes, r: Array, z: Array, se: Array, quant
         remaining[:, :, cell.language, cell.judge] = np.nan
         look = agreement_with_others(remaining[:, :, cell.language], unit)
         r[cell.language], z[cell.language], se[cell.language] = look
+        among_others = {key: value for key, value in among_others.items() if key[0] != cell.language}
     return tuple(named)
 
 
-def _surest_cell(scores: Array, unit: Codes, r: Array, z: Array, se: Array, quantile: float) -> NamedCell | None:
-    """The cell that falls short of what is to be expected by the most standard errors; None if none certainly does."""
+def _surest_cell(
+    scores: Array,
+    unit: Codes,
+    r: Array,
+    z: Array,
+    se: Array,
+    quantile: float,
+    among_others: dict[tuple[int, int], Expected],
+) -> NamedCell | None:
+    """The cell that falls short of what is to be expected by the most standard errors; None if none certainly does.
+
+    among_others : what the other judges do among themselves, filled in here where it is asked for
+    """
     surest, largest = None, quantile
     for language, judge in np.ndindex(z.shape):
         own = _expect_from_own_languages(z, se, language, judge)
         if not own.z > 0 or not r[language, judge] < NAMED_BELOW * np.tanh(own.z):
             continue  # what the others say can only lower what is to be expected
-        expected = _expect(scores, unit, z, se, language, judge)
+        if (language, judge) not in among_others:
+            among_others[language, judge] = _expect_from_others(scores, unit, language, judge)
+        expected = _expect(among_others[language, judge], z, se, language, judge)
         if not expected.z > 0 or not r[language, judge] < NAMED_BELOW * np.tanh(expected.z):
             continue
         cell_z, cell_se = z[language, judge], se[language, judge]
@@ -185,14 +206,18 @@ def _distance_to_expected(
         return np.asarray((np.arctanh(CERTAINLY_BELOW * np.tanh(expected_z)) - z) / np.hypot(se, expected_se))
 
 
-def _expect(scores: Array, unit: Codes, z: Array, se: Array, language: int, judge: int) -> Expected:
+def _expect(among_others: Expected, z: Array, se: Array, language: int, judge: int) -> Expected:
     """The smaller of what the judge does in other languages and of what the other judges do among themselves here."""
-    others = agreement_with_others(np.delete(scores[:, :, language], judge, axis=2), unit)
-    among_others = _median(others.z, others.se)
     own = _expect_from_own_languages(z, se, language, judge)
     if np.isnan(own.z) or np.isnan(among_others.z):
         return Expected(np.nan, np.nan)
     return min(own, among_others)
+
+
+def _expect_from_others(scores: Array, unit: Codes, language: int, judge: int) -> Expected:
+    """Median z of the other judges among themselves in a language."""
+    others = agreement_with_others(np.delete(scores[:, :, language], judge, axis=2), unit)
+    return _median(others.z, others.se)
 
 
 def _expect_from_own_languages(z: Array, se: Array, language: int, judge: int) -> Expected:

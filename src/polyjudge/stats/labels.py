@@ -20,6 +20,8 @@ Limits = tuple[float, float, float]
 NONE: Limits = (math.nan, math.nan, math.nan)
 FEWEST = 6
 """Labels below which scores have no interval."""
+CASES_FOR_KAPPA = 100
+"""Cases from which on kappa has an error of its own; below, Wilson's limits of the accuracy hold better."""
 FEW = 10
 """Labels below which a mean of scores by them, or a difference of two systems, has none: where labels are skewed it
 held too seldom."""
@@ -59,13 +61,51 @@ def share(hit: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> 
 
 
 def kappa(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
-    """Cohen's kappa of two raters; limits: Wilson's of the accuracy, chance agreement held. None where a rater always
-    says the same: kappa is 0 then, whatever the other says."""
+    """Cohen's kappa of two raters who say 1 or 0. None where a rater always says the same: kappa is 0 then, whatever
+    the other says.
+
+    Limits from 100 cases on: the error of Fleiss, Cohen and Everitt on the table plus a half per cell, on the scale of
+    Fisher's z, units (tasks) drawn as wholes. Below: Wilson's of the accuracy, chance agreement held.
+    """
     if not len(y) or np.ptp(y) == 0 or np.ptp(f) == 0:
         return NONE
-    chance = sum(float((y == x).mean() * (f == x).mean()) for x in np.unique(np.r_[y, f]))
-    value, low, high = ((x - chance) / (1 - chance) for x in share((y == f).astype(float), unit, level))
-    return value, max(low, -1.0), high
+    value, chance = _kappa_of(_verdict_table(y, f))
+    if len(y) < CASES_FOR_KAPPA:
+        _, low, high = ((x - chance) / (1 - chance) for x in share((y == f).astype(float), unit, level))
+        return value, max(low, -1.0), high
+    table = _verdict_table(y, f) + 0.5
+    smoothed, chance = _kappa_of(table)
+    influence = _kappa_influence(table, smoothed, chance)  # of a case of each kind
+    variance = float((table * influence**2).sum()) / float(table.sum()) ** 2
+    cases = influence[y.astype(int), f.astype(int)]
+    error = math.sqrt(variance * wider(cases - cases.mean(), unit)) / (1 - smoothed**2)
+    half = float(ndtri((1 + level) / 2)) * error
+    low, high = math.tanh(math.atanh(smoothed) - half), math.tanh(math.atanh(smoothed) + half)
+    return value, min(low, value), max(high, value)
+
+
+def _verdict_table(y: Array, f: Array) -> Array:
+    """How often one rater (rows) and the other (columns) say 0 and 1."""
+    return np.array([[float(((y == a) & (f == b)).sum()) for b in (0, 1)] for a in (0, 1)])
+
+
+def _kappa_of(table: Array) -> tuple[float, float]:
+    """Kappa, and the agreement that is due to chance."""
+    shares = table / table.sum()
+    chance = float(shares.sum(1) @ shares.sum(0))
+    return (float(np.trace(shares)) - chance) / (1 - chance), chance
+
+
+def _kappa_influence(table: Array, value: float, chance: float) -> Array:
+    """By how much a case of each kind moves kappa, times the number of cases, (2, 2).
+
+    kappa = (a - e) / (1 - e): a case moves the agreement a by [same] - a, and chance e by row + column - 2 e of the
+    other rater's shares.
+    """
+    shares = table / table.sum()
+    of_rows, of_columns = shares.sum(1), shares.sum(0)
+    moves_chance = of_columns[:, None] + of_rows[None, :] - 2 * chance
+    return np.asarray((np.eye(2) - np.trace(shares) - (1 - value) * moves_chance) / (1 - chance))
 
 
 def correlation(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
@@ -133,6 +173,8 @@ class Powered:
     influence: Array
     n: int
     slope: float = 0.0
+    these: tuple[float, float] = (math.nan, math.nan)
+    """Limits of the mean label of exactly these answers; low and high are of answers like them."""
 
 
 def powered(
@@ -199,12 +241,68 @@ def powered(
     return Powered(value, value - above * se, value - below * se, alone, influence, n, b)
 
 
+def of_these(
+    y: Array,
+    f: Array,
+    people: Powered,
+    unit: NDArray[Any] | None = None,
+    *,
+    two_valued: bool,
+    group: NDArray[np.int64] | None = None,
+    level: float = 0.95,
+) -> tuple[float, float]:
+    """Limits of the mean label of exactly these answers, by an estimate of `powered`: of labelled ones all is known.
+
+    Inside each language the error is that of the mean residual y - slope f of n labels among N answers, of variance
+    (1 - n/N) s^2 / n, with Student's t. Pass or fail: Wilson's interval at the number of labels that has this variance.
+    """
+    has_label = ~np.isnan(y)
+    n = int(has_label.sum())
+    every_language = np.zeros(len(f), dtype=np.int64) if group is None else np.unique(group, return_inverse=True)[1]
+    language = every_language[has_label]
+    n_answers = np.bincount(every_language)
+    n_labels = np.bincount(language, minlength=len(n_answers))
+    n_known = int(n_answers[n_labels > 0].sum())
+    df = n - int((n_labels > 0).sum()) - (people.slope != 0)
+    if df < 1 or n < (FEW if not two_valued else 1):
+        return math.nan, math.nan
+    if n >= n_known:
+        return people.value, people.value
+    residual = y[has_label] - people.slope * f[has_label]
+    mean = np.bincount(language, residual, len(n_labels)) / np.maximum(n_labels, 1)
+    unlabelled_share = np.maximum(1 - n_labels / n_answers, 0.0)
+    weight = n_answers / n_known * np.sqrt(unlabelled_share) / np.maximum(n_labels, 1)
+    parts = (residual - mean[language]) * weight[language]
+    more = wider(parts, None if unit is None else np.asarray(unit)[has_label])
+    variance = float((parts**2).sum()) * more * n / df
+    if two_valued:
+        return _wilson_at_variance(people.value, variance, n / more, 1 - n / n_known, level)
+    half = float(stdtrit(df, (1 + level) / 2)) * math.sqrt(variance)
+    return people.value - half, people.value + half
+
+
+def _wilson_at_variance(
+    value: float, variance: float, n: float, unlabelled_share: float, level: float
+) -> tuple[float, float]:
+    """Wilson's limits of a share with this variance; it counts as half to ten times its labels."""
+    share = min(max(value, 0.5 / n), 1 - 0.5 / n)
+    n_effective = share * (1 - share) / max(variance, 1e-300)
+    n_effective = min(max(n_effective, n / unlabelled_share / 2), 10 * n / unlabelled_share)
+    return wilson(value * n_effective, n_effective, level)[1:]
+
+
 def widened(got: Powered, more: float, df: float, *, two_valued: bool, level: float = 0.95) -> Powered:
     """An estimate whose variance is larger by `more`, known from so many degrees of freedom (annotators)."""
     own = float((got.influence**2).sum())
     total = own + more
     if math.isnan(got.low) or total <= 0:
         return got
+    below, above = got.value - got.these[0], got.these[1] - got.value
+    by_annotators = float(stdtrit(df, (1 + level) / 2)) * math.sqrt(more)
+    these = got.value - math.hypot(below, by_annotators), got.value + math.hypot(above, by_annotators)
+    if two_valued:
+        these = max(these[0], 0.0), min(these[1], 1.0)
+    got = replace(got, these=these)
     freedom = total**2 / (more**2 / df + own**2 / max(got.n - 1, 1))
     q, usual = float(stdtrit(freedom, (1 + level) / 2)), float(stdtrit(max(got.n - 2, 1), (1 + level) / 2))
     if two_valued:
@@ -342,80 +440,79 @@ def alpha(table: Array, level: float = 0.95, seed: int = 0) -> Limits:
 
 def not_random(f: Array, labelled: Bools, language: NDArray[np.int64], unit: NDArray[np.int64]) -> float:
     """z of the panel's mean of labelled against other answers, pooled inside languages, units as a sample; 0 where
-    fewer than ten units have labels."""
-    x, d = np.zeros(len(f)), 0.0
-    if len(np.unique(unit[labelled])) < FEW:
+    fewer than ten answers or units have labels, or fewer than ten have none."""
+    influence, difference = np.zeros(len(f)), 0.0
+    fewest = min(len(np.unique(unit[labelled])), len(np.unique(unit[~labelled])))
+    if fewest < FEW:
         return 0.0
     for i in np.unique(language):
         a, b = (language == i) & labelled, (language == i) & ~labelled
-        if a.any() and b.any():
-            d += float(f[a].mean() - f[b].mean())
-            x[a], x[b] = (f[a] - f[a].mean()) / a.sum(), -(f[b] - f[b].mean()) / b.sum()
-    se = math.sqrt(float((np.bincount(_codes(unit, len(f)), x) ** 2).sum()))
-    return d / se if se > 0 else 0.0
-
-
-# --- a map and shifts of languages (METHODS 22, "Correcting a panel") ---
-
-
-def isotonic(f: Array, y: Array) -> tuple[Array, Array]:
-    """The non-decreasing map from f to y by least squares: its knots, to be joined by straight lines."""
-    from scipy.optimize import isotonic_regression
-
-    x, at, n = np.unique(f, return_inverse=True, return_counts=True)
-    return x, np.asarray(isotonic_regression(np.bincount(at, y) / n, weights=n).x, dtype=float)
+        if min(a.sum(), b.sum()) >= 2:
+            difference += float(f[a].mean() - f[b].mean())
+            influence[a] = (f[a] - f[a].mean()) / a.sum() * math.sqrt(a.sum() / (a.sum() - 1))
+            influence[b] = -(f[b] - f[b].mean()) / b.sum() * math.sqrt(b.sum() / (b.sum() - 1))
+    error = math.sqrt(float((np.bincount(_codes(unit, len(f)), influence) ** 2).sum()))
+    return difference / error if error > 0 else 0.0
 
 
 # --- weights of judges by people (METHODS 19) ---
 
-PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, math.inf)
+"""Of the ridge towards equal weights, as shares of the number of labels; infinite: equal weights."""
+TIMES_EQUAL = 8.0
+"""How often equal weights count: what labels say of the judges by chance costs more than it gains."""
+N_SPLITS, N_FOLDS = 4, 5
 
 
-def judge_weights(x: Array, y: Array, unit: NDArray[Any], *, folds: int = 5, seed: int = 0) -> tuple[Array, float]:
+def judge_weights(x: Array, y: Array, unit: NDArray[Any], *, seed: int = 0) -> Array:
     """Non-negative weights (sum 1) by which judges' centred scores x (labels, judges) fit people's y, centred alike.
 
-    Ridge towards equal weights; the penalty by cross-validation over units, the largest within one standard error of
-    the best. Also the penalty: the last of `PENALTIES` stands for equal weights, which stay unless the cross-validated
-    error is surely lower (paired t over folds, 5%): what labels say of the judges by chance costs more than it gains.
+    Ridge towards equal weights, averaged over penalties: each counts by exp(-n (error / least error - 1) / 2), its
+    error by cross-validation over units, equal weights eight times. Nothing is chosen or tested: where labels say
+    little, all penalties count and the mean lies near equal weights.
     """
     n, m = x.shape
-    equal = np.full(m, 1 / m)
-    size = float(y.std())
-    if size <= 1e-12 or float(x.std()) <= 1e-12:
-        return equal, PENALTIES[-1]
-    y = y / size
-    x = x / float(x.std())
-    code = _codes(unit, n)
-    units = int(code.max()) + 1
-    part = np.random.default_rng(seed).permutation(units)[code] % min(folds, units)
-    parts = np.unique(part)
-    error = np.zeros((len(PENALTIES), len(parts)))
-    for j, h in enumerate(parts):
-        seen = part != h
-        for i, penalty in enumerate(PENALTIES):
-            guess = x[~seen] @ _ridge(x[seen], y[seen], penalty * float(seen.sum()))
-            error[i, j] = float(((y[~seen] - guess) ** 2).sum())
-    best = int(error.sum(1).argmin())
-    worse = error - error[best]
-    se = worse.std(1, ddof=1) * math.sqrt(len(parts)) if len(parts) > 1 else np.full(len(PENALTIES), np.inf)
-    chosen = max(i for i in range(len(PENALTIES)) if float(worse[i].sum()) <= float(se[i]) + 1e-12)
-    gain = error[-1] - error[chosen]
-    df = max(len(parts) - 1, 1)
-    sure = float(gain.mean()) > float(stdtrit(df, 0.95)) * float(gain.std()) / math.sqrt(df)
-    w = _ridge(x, y, PENALTIES[chosen] * n)
-    return (w / w.sum(), PENALTIES[chosen]) if sure and w.sum() > 0 else (equal, PENALTIES[-1])
+    if float(y.std()) <= 1e-12 or float(x.std()) <= 1e-12:
+        return np.full(m, 1 / m)
+    x, y = x / float(x.std()), y / float(y.std())
+    error = _validate_penalties(x, y, _codes(unit, n), seed)
+    count = np.exp(-n / 2 * (error / max(float(error.min()), 1e-300) - 1))
+    count[-1] *= TIMES_EQUAL
+    by_penalty = np.stack([_ridge(x, y, penalty) for penalty in PENALTIES])
+    weights = np.asarray(count @ by_penalty / count.sum())
+    return weights / weights.sum() if float(weights.sum()) > 1e-9 else np.full(m, 1 / m)
+
+
+def _validate_penalties(x: Array, y: Array, unit: NDArray[np.int64], seed: int) -> Array:
+    """Squared error of each penalty on units that were left out, over several random splits."""
+    generator = np.random.default_rng(seed)
+    n_units = int(unit.max()) + 1
+    error = np.zeros(len(PENALTIES))
+    for _ in range(N_SPLITS):
+        fold = generator.permutation(n_units)[unit] % min(N_FOLDS, n_units)
+        for held_out in np.unique(fold):
+            seen = fold != held_out
+            if not seen.any():
+                continue
+            for i, penalty in enumerate(PENALTIES):
+                guess = x[~seen] @ _ridge(x[seen], y[seen], penalty)
+                error[i] += float(((y[~seen] - guess) ** 2).sum()) / N_SPLITS
+    return error
 
 
 def _ridge(x: Array, y: Array, penalty: float) -> Array:
+    """Non-negative weights, pulled towards the best equal ones. penalty : a share of the number of labels"""
     from scipy.optimize import nnls
 
     m = x.shape[1]
-    p = x.mean(1)
-    towards = max(float(p @ y) / max(float(p @ p), 1e-9), 1e-3) / m
-    full = np.vstack([x, math.sqrt(penalty) * np.eye(m)])
-    q, r = np.linalg.qr(full)  # the same least squares in m rows
-    w: Array = nnls(r, q.T @ np.r_[y, np.full(m, math.sqrt(penalty) * towards)])[0]
-    return w
+    mean = x.mean(1)
+    equal = max(float(mean @ y) / max(float(mean @ mean), 1e-9), 1e-3) / m
+    if math.isinf(penalty):
+        return np.full(m, equal)
+    pull = math.sqrt(penalty * len(y))
+    q, r = np.linalg.qr(np.vstack([x, pull * np.eye(m)]))  # the same least squares in m rows
+    weights: Array = nnls(r, q.T @ np.r_[y, np.full(m, pull * equal)])[0]
+    return weights
 
 
 # --- who may decide alone (METHODS 22) ---
@@ -428,6 +525,15 @@ def fewest_to_decide(allow: float, level: float = 0.95) -> int:
     59
     """
     return math.ceil(math.log(1 - level) / math.log(1 - allow) - 1e-9)
+
+
+def shows_at_most(n_wrong: int, n: int, allow: float, level: float = 0.95) -> bool:
+    """Whether so many errors among n labelled cases show an error rate of at most `allow` (exact binomial test).
+
+    >>> shows_at_most(0, 59, 0.05), shows_at_most(0, 58, 0.05), shows_at_most(3, 200, 0.05)
+    (True, False, True)
+    """
+    return n > 0 and float(bdtr(n_wrong, n, allow)) <= 1 - level + 1e-12
 
 
 def decide_alone(far: Array, wrong: Bools, allow: float, level: float = 0.95) -> float | None:

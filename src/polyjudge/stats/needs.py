@@ -181,7 +181,6 @@ def offset_to_mean(mapped: Array, target: float, scale: tuple[float, float] | No
     if scale is None:
         return target - float(mapped.mean())
     low, high = scale
-    target = min(max(target, low), high)
     below, above = low - high, high - low
     for _ in range(50):
         middle = (below + above) / 2

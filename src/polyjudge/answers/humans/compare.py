@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -37,6 +37,7 @@ from polyjudge.stats.labels import NONE, Bools, Limits, Powered
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_CUTS = (math.nan, math.nan)
 DF_OF_ANNOTATORS = 30.0
 """Degrees of freedom of what annotators add: many, as their spread is averaged over all that is likely already."""
 MEASURES = ("accuracy", "kappa", "sensitivity", "specificity", "r", "difference")
@@ -54,13 +55,17 @@ class Humans(Result):
     board : language, system, people, low, high, rank_low, rank_high, labels, basis: what people would say of every
         system in every language; empty without systems
     frame : language, system, judge, panel (what the judge gives), people (what people would), difference, low, high;
-        people_low, people_high; labels, labels_low, labels_high (labels alone); labelled, answers
+        people_low, people_high (answers like these); labels, labels_low, labels_high (labels alone); labelled,
+        answers; these_low, these_high (people's mean of exactly these answers)
     judges : language, judge, labelled, and with their limits accuracy, kappa, sensitivity, specificity, r, difference
+    by_language : of verdicts: language, labelled, accuracy, false_pass, false_fail with their limits, both
+        errors elsewhere, and which of them is certainly more frequent here (worse); worst first
     pairs : system, other, panel, people (differences), low, high, labels, labels_low, labels_high
     disagreements : kind, task, system, language, judge, score, people, gap, and texts where they are at hand
     annotators : language, annotator, labels, harsher, low, high; alpha : their agreement (Krippendorff), with limits
     weights : judge, weight; empty below 50 labelled answers
-    alone : who decides, part, share of the answers, labelled, agreement, low, high
+    alone : who decides, part, share of the answers, labelled, agreement, low, high, fails_below, passes_above, language
+        ("": all)
     requirements : rule, value, low, high, met
     removes : share of the language error that a `LabelCalibrator` removes, with limits, or None
     """
@@ -68,6 +73,7 @@ class Humans(Result):
     board: pd.DataFrame
     frame: pd.DataFrame
     judges: pd.DataFrame
+    by_language: pd.DataFrame
     pairs: pd.DataFrame
     disagreements: pd.DataFrame
     annotators: pd.DataFrame
@@ -186,6 +192,7 @@ def humans(
     parts: dict[str, Any] = {
         "frame": _frame(panel, sides, level, seed),
         "judges": judges,
+        "by_language": _by_language(panel, sides, level),
         "pairs": _pairs(panel, sides, level, seed),
         "disagreements": _disagreements(panel, sides),
         "annotators": _harsher(panel, sides, level),
@@ -283,6 +290,57 @@ def _judges(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+# --- errors by language, with their direction ---
+
+BY_LANGUAGE = ("accuracy", "false_pass", "false_fail")
+ERROR_KINDS = {"false_pass": 0.0, "false_fail": 1.0}
+"""What people say of the cases in which each error can be made."""
+
+
+def _by_language(panel: Panel, sides: Sides, level: float) -> pd.DataFrame:
+    """Errors of the judge (or the panel) in each language, worst first; empty without verdicts or with one language.
+
+    worse : the kinds of error that are certainly more frequent there than in the other languages, all comparisons
+        together; *_elsewhere: their rates in the others
+    """
+    import pandas as pd
+
+    limits = [column + end for column in BY_LANGUAGE for end in ("", "_low", "_high")]
+    columns = ["language", "labelled", *limits, "false_pass_elsewhere", "false_fail_elsewhere", "worse"]
+    n_languages = len(panel.languages)
+    if not sides.verdicts or n_languages < 2:
+        return pd.DataFrame(columns=columns)
+    people, verdicts = sides.people, sides.judges[sides.lead]
+    is_case = np.isfinite(people) & np.isfinite(verdicts)
+    level_of_one = level ** (1 / (len(ERROR_KINDS) * n_languages))  # Sidak
+    rows = []
+    for index, language in enumerate(panel.languages):
+        in_language = is_case & (np.arange(n_languages) == index)
+        if not in_language.any():
+            continue
+        is_right = (people == verdicts)[in_language].astype(float)
+        accuracy = st.share(is_right, _units(panel, in_language), level)
+        errors, elsewhere, worse = [], [], []
+        for kind, verdict_of_people in ERROR_KINDS.items():
+            can_err = is_case & (people == verdict_of_people)
+            here, others = can_err & in_language, can_err & ~in_language
+            errors.append(_error_rate(panel, people, verdicts, here, level))
+            elsewhere.append(_error_rate(panel, people, verdicts, others, level)[0])
+            together = [_error_rate(panel, people, verdicts, part, level_of_one) for part in (here, others)]
+            if here.any() and others.any() and st.difference(together[0], together[1], 0.0)[1] > 0:
+                worse.append(kind.replace("_", " "))
+        numbers = (*accuracy, *errors[0], *errors[1], *elsewhere)
+        rows.append((language, int(in_language.sum()), *numbers, ", ".join(worse)))
+    by_language = pd.DataFrame(rows, columns=columns)
+    order = by_language["accuracy"].round(9).argsort(kind="stable")
+    return by_language.iloc[order].reset_index(drop=True)
+
+
+def _error_rate(panel: Panel, people: Array, verdicts: Array, cases: Bools, level: float) -> Limits:
+    """Share of some cases in which judge and people differ."""
+    return st.share((people != verdicts)[cases].astype(float), _units(panel, cases), level)
+
+
 # --- what people would say (METHODS 13) ---
 
 
@@ -312,23 +370,28 @@ def _frame(panel: Panel, sides: Sides, level: float, seed: int) -> pd.DataFrame:
             limits = (people.value, people.low, people.high)
             d = st.difference(said, limits, st.correlated(own, people.influence)) if sides.same else NONE
             row = ("all" if i is None else panel.languages[i], "all" if j is None else panel.systems[j], judge, said[0])
-            rows.append((*row, limits[0], *d, *limits[1:], *people.alone, people.n, len(x)))
+            rows.append((*row, limits[0], *d, *limits[1:], *people.alone, people.n, len(x), *people.these))
     columns = "language system judge panel people difference low high people_low people_high labels labels_low"
-    return pd.DataFrame(rows, columns=[*columns.split(), "labels_high", "labelled", "answers"])
+    columns += " labels_high labelled answers these_low these_high"
+    return pd.DataFrame(rows, columns=columns.split())
 
 
 def would_give(panel: Panel, sides: Sides, at: Bools, level: float, seed: int, extra: Any = None) -> Powered:
     """The mean or rate that people would give the answers of a part."""
-    two = sides.verdicts or sides.found.two_valued
+    is_two_valued = sides.verdicts or sides.found.two_valued
     y, f, unit = sides.y[at], sides.guide[at], _units(panel, at)
     language = np.broadcast_to(np.arange(at.shape[2]), at.shape)[at]
-    got = st.powered(y, f, unit, two_valued=two, group=language, level=level, seed=seed, units=panel.units)
-    if extra is None or got.n == 0:
-        return got
+    people = st.powered(y, f, unit, two_valued=is_two_valued, group=language, level=level, seed=seed, units=panel.units)
+    if people.n == 0:
+        return people
+    these = st.of_these(y, f, people, unit, two_valued=is_two_valued, group=language, level=level)
+    people = replace(people, these=these)
+    if extra is None:
+        return people
     covariance, df = extra
     weight = np.bincount(language, minlength=at.shape[2]) / at.sum()
     more = float(weight @ covariance @ weight)
-    return st.widened(got, more, df, two_valued=two, level=level) if more > 0 else got
+    return st.widened(people, more, df, two_valued=is_two_valued, level=level) if more > 0 else people
 
 
 def _annotator_covariance(panel: Panel, sides: Sides) -> tuple[Array, float] | None:
@@ -454,33 +517,81 @@ def _disagreements(panel: Panel, sides: Sides) -> pd.DataFrame:
 
 
 def _alone(panel: Panel, sides: Sides, allow: float | None, level: float) -> pd.DataFrame:
+    """Where judges agree with each other, and where the judge may decide alone: agreement with people in each part."""
     import pandas as pd
 
-    people, f = sides.people, sides.judges[sides.lead]
     rows: list[tuple[Any, ...]] = []
-
-    def part(who: str, of: str, where: Bools, every: Bools, cuts: tuple[float, float] = NONE[:2]) -> None:
-        seen = where & every & np.isfinite(people)
-        limits = st.share((f == people)[seen].astype(float), _units(panel, seen), level)
-        rows.append((who, of, float((where & every).sum() / max(every.sum(), 1)), int(seen.sum()), *limits, *cuts))
-
     if sides.verdicts and len(panel.judges) > 1:
-        votes = np.stack([x for judge, x in sides.judges.items() if judge != sides.lead], axis=3)
-        whole, same = np.asarray(np.isfinite(votes).all(3)), (votes == votes[..., :1]).all(3)
-        part("the panel", "all judges agree", same, whole)
-        part("the panel", "judges differ", ~same, whole)
+        rows += _unanimous_rows(panel, sides, level)
     if sides.far is not None and allow is not None:
-        every = np.isfinite(f)
-        at = np.isfinite(people) & every
-        cut = st.decide_alone(sides.far[at], (f != people)[at], allow, level)
-        if cut is not None:
-            cuts, beyond = (sides.mark - cut, sides.mark + cut), sides.far >= cut
-            part("the judge", "beyond the cuts", beyond, every, cuts)
-            part("people", "between the cuts", ~beyond, every, cuts)
+        rows += _deciding_rows(panel, sides, allow, level)
     for who, won, near, annotators in _stand_ins(panel, sides):
-        rows.append((who, f"instead of one of {annotators} annotators", math.nan, 0, won, math.nan, near, *NONE[:2]))
-    columns = "decides part share labelled agreement low high fails_below passes_above"
+        part = f"instead of one of {annotators} annotators"
+        rows.append((who, part, math.nan, 0, won, math.nan, near, *NO_CUTS, ""))
+    columns = "decides part share labelled agreement low high fails_below passes_above language"
     return pd.DataFrame(rows, columns=columns.split())
+
+
+def _unanimous_rows(panel: Panel, sides: Sides, level: float) -> list[tuple[Any, ...]]:
+    """Cases on which all judges agree, and the others; the first also by language."""
+    votes = np.stack([verdicts for judge, verdicts in sides.judges.items() if judge != sides.lead], axis=3)
+    is_case = np.asarray(np.isfinite(votes).all(3))
+    is_unanimous = (votes == votes[..., :1]).all(3)
+    rows = [
+        _part_row(panel, sides, ("the panel", "all judges agree"), is_unanimous & is_case, is_case, level),
+        _part_row(panel, sides, ("the panel", "judges differ"), ~is_unanimous & is_case, is_case, level),
+    ]
+    languages = range(len(panel.languages)) if len(panel.languages) > 1 else ()
+    for index in languages:
+        in_language = is_case & (np.arange(len(panel.languages)) == index)
+        title = ("the panel", "all judges agree")
+        rows.append(
+            _part_row(panel, sides, title, is_unanimous & in_language, in_language, level, panel.languages[index])
+        )
+    return rows
+
+
+def _deciding_rows(panel: Panel, sides: Sides, allow: float, level: float) -> list[tuple[Any, ...]]:
+    """The part that the judge may decide alone and the rest, by cuts that hold over all languages; then the part beyond
+    the cuts in each language. In one language it may decide where its own cases show it too."""
+    assert sides.far is not None
+    people, verdicts = sides.people, sides.judges[sides.lead]
+    is_case = np.isfinite(verdicts)
+    is_labelled = np.isfinite(people) & is_case
+    cut = st.decide_alone(sides.far[is_labelled], (verdicts != people)[is_labelled], allow, level)
+    if cut is None:
+        return []
+    cuts, is_beyond = (sides.mark - cut, sides.mark + cut), is_case & (sides.far >= cut)
+    languages = range(len(panel.languages)) if len(panel.languages) > 1 else ()
+    beyond_in = {index: is_beyond & (np.arange(len(panel.languages)) == index) for index in languages}
+    may_decide = is_beyond.copy()
+    language_rows = []
+    for index, part in beyond_in.items():
+        is_known = part & is_labelled
+        n_wrong, n_known = int((verdicts != people)[is_known].sum()), int(is_known.sum())
+        if not st.shows_at_most(n_wrong, n_known, allow, level):
+            may_decide &= ~part
+        in_language = is_case & (np.arange(len(panel.languages)) == index)
+        who = "the judge" if st.shows_at_most(n_wrong, n_known, allow, level) else "people"
+        title = (who, "beyond the cuts")
+        language_rows.append(_part_row(panel, sides, title, part, in_language, level, panel.languages[index], cuts))
+    rows = [
+        _part_row(panel, sides, ("the judge", "beyond the cuts"), may_decide, is_case, level, "", cuts),
+        _part_row(panel, sides, ("people", "between the cuts"), is_case & ~may_decide, is_case, level, "", cuts),
+    ]
+    return [*rows, *language_rows]
+
+
+def _part_row(
+    panel: Panel, sides: Sides, title: tuple[str, str], part: Bools, cases: Bools, level: float,
+    language: str = "", cuts: tuple[float, float] = NO_CUTS,
+) -> tuple[Any, ...]:  # fmt: skip
+    """A row of `alone`: who decides which part, its share of the cases, and agreement with people in it."""
+    is_labelled = part & np.isfinite(sides.people)
+    is_right = (sides.judges[sides.lead] == sides.people)[is_labelled].astype(float)
+    agreement = st.share(is_right, _units(panel, is_labelled), level)
+    share = float(part.sum() / max(cases.sum(), 1))
+    return (*title, share, int(is_labelled.sum()), *agreement, *cuts, language)
 
 
 def _stand_ins(panel: Panel, sides: Sides, epsilon: float = 0.15) -> list[tuple[str, float, float, int]]:

@@ -28,7 +28,7 @@ def weights_by_labels(panel: Panel, found: Labelled, seed: int = 0) -> pd.DataFr
     x, y, unit = _centred(panel, found)
     if panel.shape[3] < 2 or len(y) < FEWEST:
         return pd.DataFrame(columns=["judge", "weight"])
-    return pd.DataFrame({"judge": panel.judges, "weight": judge_weights(x, y, unit, seed=seed)[0]})
+    return pd.DataFrame({"judge": panel.judges, "weight": judge_weights(x, y, unit, seed=seed)})
 
 
 def _centred(panel: Panel, found: Labelled) -> tuple[Array, Array, Codes]:

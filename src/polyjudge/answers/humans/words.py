@@ -11,8 +11,21 @@ import numpy as np
 
 from polyjudge._version import __version__
 from polyjudge.answers.humans.board import board_findings, board_section, board_table
-from polyjudge.base.numbers import ci, digits_of, missing, number, percent, percent_ci
+from polyjudge.base.numbers import (
+    Estimate,
+    ci,
+    ci_digits,
+    digits_of,
+    format_estimate,
+    format_share,
+    format_share_limits,
+    missing,
+    number,
+    percent,
+    percent_ci,
+)
 from polyjudge.base.text import count, name, names, shell
+from polyjudge.calibrate.by_labels import CONFOUNDED
 from polyjudge.calibrate.consensus import taken_off
 from polyjudge.report.model import Chart, Finding, Report, Section, Step, Table
 from polyjudge.stats.labels import Limits, apart, fewest_to_decide
@@ -24,13 +37,17 @@ if TYPE_CHECKING:
 
 AGREE = 0.3
 """Krippendorff's alpha above (below) which annotators agree (hardly agree): the mark of judges' agreement."""
-UNEVEN = 2.0  # z of labelled against other answers from which it is said
+WIDE_ALPHA = 0.5
+"""Width of its interval from which alpha says nothing."""
+WEIGHTS_DIFFER = 0.2
+"""Share by which a weight must differ from equal ones to be said."""
+UNLIKE_RANDOM = 3.0
+"""z of labelled against other answers from which labels are called unlike a random draw."""
 
 
 def findings(h: Humans) -> tuple[Finding, ...]:
     """All that is said: people's board, annotators, agreement, what people would say, where both differ."""
-    left = ~np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all()  # answers that are yet to be corrected
-    removes = h.calibrator_.findings() if h.calibrator_ is not None and left else ()
+    removes = h.calibrator_.findings() if h.calibrator_ is not None and _has_unlabelled(h) else ()
     board = board_findings(h.board_) if h.board_ is not None else []
     systems = _systems(h) if h.board_ is None else []
     details = [*_rate(h), *_languages(h), *systems, *removes]
@@ -39,6 +56,11 @@ def findings(h: Humans) -> tuple[Finding, ...]:
         details, apart_ = ([replace(finding, topic="") for finding in part] for part in (details, apart_))
     found = [*board, *_annotators(h), _agreement(h), *details, *_alone(h), *apart_]
     return (*found, *_requirements(h), *_caveats(h), *_weights(h), *_consensus(h))
+
+
+def _has_unlabelled(h: Humans) -> bool:
+    """Whether there are answers that are yet to be corrected."""
+    return not bool(np.isfinite(h.sides_.y[np.isfinite(h.sides_.guide)]).all())
 
 
 def _say(key: str, text: str, severity: Any = "info", topic: str = "People") -> Finding:
@@ -75,67 +97,144 @@ def _away(d: float, low: float, high: float, unit: str) -> str:
     return f"{ci(d, low, high, unit)} higher" if d >= 0 else f"{ci(-d, -high, -low, unit)} lower"
 
 
+def _estimate(row: Any, measure: str) -> Estimate:
+    """A measure of a row, with its columns `_low` and `_high`."""
+    return Estimate(*_limits(row, measure))
+
+
+# --- annotators ---
+
+
 def _annotators(h: Humans) -> list[Finding]:
-    (alpha, low, high), found = h.alpha, []
-    people = f"The {sum(bool(x) for x in h.sides_.found.annotators)} annotators"
-    if not missing(alpha):
-        value = f"alpha = {number(alpha)}{_bracket(low, high)}"
-        text, how = f"Too few answers have labels by two annotators to tell whether they agree ({value}).", ("info", "")
-        if high < AGREE:
-            text = f"{people} hardly agree with each other ({value}): comparing judges with them tells little."
-            how = ("warning", "People")
-        elif low > AGREE:
-            text, how = f"{people} agree with each other ({value}).", ("info", "People")
-        found.append(_say("annotators", text, *how))
-    harsh = h.annotators[h.annotators["low"] > 0].sort_values("harsher", ascending=False, kind="stable")
-    if len(harsh):
-        row, (f, unit) = harsh.iloc[0], _unit(h)
-        size = ci(f * row["harsher"], f * row["low"], f * row["high"], unit)
-        other = "the other" if (h.annotators["language"] == row["language"]).sum() == 2 else "the others"
-        where = f" in {name(row['language'])}" if len(h.panel_.languages) > 1 else ""
-        more = f" {len(harsh) - 1} more differ too." if len(harsh) > 2 else ""
-        text = f"Annotator {name(row['annotator'])} is harsher than {other}{where}, by {size}.{more}"
-        found.append(_say("harsher", text, "notice"))
-    return found
+    """Whether annotators agree with each other, and who of them labels more harshly than the others."""
+    findings = []
+    alpha = Estimate(*h.alpha)
+    if not missing(alpha.value):
+        findings.append(_alpha_finding(h, alpha))
+    harsher = h.annotators[h.annotators["low"] > 0].sort_values("harsher", ascending=False, kind="stable")
+    if len(harsher):
+        findings.append(_say("harsher", _harsher_sentence(h, harsher), "notice"))
+    return findings
+
+
+def _alpha_finding(h: Humans, alpha: Estimate) -> Finding:
+    """Krippendorff's alpha of the annotators, read by its interval."""
+    annotators = f"The {sum(bool(annotator) for annotator in h.sides_.found.annotators)} annotators"
+    value = f"alpha = {format_estimate(alpha)}"
+    if alpha.high < AGREE:
+        text = f"{annotators} hardly agree with each other ({value}): comparing judges with them tells little."
+        return _say("annotators", text, "warning")
+    if alpha.low > AGREE:
+        return _say("annotators", f"{annotators} agree with each other ({value}).")
+    if alpha.high - alpha.low <= WIDE_ALPHA:
+        return _say("annotators", f"{annotators} agree moderately ({value}).")
+    text = f"Too few answers have labels by two annotators to tell whether they agree ({value})."
+    return _say("annotators", text, topic="")
+
+
+def _harsher_sentence(h: Humans, harsher: pd.DataFrame) -> str:
+    """Who is harsher than the others, where, and by how much. harsher : those who certainly are, the harshest first"""
+    by_annotator = {annotator: rows for annotator, rows in harsher.groupby("annotator", sort=False)}
+    shown = [_harsher_clause(h, annotator, rows) for annotator, rows in list(by_annotator.items())[:2]]
+    text = "; ".join(shown)
+    if len(by_annotator) > 2:
+        text += f"; {count(len(by_annotator) - 2, 'more annotator')} too"
+    return f"{text}."
+
+
+def _harsher_clause(h: Humans, annotator: Any, rows: pd.DataFrame) -> str:
+    """One annotator: "ann2 is harsher than ann1 in German (6.8 points [4.1, 9.5]), English and Thai"."""
+    factor, unit = _unit(h)
+    harshest = rows.iloc[0]
+    size = ci(*Estimate(harshest["harsher"], harshest["low"], harshest["high"]).times(factor), unit)
+    same_languages = h.annotators[h.annotators["language"].isin(rows["language"])]
+    others = [x for x in same_languages["annotator"].unique() if x != annotator]
+    are_two = bool((same_languages.groupby("language").size() == 2).all())
+    beside = name(others[0], 30) if are_two and len(others) == 1 else "the other" if are_two else "the others"
+    clause = f"{name(annotator, 30)} is harsher than {beside}"
+    if len(h.panel_.languages) < 2:
+        return f"{clause}, by {size}"
+    first, *rest = [name(language, 30) for language in rows["language"]]
+    where = f"{first} ({size})"
+    if rest:
+        where = f"{', '.join([where, *rest[:-1]])} and {rest[-1]}"
+    if len(rest) > 3:
+        where = f"{where.split(' (')[0]} ({size}) and {len(rest)} more {h.panel_.nouns}"
+    return f"{clause} in {where}"
+
+
+# --- agreement with people ---
 
 
 def _agreement(h: Humans) -> Finding:
-    row, who = _lead(h, h.judges), _who(h).capitalize()
+    """How well the judge, or the panel, agrees with people."""
+    row = _lead(h, h.judges)
     if h.sides_.verdicts:
-        share, _, interval = percent_ci(*_limits(row, "accuracy")).partition(" ")
-        split = (np.isfinite(h.sides_.y) & ~np.isfinite(h.sides_.people)).any()
-        cases = f"the {row['labelled']:,} cases on which annotators do not split evenly" if split else "cases"
-        text = f"{who} agrees with people on {share} of {cases}{_in_labelled(h)} {interval}"
-        kappa, *ends = _limits(row, "kappa")
-        text += "." if missing(kappa) else f" (kappa {number(kappa)}{_bracket(*ends)})."
-        parts: list[str] = []
-        for does, measure, other in (("passes", "specificity", "fail"), ("fails", "sensitivity", "pass")):
-            right, low, high = _limits(row, measure)
-            if not missing(right):
-                wrong, _, interval = percent_ci(1 - right, 1 - high, 1 - low).partition(" ")
-                parts.append(f"{does} {wrong} of what {'they' if parts else 'people'} {other} {interval}")
-        return _say("agreement", text + (f" It {', and '.join(parts)}." if parts else "") + _single(h))
-    (r, *ends), (d, low, high) = _limits(row, "r"), _limits(row, "difference")
-    labelled, unit = count(int(row["labelled"]), "labelled answer"), h.panel_.unit_name
-    if missing(r):
+        sentences = [_equal_verdicts_sentence(h, row), _error_rates_sentence(row)]
+    elif missing(row["r"]):
+        labelled = count(int(row["labelled"]), "labelled answer")
         text = f"Labels or scores are all the same on {labelled}: nothing can be correlated."
         return _say("agreement", text, "notice")
-    text = f"{who}'s scores correlate with people's labels at r = {number(r)}"
-    text += _bracket(*ends) or f" (no interval: {labelled})"
-    if low > 0 or high < 0:
-        text += f"; on average they are {_away(d, low, high, unit)}"
-    elif not missing(low):
-        text += f"; on average the difference is {ci(d, low, high, unit, sign=True)}"
-    return _say("agreement", f"{text}.{_single(h)}")
+    else:
+        sentences = [_correlation_sentence(h, row)]
+    sentences.append(_single_judges_sentence(h))
+    return _say("agreement", " ".join(sentence for sentence in sentences if sentence))
 
 
-def _single(h: Humans) -> str:
-    """Each judge by itself, where there are a few."""
-    measure = "accuracy" if h.sides_.verdicts else "r"
-    rows = h.judges[(h.judges["language"] == h.judges["language"].iloc[0]) & (h.judges["judge"] != h.sides_.lead)]
-    values = [percent(v, 0) if h.sides_.verdicts else number(v) for v in rows[measure]]
-    shown = ", ".join(f"{name(x, 30)} {v}" for x, v in zip(rows["judge"], values, strict=True))
-    return f" Single judges: {shown}." if 2 <= len(rows) <= 6 else ""
+def _equal_verdicts_sentence(h: Humans, row: Any) -> str:
+    """Pass or fail: the share of equal verdicts, and kappa."""
+    accuracy, kappa = _estimate(row, "accuracy"), _estimate(row, "kappa")
+    cases = "cases"
+    if _has_even_splits(h):
+        cases = f"the {row['labelled']:,} cases on which annotators do not split evenly"
+    cases += _in_labelled(h)
+    text = f"{_who(h).capitalize()} agrees with people on {format_share(accuracy)} of {cases}"
+    text += f" {format_share_limits(accuracy)}"
+    return f"{text}." if missing(kappa.value) else f"{text} (kappa {format_estimate(kappa)})."
+
+
+def _error_rates_sentence(row: Any) -> str:
+    """False passes and false fails, those that are known: "It passes 9% of what people fail [5, 15], and fails ..."."""
+    false_passes = _estimate(row, "specificity").complement()
+    false_fails = _estimate(row, "sensitivity").complement()
+    clauses = []
+    if not missing(false_passes.value):
+        clauses.append(f"passes {format_share(false_passes)} of what people fail {format_share_limits(false_passes)}")
+    if not missing(false_fails.value):
+        people = "they" if clauses else "people"
+        clauses.append(f"fails {format_share(false_fails)} of what {people} pass {format_share_limits(false_fails)}")
+    return f"It {', and '.join(clauses)}." if clauses else ""
+
+
+def _correlation_sentence(h: Humans, row: Any) -> str:
+    """Scores: their correlation with labels, and whether they are higher or lower."""
+    r, difference, unit = _estimate(row, "r"), _estimate(row, "difference"), h.panel_.unit_name
+    text = f"{_who(h).capitalize()}'s scores correlate with people's labels at r = {format_estimate(r)}"
+    if missing(r.low):
+        text += f" (no interval: {count(int(row['labelled']), 'labelled answer')})"
+    if difference.excludes_zero:
+        text += f"; on average they are {_away(*difference, unit)}"
+    elif not missing(difference.low):
+        text += f"; on average the difference is {ci(*difference, unit, sign=True)}"
+    return f"{text}."
+
+
+def _single_judges_sentence(h: Humans) -> str:
+    """The agreement of each judge by itself, where there are a few."""
+    is_overall = h.judges["language"] == h.judges["language"].iloc[0]
+    rows = h.judges[is_overall & (h.judges["judge"] != h.sides_.lead)]
+    if not 2 <= len(rows) <= 6:
+        return ""
+    values = [number(r) for r in rows["r"]]
+    if h.sides_.verdicts:
+        values = [percent(accuracy, 0) for accuracy in rows["accuracy"]]
+    judges = [f"{name(judge, 30)} {value}" for judge, value in zip(rows["judge"], values, strict=True)]
+    return f"Single judges: {', '.join(judges)}."
+
+
+def _has_even_splits(h: Humans) -> bool:
+    """Whether some answer has labels and no verdict of people, as annotators split evenly."""
+    return bool((np.isfinite(h.sides_.y) & ~np.isfinite(h.sides_.people)).any())
 
 
 def _in_labelled(h: Humans) -> str:
@@ -145,48 +244,110 @@ def _in_labelled(h: Humans) -> str:
 
 
 def _languages(h: Humans) -> list[Finding]:
-    """The two languages between which the judge is surely not alike beside people; languages without labels."""
-    rows, m, found = h.judges[h.judges["judge"] == h.sides_.lead], "accuracy" if h.sides_.verdicts else "difference", []
-    rows = rows[rows["language"].isin(h.panel_.languages)]
-    if lacking := [name(x) for x in rows.loc[rows["labelled"] == 0, "language"]] * (h.board_ is None):
-        text = f"{names(lacking)} {'has' if len(lacking) == 1 else 'have'} no labels: nothing here is about "
-        found.append(_say("lacking", f"{text}{'it' if len(lacking) == 1 else 'them'}.", "notice"))
-    rows = rows[rows[m + "_low"].notna()].assign(at=rows[m].round(9)).sort_values("at", kind="stable")
+    """Languages without labels, and those in which the judge errs more than elsewhere, with the direction."""
+    sentences = [_unlabelled_sentence(h)] if h.board_ is None else []
+    findings = [_say("lacking", sentence, "notice") for sentence in sentences if sentence]
+    sentence = _direction_sentence(h) if h.sides_.verdicts else _distances_sentence(h)
+    return [*findings, _say("languages", sentence, "notice")] if sentence else findings
+
+
+def _unlabelled_sentence(h: Humans) -> str:
+    """Languages that have no labels."""
+    rows = h.judges[(h.judges["judge"] == h.sides_.lead) & h.judges["language"].isin(h.panel_.languages)]
+    unlabelled = [name(language) for language in rows.loc[rows["labelled"] == 0, "language"]]
+    if not unlabelled:
+        return ""
+    if len(unlabelled) == 1:
+        return f"{unlabelled[0]} has no labels: nothing here is about it."
+    return f"{names(unlabelled)} have no labels: nothing here is about them."
+
+
+def _direction_sentence(h: Humans) -> str:
+    """Verdicts: where the judge certainly errs more than elsewhere, worst first, and in which direction."""
+    clauses = []
+    for _, row in h.by_language.iterrows():
+        for kind in str(row["worse"]).split(", "):
+            if kind:
+                clauses.append((float(row[f"{kind.replace(' ', '_')}"]), _direction_clause(row, kind)))
+    if not clauses:
+        return ""
+    shown = [clause for _, clause in sorted(clauses, key=lambda clause: -round(clause[0], 9))]
+    text = f"In {shown[0].replace('JUDGE', _who(h), 1)}"
+    for clause in shown[1:2]:
+        text += f"; in {clause.replace('JUDGE', 'it', 1)}"
+    if len(shown) > 2:
+        text += f". {count(len(shown) - 2, 'more difference')} like this: see the table by {h.panel_.noun}"
+    return f"{text}."
+
+
+def _direction_clause(row: Any, kind: str) -> str:
+    """One kind of error in one language: "Thai JUDGE passes 60% of what people fail [45, 74] (12% elsewhere)"."""
+    column = kind.replace(" ", "_")
+    rate = _estimate(row, column)
+    does = "passes {} of what people fail" if kind == "false pass" else "fails {} of what people pass"
+    elsewhere = percent(row[f"{column}_elsewhere"], 0)
+    said = does.format(format_share(rate))
+    return f"{name(row['language'])} JUDGE {said} {format_share_limits(rate)} ({elsewhere} elsewhere)"
+
+
+def _distances_sentence(h: Humans) -> str:
+    """Scores: the two languages in which the judge's distance from people certainly differs most."""
+    rows = h.judges[(h.judges["judge"] == h.sides_.lead) & h.judges["language"].isin(h.panel_.languages)]
+    rows = rows[rows["difference_low"].notna()]
+    rows = rows.assign(rounded=rows["difference"].round(9)).sort_values("rounded", kind="stable")
     if len(rows) < 2:
-        return found
-    (a, b), level, (f, unit) = (rows.iloc[0], rows.iloc[-1]), h.options_["level"], _unit(h)
-    if not apart(_limits(b, m), _limits(a, m), len(rows), level):
-        return found
-    up, down = (_away(f * x, f * low, f * high, unit) for x, low, high in (_limits(b, m), _limits(a, m)))
-    text = f"Compared with people, {_who(h)} scores {up} in {name(b['language'])} and {down} in {name(a['language'])}."
-    if h.sides_.verdicts:
-        share, _, interval = percent_ci(*_limits(a, m)).partition(" ")
-        text = f"In {name(a['language'])} {_who(h)} agrees with people on {share} of cases {interval}, in "
-        text += f"{name(b['language'])} on {percent_ci(*_limits(b, m))}."
-    return [*found, _say("languages", text, "notice")]
+        return ""
+    lowest, highest = rows.iloc[0], rows.iloc[-1]
+    if not apart(_limits(highest, "difference"), _limits(lowest, "difference"), len(rows), h.options_["level"]):
+        return ""
+    factor, unit = _unit(h)
+    up, down = (_away(*_estimate(row, "difference").times(factor), unit) for row in (highest, lowest))
+    return (
+        f"Compared with people, {_who(h)} scores {up} in {name(highest['language'])} and {down} in "
+        f"{name(lowest['language'])}."
+    )
 
 
 def _rate(h: Humans) -> list[Finding]:
-    """What people would give all answers, beside what the judge gives."""
+    """What people would give these answers, and answers like them, beside what the judge gives."""
     row = _lead(h, h.frame)
-    people, low, high = _limits(row, "people")
-    if missing(low):
+    people = Estimate(*_limits(row, "people"))
+    if missing(people.low):
         return []
-    whole = row["labelled"] >= row["answers"]
-    share, _, interval = percent_ci(people, low, high).partition(" ")
-    where = _in_labelled(h)
-    every = f"of the answers{where}" if whole or where else "of all answers"
+    these = Estimate(people.value, float(row["these_low"]), float(row["these_high"]))
+    is_all_labelled = row["labelled"] >= row["answers"]
+    if h.two_valued:
+        return [_say("rate", _pass_rate_sentence(h, row, people, these, is_all_labelled))]
+    judge = ""
+    if h.sides_.same:
+        judge = f"; {_who(h)} gives {number(row['panel'], digits_of((people.high - people.low) / 2))}"
+    answers = f"the answers{_in_labelled(h)}"
+    if is_all_labelled or missing(these.low):
+        verb = "give" if is_all_labelled else "would give"
+        return [_say("rate", f"People {verb} {answers} {ci(*people)} on average{judge}.")]
+    like_them = f"[{number(people.low, ci_digits(*these[1:]))}, {number(people.high, ci_digits(*these[1:]))}]"
+    text = (
+        f"On these answers{_in_labelled(h)} people would give {ci(*these)} on average (answers like them: {like_them})"
+    )
+    return [_say("rate", f"{text}{judge}.")]
+
+
+def _pass_rate_sentence(h: Humans, row: Any, people: Estimate, these: Estimate, is_all_labelled: bool) -> str:
+    """Pass or fail: the share that people pass, or would pass; and what the judge says."""
+    share, where = format_share(people), _in_labelled(h)
+    judge = ""
     if h.sides_.verdicts:
-        said = percent(row["panel"], 0 if high - low >= 0.02 else None)
-        text = f"People pass {share} {every} {interval}; {_who(h)} passes {said}."
-        if not whole:
-            text = f"Corrected for that, {share} of answers{where} pass {interval}; {_who(h)} says {said}."
-    elif h.two_valued:
-        text = f"People {'pass' if whole else 'would pass'} {share} {every} {interval}."
-    else:
-        said = f"; {_who(h)} gives {number(row['panel'], digits_of((high - low) / 2))}" if h.sides_.same else ""
-        text = f"People {'give' if whole else 'would give'} {every[3:]} {ci(people, low, high)} on average{said}."
-    return [_say("rate", text)]
+        verb = "passes" if is_all_labelled else "says"
+        judge = f"; {_who(h)} {verb} {percent(row['panel'], 0 if people.high - people.low >= 0.02 else None)}"
+    if is_all_labelled:
+        return f"People pass {share} of the answers{where} {format_share_limits(people)}{judge}."
+    start = "Corrected for that" if h.sides_.verdicts else "By people's labels"
+    if missing(these.low):
+        return f"{start}, {share} of answers{where} pass {format_share_limits(people)}{judge}."
+    return (
+        f"{start}, {share} of these answers{where} pass {format_share_limits(these)} (answers like them: "
+        f"{format_share_limits(people)}){judge}."
+    )
 
 
 def _systems(h: Humans) -> list[Finding]:
@@ -218,47 +379,128 @@ def _systems(h: Humans) -> list[Finding]:
 
 
 def _alone(h: Humans) -> list[Finding]:
-    found, t, who = [], h.alone, _who(h)
-    parts = {r["part"]: r for _, r in t.iterrows()}
-    if "all judges agree" in parts:
-        a, b = parts["all judges agree"], parts["judges differ"]
-        judges = len(h.panel_.judges)
-        inside, outside = (percent_ci(x["agreement"], x["low"], x["high"]) for x in (a, b))
-        text = f"When {'both' if judges == 2 else f'all {judges}'} judges agree ({percent(a['share'], 0)} of cases)"
-        surely = a["agreement"] - b["agreement"] > math.hypot(a["agreement"] - a["low"], b["high"] - b["agreement"])
-        if surely or (judges == 2 and not missing(a["low"])):
-            more = "" if judges == 2 else f"; elsewhere in {outside}"
-            found.append(_say("unanimous", f"{text} they match people in {inside}{more}."))
+    """Where all judges agree, where the judge may decide alone, and whether it may replace an annotator."""
+    findings = []
+    if sentence := _unanimous_sentence(h):
+        findings.append(_say("unanimous", sentence))
     if h.options_["allow"] is not None:
-        found.append(_decides(h, parts.get("beyond the cuts"), h.options_["allow"]))
-    stand = t[t["part"].str.startswith("instead of") & (t["decides"] == h.sides_.lead)]
-    if len(stand):
-        won = float(stand["agreement"].iloc[0])
-        text = f"{who.capitalize()} {'may' if won >= 0.5 else 'may not'} replace one annotator: it wins against "
-        found.append(_say("stand-in", f"{text}{percent(won, 0)} of them (alternative annotator test).", topic=""))
-    return found
+        findings.append(_decides(h, h.options_["allow"]))
+    stand_in = h.alone[h.alone["part"].str.startswith("instead of") & (h.alone["decides"] == h.sides_.lead)]
+    if len(stand_in):
+        won = float(stand_in["agreement"].iloc[0])
+        may = "may" if won >= 0.5 else "may not"
+        text = f"{_who(h).capitalize()} {may} replace one annotator: it wins against {percent(won, 0)} of them"
+        findings.append(_say("stand-in", f"{text} (alternative annotator test).", topic=""))
+    return findings
 
 
-def _decides(h: Humans, row: Any, allow: float) -> Finding:
+def _unanimous_sentence(h: Humans) -> str:
+    """Agreement with people where all judges agree, where that is certainly more than elsewhere; and by language."""
+    overall = h.alone[h.alone["language"] == ""].set_index("part")
+    if "all judges agree" not in overall.index:
+        return ""
+    agree, differ = overall.loc["all judges agree"], overall.loc["judges differ"]
+    n_judges = len(h.panel_.judges)
+    inside, outside = (_agreement_of(row) for row in (agree, differ))
+    is_higher = inside.value - outside.value > math.hypot(inside.value - inside.low, outside.high - outside.value)
+    if not is_higher and (n_judges > 2 or missing(inside.low)):
+        return ""
+    judges = "both" if n_judges == 2 else f"all {n_judges}"
+    text = f"When {judges} judges agree ({percent(agree['share'], 0)} of cases) they match people in "
+    text += f"{percent_ci(*inside)}{_unanimous_languages_clause(h)}"
+    return f"{text}." if n_judges == 2 else f"{text}; elsewhere in {percent_ci(*outside)}."
+
+
+def _agreement_of(row: Any) -> Estimate:
+    """Agreement with people in a part of the cases."""
+    return Estimate(float(row["agreement"]), float(row["low"]), float(row["high"]))
+
+
+def _unanimous_languages_clause(h: Humans) -> str:
+    """ ": 82% in Arabic, 99% in English", the lowest and the highest, where they certainly differ."""
+    rows = h.alone[(h.alone["part"] == "all judges agree") & (h.alone["language"] != "") & h.alone["low"].notna()]
+    rows = rows.assign(rounded=rows["agreement"].round(9)).sort_values("rounded", kind="stable")
+    if len(rows) < 2:
+        return ""
+    lowest, highest = ((row["agreement"], row["low"], row["high"]) for row in (rows.iloc[0], rows.iloc[-1]))
+    if not apart(highest, lowest, len(rows), h.options_["level"]):
+        return ""
+    return (
+        f": {percent(lowest[0], 0)} in {name(rows['language'].iloc[0])}, {percent(highest[0], 0)} in "
+        f"{name(rows['language'].iloc[-1])}"
+    )
+
+
+def _decides(h: Humans, allow: float) -> Finding:
+    """Which cases the judge may decide alone with so many errors at most, over all languages and in each."""
     who, errors = _who(h), percent(allow)
-    if row is None:
-        need = fewest_to_decide(allow, h.options_["level"])
-        labelled = int(_lead(h, h.judges)["labelled"])
-        text = f"Nowhere can {who} be shown to make at most {errors} errors: people decide all cases."
-        if labelled < need:
-            text = f"To show that {who} makes at most {errors} errors takes at least {need} labelled cases; "
-            text += f"there are {labelled}."
-        return _say("alone", text, "notice")
+    overall = h.alone[h.alone["language"] == ""].set_index("part")
+    if "beyond the cuts" not in overall.index:
+        return _say("alone", _nowhere_alone_sentence(h, allow), "notice")
+    row = overall.loc["beyond the cuts"]
+    by_language = h.alone[(h.alone["part"] == "beyond the cuts") & (h.alone["language"] != "")]
+    if len(by_language) and not (by_language["decides"] == "the judge").any():
+        return _say("alone", _no_language_alone_sentence(h, by_language, allow), "notice")
     start = f"With at most {errors} errors {who} may decide"
+    clause = _languages_that_decide_clause(by_language)
     if row["share"] > 1 - 1e-9:
-        return _say("alone", f"{start} all cases alone.")
-    ends = [f"up to {row['fails_below']:.4g} (fail)"] if row["fails_below"] >= h.panel_.scale[0] else []
-    ends += [f"from {row['passes_above']:.4g} on (pass)"] if row["passes_above"] <= h.panel_.scale[1] else []
-    part = " and ".join(ends)
+        return _say("alone", f"{start} all cases alone{clause}.")
+    part = _cuts_phrase(h, row)
+    return _say("alone", f"{start} alone {part}{clause}; {percent(1 - row['share'], 0)} of cases go to people.")
+
+
+def _nowhere_alone_sentence(h: Humans, allow: float) -> str:
+    """No cut holds, or there are too few labels for any."""
+    n_needed = fewest_to_decide(allow, h.options_["level"])
+    n_labelled = int(_lead(h, h.judges)["labelled"])
+    if n_labelled < n_needed:
+        return (
+            f"To show that {_who(h)} makes at most {percent(allow)} errors takes at least {n_needed} labelled cases; "
+            f"there are {n_labelled}."
+        )
+    return f"Nowhere can {_who(h)} be shown to make at most {percent(allow)} errors: people decide all cases."
+
+
+def _no_language_alone_sentence(h: Humans, by_language: pd.DataFrame, allow: float) -> str:
+    """A cut holds over all languages together, and in none of them alone."""
+    worst = by_language.sort_values(["agreement", "language"], kind="stable").iloc[0]
+    n_needed = fewest_to_decide(allow, h.options_["level"])
+    errors = _agreement_of(worst).complement()
+    return (
+        f"{_who(h).capitalize()} makes at most {percent(allow)} errors where its scores are clear, taken over all "
+        f"{h.panel_.nouns}, but no {h.panel_.noun} alone shows it: {name(worst['language'])} has "
+        f"{format_share(errors)} errors {format_share_limits(errors)} in {count(int(worst['labelled']), 'case')}. It "
+        f"takes at least {n_needed} such cases per {h.panel_.noun}; until then people decide."
+    )
+
+
+def _languages_that_decide_clause(by_language: pd.DataFrame) -> str:
+    """The languages in which the cases beyond the cuts show it, and the worst of them."""
+    if not len(by_language):
+        return ""
+    holds = by_language[by_language["decides"] == "the judge"]
+    worst = holds.sort_values(["agreement", "language"], kind="stable").iloc[0]
+    errors = _agreement_of(worst).complement()
+    limits = f"({format_share(errors)} errors {format_share_limits(errors)})"
+    if len(holds) == 1:
+        return f" in {name(worst['language'])} {limits}"
+    text = f", worst in {name(worst['language'])} {limits}"
+    if len(holds) == len(by_language):
+        return text
+    return f" in {names(holds['language'])}{text}"
+
+
+def _cuts_phrase(h: Humans, row: Any) -> str:
+    """The scores beyond which the judge decides, or how many of the judges must agree."""
     if h.panel_.two_valued:
         share = percent(row["passes_above"], 0)
-        part = "where all judges agree" if share == "100%" else f"where at least {share} of the judges agree"
-    return _say("alone", f"{start} alone {part}; {percent(1 - row['share'], 0)} of cases go to people.")
+        return "where all judges agree" if share == "100%" else f"where at least {share} of the judges agree"
+    ends = []
+    if row["fails_below"] >= h.panel_.scale[0]:
+        ends.append(f"up to {row['fails_below']:.4g} (fail)")
+    if row["passes_above"] <= h.panel_.scale[1]:
+        ends.append(f"from {row['passes_above']:.4g} on (pass)")
+    return " and ".join(ends)
 
 
 def _apart(h: Humans) -> list[Finding]:
@@ -297,7 +539,7 @@ def _requirements(h: Humans) -> list[Finding]:
 
 def _caveats(h: Humans) -> list[Finding]:
     out, sides, panel, found = [], h.sides_, h.panel_, h.sides_.found
-    if abs(h.not_random) > UNEVEN:
+    if abs(h.not_random) > UNLIKE_RANDOM:
         side, z = "higher" if h.not_random > 0 else "lower", number(abs(h.not_random), 1)
         text = f"{_who(h).capitalize()} scores the labelled answers {side} than the others (z = {z}): they are not like"
         out.append(_say("not-random", f"{text} a random draw, and what is said of all answers may be off.", "notice"))
@@ -314,8 +556,12 @@ def _caveats(h: Humans) -> list[Finding]:
         text = f"On {percent(tied)} of answers the judges split evenly: the panel counts these as failed."
         out.append(_say("tie", text))
     pairs = np.unique(np.stack([found.language, found.who]), axis=1)
-    if len(panel.languages) > 1 and len(found.annotators) > 1 and np.bincount(pairs[0]).max() == 1:
-        text = f"Each {panel.noun} has one annotator: a strict one cannot be told from a weak {panel.noun}."
+    is_said = h.calibrator_ is not None and h.calibrator_.why_ == CONFOUNDED and _has_unlabelled(h)
+    if len(panel.languages) > 1 and len(found.annotators) > 1 and np.bincount(pairs[0]).max() == 1 and not is_said:
+        text = (
+            f"Each {panel.noun} has one annotator, so a strict annotator and a {panel.noun} of weak answers look the "
+            f"same. Let one person label 20 answers in two {panel.nouns}."
+        )
         out.append(_say("one-annotator", text, "notice"))
     if not sides.verdicts and found.two_valued:
         text = "Labels are pass or fail and scores are not: with --threshold both are compared as verdicts."
@@ -324,17 +570,22 @@ def _caveats(h: Humans) -> list[Finding]:
 
 
 def _weighted(h: Humans) -> bool:
-    return len(h.weights) > 0 and float(np.ptp(h.weights["weight"].to_numpy(dtype=float))) > 1e-9
+    """Whether weights by people differ from equal ones by so much that it is worth saying."""
+    weights = h.weights["weight"].to_numpy(dtype=float)
+    return len(weights) > 0 and float(np.abs(weights * len(weights) - 1).max()) > WEIGHTS_DIFFER
 
 
 def _weights(h: Humans) -> list[Finding]:
+    """Weights by which the panel agrees best with people."""
+    if not len(h.weights):
+        return []
+    if not _weighted(h):
+        return [_say("weights", "By these labels nearly equal weights of the judges fit people best.", topic="")]
     top = h.weights.sort_values("weight", ascending=False, kind="stable")
-    shown = ", ".join(f"{name(r['judge'], 30)} {percent(r['weight'], 0)}" for _, r in top.head(4).iterrows())
+    shown = ", ".join(f"{name(row['judge'], 30)} {percent(row['weight'], 0)}" for _, row in top.head(4).iterrows())
     text = f"Weights by which the panel agrees best with people: {shown}"
     text += f" and {count(len(top) - 4, 'other')}." if len(top) > 4 else "."
-    if not _weighted(h):
-        text = "Weighting the judges by these labels gains nothing that can be shown: equal weights stay."
-    return [_say("weights", text, topic="")] if len(top) else []
+    return [_say("weights", text, topic="")]
 
 
 def _consensus(h: Humans) -> list[Finding]:
@@ -361,7 +612,9 @@ def report(h: Humans) -> Report:
     board = board_section(h)
     sections = (
         *((board,) if board is not None else ()),
-        Section("agreement", "Do the judges agree with people?", tables=(_judges(h),), charts=_charts(h)),
+        Section(
+            "agreement", "Do the judges agree with people?", tables=(_judges(h), *_by_language(h)), charts=_charts(h)
+        ),
         Section("rates", "What would people say of all answers?", tables=_rates(h)),
         Section("apart", "Where judges and people disagree", tables=_disagreements(h)),
         Section("people", "Do people agree with each other?", tables=_people(h)),
@@ -432,6 +685,19 @@ def _judges(h: Humans) -> Table:
         columns["difference"] = "+points difference_low difference_high"
         note = f"difference: judge less people, in {h.panel_.unit_name}"
     return Table("judges", "Each judge and people", h.judges, columns, {}, note)
+
+
+def _by_language(h: Humans) -> tuple[Table, ...]:
+    """Errors of the judge by language, worst first."""
+    if not len(h.by_language):
+        return ()
+    columns = {"language": "name", "labelled": "count"}
+    columns |= {x: f"percent {x}_low {x}_high" for x in ("accuracy", "false_pass", "false_fail")}
+    columns["worse"] = "text"
+    titles = {"false_pass": "passed of what people fail", "false_fail": "failed of what people pass"}
+    titles |= {"language": h.panel_.noun, "worse": "more often than elsewhere"}
+    title = f"{_who(h).capitalize()} and people by {h.panel_.noun}, worst first"
+    return (Table("by_language", title, h.by_language, columns, titles),)
 
 
 def _times(frame: pd.DataFrame, f: float, *columns: str) -> pd.DataFrame:
@@ -505,6 +771,7 @@ def _panel(h: Humans) -> list[Table]:
     stand = h.alone["part"].str.startswith("instead of")
     if not stand.all():
         kinds = {"part": "name", "share": "percent", "labelled": "count", "agreement": "percent low high"}
+        kinds = {**kinds, "language": "name", "decides": "name"} if len(h.panel_.languages) > 1 else kinds
         tables.append(Table("alone", "Who may decide alone", h.alone[~stand], kinds, {"share": "of the cases"}))
     if stand.any():
         kinds = {"decides": "name", "agreement": "percent", "high": "percent"}
