@@ -243,7 +243,7 @@ def test_labels_of_other_answers_are_said() -> None:
     panel, frame = cases()
     more = pd.concat([frame, pd.DataFrame({"task": ["elsewhere"] * 3, "label": "pass"})])
     assert "3 labels belong to no answer" in text_of(humans(panel, more), "lost")
-    with pytest.raises(PanelError, match="None of the 3 labels"):
+    with pytest.raises(PanelError, match="are no tasks of these scores: elsewhere"):
         humans(panel, more.tail(3))
     own = replace(panel, human=pd.DataFrame({"task": [*panel.tasks[:40], "not scored"], "label": 1.0}))
     assert text_of(humans(own), "unscored") == "1 case has a label and no verdict of the judge."
