@@ -112,6 +112,14 @@ def test_votes_in_a_file_of_their_own(tmp_path: Path) -> None:
         humans(judged)
 
 
+def test_votes_on_other_pairs_than_the_judges_are_said() -> None:
+    table = pd.DataFrame({"question_id": [f"q{i}" for i in range(60)], "model_a": "x", "model_b": "y",
+                          "winner": ["A", "B", "A"] * 20, "judge": ["human", "g", "g"] * 20})  # fmt: skip
+    with pytest.raises(PolyjudgeError, match="No vote of people is on a pair"):
+        humans(table)
+    assert any("No vote of people" in finding.text for finding in audit(table).findings)
+
+
 def test_an_audit_says_what_people_say() -> None:
     text = " ".join(finding.text for finding in audit(votes_of()).findings)
     assert "as people do in" in text

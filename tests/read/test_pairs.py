@@ -293,6 +293,34 @@ def test_preferences_from_one_to_two_mean_the_first_by_one() -> None:
     assert pairs_of(panel).won.tolist() == pytest.approx([1.0, 0.75, 0.5, 0.0, 0.5, 0.1] * 10)
 
 
+def test_a_scale_of_preferences_is_asked_about() -> None:
+    """From 1 to 5 a sign would make everything a win."""
+    table = frame(preference=[1, 3, 5] * 20)
+    for favours in (None, "first"):
+        with pytest.raises(PolyjudgeError, match="--verdict preference:1=first,3=tie,5=second"):
+            read_panel(table, favours=favours)
+    said = read_panel(table, verdict="preference:1=first,3=tie,5=second")
+    assert pairs_of(said).won.tolist() == [1.0, 0.5, 0.0] * 20
+
+
+def test_two_columns_of_scores_are_a_verdict() -> None:
+    panel = read_panel(frame(score_a=[1, 3, 2] * 20, score_b=[2, 2, 2] * 20))
+    assert pairs_of(panel).won.tolist() == [0.0, 1.0, 0.5] * 20
+    assert any("the system with the higher one wins" in note for note in panel.notes)
+
+
+@pytest.mark.parametrize("written", [words("A", "B"), words("1", "2")])
+def test_winners_without_any_system_are_no_scores(written: list[str]) -> None:
+    panel = read_panel(pd.DataFrame({"question_id": range(60), "judge": "g", "winner": written}))
+    assert panel.systems == ("first answer", "second answer")
+    assert pairs_of(panel).won.tolist() == WON.tolist()
+
+
+def test_choices_beside_a_score_are_no_pairs() -> None:
+    panel = read_panel(pd.DataFrame({"id": range(60), "choice": ["A", "B", "C"] * 20, "score": [0, 1, 1] * 20}))
+    assert panel.pairs is None
+
+
 def test_a_named_column_is_the_verdict() -> None:
     columns = {"winner": words("model_a", "model_b"), "pick_of_mine": words("model_b", "model_a")}
     assert pairs_of(read_panel(frame(**columns), verdict="pick_of_mine")).won.tolist() == (1 - WON).tolist()

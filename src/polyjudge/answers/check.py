@@ -173,6 +173,7 @@ def _answers(panel: Panel) -> Columns:
     """What each question needs."""
     _, s, k, m = panel.shape
     judges, languages = "needs two judges" if m < 2 else "", f"needs two {panel.nouns}" if k < 2 else ""
+    has_votes = panel.pairs is not None and panel.pairs.people is not None
     why = {
         "which system wins": "" if s > 1 else "needs two systems",
         "whether the judges agree": judges,
@@ -180,7 +181,7 @@ def _answers(panel: Panel) -> Columns:
         "calibrating": languages or judges,
         "drift": "",
         "swapping a judge": judges,
-        "judges against people": "" if panel.human is not None else "needs human labels",
+        "judges against people": "" if panel.human is not None or has_votes else "needs human labels",
     }
     return {"question": list(why), "able": [not x for x in why.values()], "why": list(why.values())}
 

@@ -13,7 +13,7 @@ from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import name, names, shell
 from polyjudge.read import columns as col
 from polyjudge.read.columns import Asked
-from polyjudge.read.pair_words import NOTHING, are_verdicts, parse_meanings
+from polyjudge.read.pair_words import NOTHING, are_places, are_verdicts, parse_meanings
 from polyjudge.read.scale import PATTERN
 from polyjudge.read.table import Table
 
@@ -23,11 +23,12 @@ SYSTEM = re.compile(
     rf"((?:{STEMS})_?(?:name_|id_)?)({'|'.join(OTHER_SIDE)})((?:_(?:name|id|model))?)|({'|'.join(OTHER_SIDE)})(_(?:{STEMS}))"
 )
 """Columns of the first system: model_a, model_1, model_a_name, left_model."""
+RATING = re.compile(rf"((?:score|rating|grade|points)_?)({'|'.join(OTHER_SIDE)})")
 ANSWERS = "response|answer|output|completion|conversation|text|generation|translation|summary"
 ANSWER = re.compile(rf"((?:{ANSWERS})_?)({'|'.join(OTHER_SIDE)})")
 VERDICT_WORDS = (
     "winner|verdict|preference|preferred|pref|choice|vote|voted|pick|picked|decision|selection|selected|better|outcome|"
-    "chosen"
+    "chosen|margin"
 )
 VERDICT = re.compile(
     rf"(?:(.*?)_)?({VERDICT_WORDS}|result|judge?ment|label)(?:_(?:model|system|response|answer|id|name))*"
@@ -36,6 +37,7 @@ PEOPLE = re.compile(r"(human|people|person|user|crowd|expert|annotator|annotatio
 KEY = re.compile(
     r"((gold|ground_?truth|truth|expected|reference|y_true)(_.*)?|label|key|answer_key|correct|correct_answer)"
 )
+PICK = re.compile(r"(.*_)?(winner|preferred|preference|pick|picked|better)(_(response|answer|output))?")
 GAME = re.compile(rf"(?:g|game|round|order|pass|judge?ment)_?([12])_(?:{VERDICT_WORDS})")
 ORDER = re.compile(
     r"(is_)?(swapped|swap|flipped|flip|reversed|reverse|order|presentation_order|shown_first|position|position_swapped|swap_order)"
@@ -61,6 +63,7 @@ class PairColumns:
     first, second : of the names of systems; "" where nobody names them
     answers : of the two answers' texts, or ()
     one_hot : of the first, the second, the tie (or ""), instead of verdicts
+    ratings : of the two answers, of which the higher wins, instead of verdicts
     ties : a column that says that both are equal
     order : who was shown first, or ""
     meanings : of the values, as the user said
@@ -71,6 +74,7 @@ class PairColumns:
     answers: tuple[str, ...]
     verdicts: tuple[VerdictColumn, ...]
     one_hot: tuple[str, ...] = ()
+    ratings: tuple[str, ...] = ()
     ties: str = ""
     order: str = ""
     meanings: dict[str, float] | None = None
@@ -81,7 +85,7 @@ class PairColumns:
     @property
     def used(self) -> set[str]:
         """All columns that hold something."""
-        single = {self.first, self.second, self.ties, self.order, *self.answers, *self.one_hot}
+        single = {self.first, self.second, self.ties, self.order, *self.answers, *self.one_hot, *self.ratings}
         named = {verdict.column for verdict in self.verdicts} | {
             *self.roles.values(),
             *self.texts.values(),
@@ -98,21 +102,39 @@ def find_pair_columns(table: Table, asked: Asked) -> PairColumns | None:
     _refuse_board(table, columns)
     first, second = find_two_sides(columns, SYSTEM)
     answers = tuple(x for x in find_two_sides(columns, ANSWER) if x)
-    if not (first or answers or asked.verdict):
+    if not (first or answers or asked.verdict or _has_picks_alone(table, columns)):
         return None
-    free = [column for column in columns if column not in (first, second, *answers)]
-    pairs = PairColumns(first, second, answers, ())
+    pairs = _with_verdicts(table, PairColumns(first, second, answers, ()), asked)
+    return None if pairs is None else _with_roles(table, pairs, asked)
+
+
+def _with_verdicts(table: Table, pairs: PairColumns, asked: Asked) -> PairColumns | None:
+    """One column an outcome, columns of verdicts, or two columns of scores; None where there is none of these."""
+    free = [column for column in table.columns if column not in (pairs.first, pairs.second, *pairs.answers)]
     one_hot = find_one_hot(free)
-    if one_hot and first:
-        pairs = replace(pairs, one_hot=one_hot)
-    else:
-        verdicts, meanings = _find_verdicts(table, free, pairs, asked)
-        if not verdicts and not first:
-            return None
-        if not verdicts:
-            raise _no_verdict_error(table, first, second)
-        pairs = replace(pairs, verdicts=verdicts, meanings=meanings, ties=_find_ties(free, verdicts))
-    return _with_roles(table, pairs, asked)
+    if one_hot and pairs.first:
+        return replace(pairs, one_hot=one_hot)
+    verdicts, meanings = _find_verdicts(table, free, pairs, asked)
+    ratings = find_two_sides(free, RATING)
+    if any(not verdict.is_people for verdict in verdicts) or not pairs.first:
+        ratings = ("", "")
+    if ratings[0]:
+        table.notes.append(f"{names(ratings)} are read as a verdict: the system with the higher one wins.")
+    elif not verdicts and pairs.first:
+        raise _no_verdict_error(table, pairs.first, pairs.second)
+    elif not verdicts:
+        return None
+    found = replace(pairs, verdicts=verdicts, meanings=meanings, ties=_find_ties(free, verdicts))
+    return replace(found, ratings=tuple(x for x in ratings if x))
+
+
+def _has_picks_alone(table: Table, columns: Sequence[str]) -> bool:
+    """Whether a column of winners says A or B, though nobody names the systems and there is no score."""
+    if col.usual("score", columns):
+        return False
+    picks = [column for column in columns if PICK.fullmatch(col.norm(column.split(".")[-1]))]
+    values = [{value.removesuffix(".0") for value in list_values(table, column)} for column in picks]
+    return any(are_places(sorted(x)) or {"1", "2"} <= x <= {"0", "1", "2"} for x in values)
 
 
 def find_two_sides(columns: Sequence[str], pattern: re.Pattern[str]) -> tuple[str, str]:

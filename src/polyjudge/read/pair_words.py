@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.text import count, name, shell
+from polyjudge.base.text import count, name, names, shell
 from polyjudge.read.scale import ABSENT, PATTERN
 
 if TYPE_CHECKING:
@@ -116,12 +116,14 @@ def _read_numbers(numbers: Array, question: Question) -> Array:
     """Numbers other than the places 1 and 2: 1 to 2, 0 to 1, 0 beside 1 and 2, or margins."""
     levels = np.unique(numbers)
     low, high = float(levels[0]), float(levels[-1])
+    if low >= 0 and high > 2:
+        raise _ask_meanings_error(question, levels)
     if question.favours:
         return _read_favoured(numbers, question.favours)
     if set(levels) <= {0.0, 1.0, 2.0} and high == 2:
         if not question.has_names:
             return np.select([numbers == 1, numbers == 2], [FIRST, SECOND], TIE)
-        raise _ask_meanings_error(question)
+        raise _ask_meanings_error(question, levels)
     above = levels[levels > 0]
     if 1 < high <= 2 and low >= 0 and above[0] >= 1:
         return np.where(numbers == 0, TIE, 2 - numbers)
@@ -129,7 +131,7 @@ def _read_numbers(numbers: Array, question: Question) -> Array:
 
 
 def _read_favoured(numbers: Array, favours: str) -> Array:
-    """Numbers of which the user said whom a high one favours: from 0 to 1, or with a sign, or 1 to 2."""
+    """Numbers of which the user said whom a high one favours: from 0 to 1, with a sign, or 1 to 2."""
     low, high = float(numbers.min()), float(numbers.max())
     if low >= 0 and high <= 1:
         share = numbers
@@ -140,11 +142,17 @@ def _read_favoured(numbers: Array, favours: str) -> Array:
     return np.asarray(share if favours == "first" else 1 - share)
 
 
-def _ask_meanings_error(question: Question) -> PanelError:
+def _ask_meanings_error(question: Question, levels: Array) -> PanelError:
     column = question.column
-    example = shell(f"{column}:0=tie,1=first,2=second")
+    listed = [f"{level:g}" for level in levels[:12]]
+    sides = ["second", "tie", "first"]
+    meanings = [sides[1 - int(np.sign(place - (len(listed) - 1) / 2))] for place in range(len(listed))]
+    if listed == ["0", "1", "2"]:
+        meanings = ["tie", "first", "second"]
+    example = shell(f"{column}:{','.join(f'{x}={y}' for x, y in zip(listed, meanings, strict=True))}")
     return PanelError(
-        f"In {question.where}, {name(column)} holds 0, 1 and 2. Say what they mean, such as --verdict {example}."
+        f"In {question.where}, {name(column)} holds {names(listed)}. Say which mean first, second or tie, such as "
+        f"--verdict {example}."
     )
 
 
@@ -159,9 +167,10 @@ def _read_words(
     text: pd.Series, first: pd.Series, second: pd.Series, is_nothing: NDArray[np.bool_], question: Question
 ) -> Array:
     """Places, names of systems, ties."""
-    codes = strip_word(text)
+    distinct = text.drop_duplicates()
+    place_of = dict(zip(distinct, strip_word(distinct).map(PLACES), strict=True))
     by_name = np.asarray(np.select([(text == first), (text == second)], [FIRST, SECOND], np.nan), dtype=float)
-    by_place = np.asarray(codes.map(PLACES), dtype=float)
+    by_place = np.asarray(text.map(place_of), dtype=float)
     _refuse_names_that_are_places(text, first, second, by_name, by_place, question)
     won = np.where(np.isfinite(by_name), by_name, by_place)
     is_odd = np.isnan(won) & ~is_nothing
@@ -186,6 +195,19 @@ def are_verdicts(values: Sequence[str], systems: set[str]) -> bool:
     codes = strip_word(pd.Series(known, dtype=object).astype(str))
     is_known = codes.isin(list(PLACES)) | pd.Series(known).isin(list(systems))
     return bool(is_known.all())
+
+
+def are_places(values: Sequence[str]) -> bool:
+    """Whether values are letters of two answers, and perhaps ties: A, B, [[A]], response_b, A>B.
+
+    >>> are_places(["A", "B", "tie"]), are_places(["1", "2"]), are_places(["pass", "fail"])
+    (True, False, False)
+    """
+    import pandas as pd
+
+    known = [value for value in values if value.strip().lower() not in NOTHING]
+    codes = set(strip_word(pd.Series(known, dtype=object).astype(str))) if known else set()
+    return bool(codes & {"a", "b", "a>b", "b>a", "a>>b", "b>>a"}) and codes <= set(PLACES) - {"1", "2", "win", "loss"}
 
 
 def _refuse_names_that_are_places(

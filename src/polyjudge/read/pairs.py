@@ -84,7 +84,8 @@ def read_pairs(table: Table, asked: Asked, source: Any, votes: Any = None) -> Re
     texts = _texts(table, pairs, source, asked)
     is_named = isinstance(source, (str, Path))
     shown = str(source) if is_named else ""
-    panel = replace(panel, source=shown, read=asked.words(), texts=texts, notes=tuple(table.notes))
+    words = _declare_roles(pairs, asked) if pairs else {}
+    panel = replace(panel, source=shown, read=asked.words(), texts=texts, notes=tuple(table.notes), roles=words)
     if votes is not None:
         panel = read_votes(votes, panel)
     roles = _roles_in_words(pairs) if pairs else {"score": "won"}
@@ -140,7 +141,11 @@ def _fetch_rows(table: Table, pairs: PairColumns, asked: Asked) -> pd.DataFrame:
     if pairs.one_hot:
         a, b, tie = pairs.one_hot
         won = read_one_hot(wide[a], wide[b], wide[tie] if tie else None, table.where)
-        parts.append(common.assign(won=won, place=_find_place(table, wide, pairs, common, won)))
+        parts.append(common.assign(won=won, place=_find_place(wide, pairs, common)))
+    if pairs.ratings:
+        one, other = (pd.to_numeric(wide[column], errors="coerce") for column in pairs.ratings)
+        won = np.asarray(0.5 + np.sign(one - other) / 2, dtype=float)
+        parts.append(common.assign(won=won, place=_find_place(wide, pairs, common)))
     for verdict in pairs.verdicts:
         parts.append(_read_column(table, wide, common, pairs, verdict, asked))
     return pd.concat(parts, ignore_index=True)
@@ -151,7 +156,8 @@ def _fetch_strings(table: Table, pairs: PairColumns) -> pd.DataFrame:
     import pandas as pd
 
     texts = {*pairs.texts.values(), *pairs.answers, *pairs.errors}
-    needed = {pairs.first, pairs.second, pairs.ties, pairs.order, *pairs.one_hot, *pairs.roles.values()}
+    needed = {pairs.first, pairs.second, pairs.ties, pairs.order, *pairs.one_hot, *pairs.ratings}
+    needed |= {*pairs.roles.values()}
     needed |= {verdict.column for verdict in pairs.verdicts}
     free = {column for column in table.columns if column not in texts and not _is_long_text(column)}
     wanted = [column for column in table.columns if column in needed | free]
@@ -238,14 +244,14 @@ def _read_column(
         return rows.assign(place=1.0 if verdict.game == 1 else -1.0)
     # A verdict of two orders in one has no place.
     is_joint = written.fillna("").str.contains("inconsistent", case=False).any()
-    place = np.zeros(len(rows)) if is_joint else _find_place(table, wide, pairs, rows, won)
+    place = np.zeros(len(rows)) if is_joint else _find_place(wide, pairs, rows)
     return _turn_back(table, rows.assign(place=place), written, pairs)
 
 
 # --- the order in which answers were shown ---
 
 
-def _find_place(table: Table, wide: pd.DataFrame, pairs: PairColumns, rows: pd.DataFrame, won: Array) -> Array:
+def _find_place(wide: pd.DataFrame, pairs: PairColumns, rows: pd.DataFrame) -> Array:
     """1 where the first of the row was shown first, -1 where second."""
     if not pairs.order:
         return np.ones(len(wide))
@@ -380,6 +386,8 @@ def _one_spelling(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
     for axis, listed in (("system", ("first", "second")), ("judge", ("judge",)), ("language", ("language",))):
         times = rows[listed[0]].value_counts().add(rows[listed[-1]].value_counts(), fill_value=0)
         same = col.spellings(axis, list(map(str, times.index)), times.astype(int).tolist())
+        if not same:
+            continue
         met = set(zip(rows["first"], rows["second"], strict=True)) if axis == "system" else set()
         same = {x: kept for x, kept in same.items() if (x, kept) not in met and (kept, x) not in met}
         if not same:
@@ -503,7 +511,7 @@ def _make_axes(rows: pd.DataFrame, table: Table) -> _Axes:
     own, task_names = pd.factorize(rows["task"].astype(str))
     parts: tuple[str, ...] = ()
     part = np.zeros(len(rows), dtype=np.int64)
-    labels = np.array(list(map(str, task_names)), dtype=object)[own]
+    labels = np.array([str(label) for label in task_names], dtype=object)[own]
     if column:
         parts = _sorted_labels(rows[column].fillna("").unique())
         part = pd.Index(parts).get_indexer(pd.Index(rows[column].fillna("")))
@@ -512,18 +520,19 @@ def _make_axes(rows: pd.DataFrame, table: Table) -> _Axes:
         shown = names([f"{x}: {int((part == p).sum()):,}" for p, x in enumerate(parts) if x], 6)
         told = name(column.removeprefix("part:"))
         table.notes.append(f"{told} tells verdicts on one pair apart: each is counted by itself ({shown}).")
-    code, distinct = pd.factorize(pd.Series(labels))
-    order = _order_of(list(map(str, distinct)))
+    code, distinct = pd.factorize(labels)
+    cluster = rows["cluster"].to_numpy() if "cluster" in rows else own if column else None
+    if len(distinct) > MOST_TASKS:
+        return _fold_axes(code, len(distinct), cluster, parts, part, part_noun)
+    listed = [str(label) for label in distinct]
+    order = _order_of(listed)
     task = np.argsort(order)[code]
-    tasks = tuple(str(distinct[i]) for i in order)
-    cluster = rows["cluster"] if "cluster" in rows else pd.Series(own) if column else None
+    tasks = tuple(listed[i] for i in order)
     unit = np.arange(len(tasks))
     if cluster is not None:
         unit[task] = pd.factorize(cluster)[0]
     is_clustered = cluster is not None and len(np.unique(unit)) < len(tasks)
     weight = np.ones(len(tasks))
-    if len(tasks) > MOST_TASKS:
-        tasks, task, unit, weight = _fold(task, len(tasks))
     return _Axes(tasks, task, unit, weight, parts, part, part_noun, is_clustered)
 
 
@@ -534,10 +543,18 @@ def _order_of(labels: list[str]) -> Codes:
     return np.array(sorted(range(len(labels)), key=lambda i: (len(labels[i]), labels[i])), dtype=np.int64)
 
 
-def _fold(task: Codes, n_tasks: int) -> tuple[tuple[str, ...], Codes, Codes, Array]:
-    """Very many tasks as units of several tasks each."""
-    weight = np.bincount(np.arange(n_tasks) % UNITS, minlength=UNITS).astype(float)
-    return tuple(f"unit {i}" for i in range(UNITS)), task % UNITS, np.arange(UNITS), weight
+def _fold_axes(code: Codes, n_tasks: int, cluster: Any, parts: tuple[str, ...], part: Codes, part_noun: str) -> _Axes:
+    """Very many tasks as units of several tasks each; tasks of one cluster are in one unit."""
+    import pandas as pd
+
+    group = code if cluster is None else pd.factorize(cluster)[0]
+    unit = group % UNITS
+    unit_of_task = np.zeros(n_tasks, dtype=np.int64)
+    unit_of_task[code] = unit
+    listed, task = np.unique(unit, return_inverse=True)
+    weight = np.bincount(np.searchsorted(listed, unit_of_task), minlength=len(listed)).astype(float)
+    names_of = tuple(f"unit {i}" for i in listed)
+    return _Axes(names_of, task, np.arange(len(listed)), weight, parts, part, part_noun, cluster is not None)
 
 
 def _number_rows(
@@ -569,7 +586,7 @@ def _by(whole: Mapping[str, Any], rows: pd.DataFrame, chosen: NDArray[np.bool_],
 def _roles_in_words(pairs: PairColumns) -> dict[str, str]:
     """Role -> column, as `check` shows it."""
     judged = [verdict.column for verdict in pairs.verdicts if not verdict.is_people] or list(
-        filter(None, pairs.one_hot)
+        filter(None, (*pairs.one_hot, *pairs.ratings))
     )
     people = [verdict.column for verdict in pairs.verdicts if verdict.is_people]
     said = dict(pairs.roles)
@@ -579,6 +596,20 @@ def _roles_in_words(pairs: PairColumns) -> dict[str, str]:
     if people:
         said["human"] = names(people, 6)
     return said
+
+
+def _declare_roles(pairs: PairColumns, asked: Asked) -> dict[str, str]:
+    """What was taken for what, where neither the user nor a plain name says it."""
+    words: dict[str, str] = {}
+    judged = [verdict.column for verdict in pairs.verdicts if not verdict.is_people]
+    people = [verdict.column for verdict in pairs.verdicts if verdict.is_people]
+    if not asked.verdict and judged and judged != ["winner"]:
+        words["verdict"] = names(judged, 4)
+    if pairs.first and pairs.first not in ("model_a", "model_1"):
+        words["systems"] = names([pairs.first, pairs.second])
+    if people and not asked.human:
+        words["people"] = names(people, 4)
+    return words
 
 
 def _texts(table: Table, pairs: PairColumns | None, source: Any, asked: Asked) -> SourceTexts | None:

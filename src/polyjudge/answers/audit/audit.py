@@ -198,10 +198,10 @@ def audit(
         "values": values,
         "makers": given,
     }
-    rooms["votes"] = voted = _votes(panel, labels, level)
+    rooms["votes"], voted = _votes(panel, labels, level)
     if panel.pairs is not None and part.off.kind not in ("none", "too few"):
         found.append(Finding("info", "off.pairs", f"Off is how often {name(choose_system(sound))} is picked.", "Off"))
-    people += [x for x in voted.findings if x.topic == "People"] if voted else []
+    people += voted
     rooms["humans"], (rooms["probe"], damage) = compared, _probes(probes, level)
     table: pd.DataFrame | Callable[[], pd.DataFrame] = framed
     if parts:
@@ -459,13 +459,17 @@ def _people(
     return found, [f for f in found.findings if f.topic == "People"]
 
 
-def _votes(panel: Panel, labels: Path | None, level: float) -> Votes | None:
-    """Of pairs: a comparison with people's votes, where there are any."""
+def _votes(panel: Panel, labels: Path | None, level: float) -> tuple[Votes | None, list[Finding]]:
+    """Of pairs: a comparison with people's votes, where there are any, and what of it is on the first screen."""
     if panel.pairs is None or (panel.pairs.people is None and labels is None):
-        return None
+        return None, []
     from polyjudge.answers.humans.votes import votes
 
-    return votes(panel, labels, level=level)
+    try:
+        found = votes(panel, labels, level=level)
+    except PanelError as problem:
+        return None, [Finding("notice", "people.none", str(problem), "People")]
+    return found, [finding for finding in found.findings if finding.topic == "People"]
 
 
 def _probes(path: Path | None, level: float) -> tuple[Result | None, list[Finding]]:

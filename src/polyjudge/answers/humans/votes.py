@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from polyjudge._version import __version__
 from polyjudge.answers.audit.pair_boards import pair_board
-from polyjudge.base.errors import UsageError
+from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import missing, number, percent, percent_ci
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel, with_texts
@@ -231,6 +231,8 @@ def _agreement_frame(panel: Panel, cast: Cast, level: float) -> pd.DataFrame:
                 continue
             row = {"judge": judge, "voters": voters, "part": part, "language": language}
             rows.append(row | _compare(cast.outcome[known], picked[known], cast.unit[known], level) | alike)
+    if not rows:
+        raise PanelError("No vote of people is on a pair of answers that a judge decided, so they cannot be compared.")
     return pd.DataFrame(rows)
 
 
