@@ -92,6 +92,19 @@ def test_prior_of_pass_and_fail_holds_up_a_cell_that_never_failed() -> None:
     assert (found.df == 78).all()
 
 
+def test_pass_and_fail_of_a_noisy_judge_are_as_wide_as_it_is_noisy() -> None:
+    """All rates are equal, so the prior takes all for alike; one column is unlike."""
+    g = np.random.default_rng(9)
+    shared = g.random((60, 1)) < 0.7
+    x = np.repeat(shared, 6, axis=1) ^ (g.random((60, 6)) < 0.02)
+    gaps = x.astype(float) - x[:, [0]]
+    gaps[:, 1] = (g.random(60) < 0.7).astype(float) - x[:, 0]
+    found = interval(gaps[:, 1:], prior=np.ones(5))
+    own = gaps[:, 1].std(ddof=1) / np.sqrt(60)
+    assert found.se[0] == pytest.approx(own)
+    assert found.se[1] > gaps[:, 2].std(ddof=1) / np.sqrt(60)
+
+
 def test_degrees_of_freedom_of_groups_are_those_of_welch() -> None:
     g = np.random.default_rng(7)
     a, b = g.normal(0, 1, 20), g.normal(0, 3, 8)

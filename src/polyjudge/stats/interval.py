@@ -164,12 +164,13 @@ def _spread(
 
 
 def shrink_to_prior(own: Array, df: Array, prior: Array) -> Spread:
-    """Own variances halfway to a prior that is known up to one factor."""
+    """Own variances halfway to a prior that is known up to one factor. It knows rates, not who is noisier than these
+    say, so no interval is narrower than the own variance makes it."""
     pool = own.mean()
     if pool <= 0:
         return Spread(own, df)
     expected = prior * pool / max(prior.mean(), 1e-300)
-    return Spread((expected + own) / 2, 2 * df)
+    return Spread((expected + own) / 2, 2 * df, own, 2 * df)
 
 
 def moderate(own: Array, df: Array, *, tails: float = 0.0, grid: tuple[int, int] | None = None) -> Spread:
