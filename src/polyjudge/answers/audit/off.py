@@ -173,7 +173,7 @@ def _decide(contrasts: OffContrasts, tested: Interval, use: Callable[[], ScaleUs
     """What is off. A slope comes before cells: cells are then named by what stands beyond slopes."""
     clear = tested.clear(contrasts.matters) & contrasts.distinct
     something_differs = bool(tested.clear().any())
-    slopes_count = something_differs and use().counts
+    slopes_count = something_differs and (use().explains_most or use().matters(contrasts.matters))
     if contrasts.is_calibrated(tested):
         text = words.calibrated_text(contrasts.panel)
         return _Verdict("calibrated", tested, tested, contrasts, text)

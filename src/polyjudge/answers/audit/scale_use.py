@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge import cbc
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import number, percent_ci
 from polyjudge.base.text import names
@@ -29,6 +30,8 @@ DIFFERS = 0.1
 """How far a slope must certainly be from the others'."""
 SEES = 0.3
 """What every judge's correlation with the others must reach: the slope of noise says nothing."""
+LEAST_EXPLAINED = 0.05
+"""Share of what differs from which it is said."""
 MOST_OF_IT = 0.5
 """Share of what differs from which slopes are what differs."""
 
@@ -40,6 +43,7 @@ class ScaleUse:
     differ_mask : judges whose slope certainly differs from the others', where that may be said
     share : of beta^ that slopes explain, as it is: noise makes it smaller
     explained, explained_low, explained_high : the same without noise, with its interval
+    predicted : largest |off| that slopes alone make
     """
 
     judges: tuple[str, ...]
@@ -49,11 +53,12 @@ class ScaleUse:
     explained: float = 0.0
     explained_low: float = 0.0
     explained_high: float = 0.0
+    predicted: float = 0.0
 
-    @property
-    def counts(self) -> bool:
-        """Whether slopes differ and explain some of what differs."""
-        return bool(self.differ_mask.any()) and self.share > 0
+    def matters(self, least: float) -> bool:
+        """Whether slopes differ so much that they alone make a cell look off. A cell that is off may hide that in the
+        share: it can point the other way."""
+        return bool(self.differ_mask.any()) and self.predicted > least
 
     @property
     def explains_most(self) -> bool:
@@ -77,7 +82,15 @@ def compare_scale_use(panel: Panel, values: Values, level: float) -> ScaleUse:
     share = float(_share_of(values.mean[None], found.slope[None])[0])
     half_width = found.interval.q * found.interval.se
     differ_mask = np.abs(found.slope - 1) - half_width > DIFFERS
-    return ScaleUse(panel.judges, found, differ_mask, share, *_explained_share(values, found, share, level))
+    explained, low, high = _explained_share(values, found, share, level)
+    return ScaleUse(panel.judges, found, differ_mask, share, explained, low, high, _predicted_off(values, found))
+
+
+def _predicted_off(values: Values, found: Slopes) -> float:
+    """The largest |off| that slopes alone make of cells: beta by slopes, times k m / ((k - 1) (m - 1))."""
+    cells = values.mean
+    level = cells.mean(1) - cells.mean()
+    return float(np.abs(np.outer(level, found.slope - 1)).max()) * cbc.off_factor(*cells.shape)
 
 
 def _explained_share(values: Values, found: Slopes, share: float, level: float) -> tuple[float, float, float]:
@@ -123,6 +136,8 @@ def scale_sentence(panel: Panel, use: ScaleUse) -> str:
             sizes = names([number(slope[b], 1) for b in at])
             what = " than the others to differences between answers" if not parts else ""
             parts.append(f"{names([panel.judges[b] for b in at])} {verb} {more}{what} (slope {sizes})")
+    if use.explained < LEAST_EXPLAINED:
+        return f"{'; '.join(parts)}."
     share = percent_ci(use.explained, use.explained_low, use.explained_high)
     if use.explains_most:
         return f"{'; '.join(parts)}. That, not {panel.noun}, explains {share} of what differs."
