@@ -251,6 +251,10 @@ def test_length_never_stands_whatever_the_slope_inside_systems() -> None:
     shorter = audit(replace(Panel.from_array(y, scale=(0, 100)), length=longer(y, 0.7)))
     assert row(shorter, "length")["verdict"] == "does not apply"
     assert "longer" not in winner(shorter)
+    assert row(shorter, "length")["text"].startswith("s1's answers are not longer than s")
+    y = y + 6 * (np.arange(4) == 0)[:, None, None] - 8 * (longer(y, 1.5) / np.log(2) - 8)[..., None]
+    disliked = audit(replace(Panel.from_array(y, scale=(0, 100)), length=longer(y, 1.5)))
+    assert row(disliked, "length")["text"].endswith("but the judges give less for longer answers.")
 
 
 def test_lengths_that_hardly_differ_have_no_slope() -> None:
@@ -263,8 +267,8 @@ def test_lengths_that_hardly_differ_have_no_slope() -> None:
 
 
 def test_longer_in_words() -> None:
-    assert longer_words(np.log2(1.4)) == "40% longer"
-    assert longer_words(np.log2(2.3)) == "2.3 times as long"
+    assert longer_words(np.log2(1.4), "b") == "40% longer than b's"
+    assert longer_words(np.log2(2.3), "b") == "2.3 times as long as b's"
 
 
 # --- places ---

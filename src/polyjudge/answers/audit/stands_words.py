@@ -57,7 +57,8 @@ def stands_findings(found: Stands) -> list[Finding]:
         if threat.verdict in ("stands", "does not apply") or (threat.verdict == "no verdict" and not threat.seen):
             continue
         key = f"winner.{threat.name.replace(' ', '_')}"
-        where = {"system": systems[found.contest.top], "rival": systems[_rival(found, threat)]}
+        rival = threat.than if isinstance(threat, LongerAnswers) else _rival(found, threat)
+        where = {"system": systems[found.contest.top], "rival": systems[rival]}
         findings.append(Finding(_severity(threat), key, threat_sentence(found, threat), "", where))
     return findings
 
@@ -230,25 +231,24 @@ def _own_sentence(found: Stands, threat: OwnScores) -> str:
     return f"Without own-maker scores it would be too close to call: {left_words(found, threat)}.{tail}"
 
 
-def longer_words(doublings: float) -> str:
-    """How much longer: "40% longer", or "2.3 times as long".
+def longer_words(doublings: float, than: str) -> str:
+    """How much longer than those of another system.
 
-    >>> longer_words(0.4854), longer_words(1.2)
-    ('40% longer', '2.3 times as long')
+    >>> longer_words(0.4854, "terse"), longer_words(1.2, "terse")
+    ("40% longer than terse's", "2.3 times as long as terse's")
     """
     times = 2.0**doublings
-    return f"{percent(times - 1, 0)} longer" if times < 2 else f"{times:.2g} times as long"
+    return f"{percent(times - 1, 0)} longer than {than}'s" if times < 2 else f"{times:.2g} times as long as {than}'s"
 
 
 def _length_sentence(found: Stands, threat: LongerAnswers) -> str:
     panel = found.contest.panel
+    top, than = name(panel.systems[found.contest.top]), name(panel.systems[threat.than])
+    if not threat.seen:
+        return f"{top}'s answers are not longer than {than}'s by a tenth or more."
+    longer = f"{top}'s answers are {longer_words(threat.longer, than)}"
     if threat.verdict == "does not apply":
-        return "Its answers are not longer by a tenth than those of the nearest system, or judges prefer shorter ones."
-    top = name(panel.systems[found.contest.top])
-    rival = _rival(found, threat)
-    longer = f"{top}'s answers are {longer_words(threat.longer)} than {name(panel.systems[rival])}'s"
-    if 2.0**threat.longer >= 2:
-        longer = f"{top}'s answers are {longer_words(threat.longer)} as {name(panel.systems[rival])}'s"
+        return f"{longer}, but the judges give less for longer answers."
     if threat.after is not None and threat.after.rival >= 0:
         longer += f": at equal length, {left_words(found, threat)}"
     return f"{longer}. Whether longer is better, scores cannot tell: label answers of these two."

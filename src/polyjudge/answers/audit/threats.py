@@ -80,10 +80,12 @@ class OwnScores(Threat):
 
 @dataclass(frozen=True)
 class LongerAnswers(Threat):
-    """longer : doublings by which the top's answers are longer than the nearest rival's
+    """longer : doublings by which the top's answers are longer than those of `than`
+    than : the system that is nearest at equal length, or as the lead is where only that one's answers are shorter
     slope : points per doubling inside rows and systems, with limits; NaN where lengths hardly differ"""
 
     longer: float = 0.0
+    than: int = -1
     slope: tuple[float, float, float] = (np.nan, np.nan, np.nan)
 
 
@@ -211,14 +213,14 @@ def at_equal_length(contest: Contest, before: Lead) -> LongerAnswers | None:
         slopes = _length_slopes(panel, doublings)
         after = _less_length(contest, before, slopes, longer)
         slope = _mean_slope(slopes, before.df, contest.level)
-    rival = nearest if after is None or after.rival < 0 else after.rival
-    by = float(longer.mean(0)[rival])
-    is_longer = max(by, float(longer.mean(0)[nearest])) >= LONGER
+    by = longer.mean(0)
+    than = nearest if after is None or after.rival < 0 or not by[after.rival] >= LONGER else after.rival
+    is_longer = bool(by[than] >= LONGER)
     loses_by_length = (
         after is not None and slope[2] < 0
     )  # judges like short answers, and the lead is there all the same
     verdict: Verdict = "cannot be told" if is_longer and not loses_by_length else "does not apply"
-    return LongerAnswers("length", verdict, is_longer, before, after, longer=by, slope=slope)
+    return LongerAnswers("length", verdict, is_longer, before, after, longer=float(by[than]), than=than, slope=slope)
 
 
 def _rows_of(panel: Panel, values: Array) -> Array:
