@@ -112,6 +112,15 @@ def test_less_than_half_has_to_be_left() -> None:
         assert judge_lead(before, after, "depends") == "stands"  # it is still surely ahead
 
 
+def test_a_lead_that_rare_failures_could_take_says_so() -> None:
+    g = np.random.default_rng(0)
+    y = 60 + g.normal(0, 10, (40, 1, 1, 1)) + g.normal(0, 2, (40, 3, 1, 4))
+    y[:, 0] += 3
+    assert "], unless it fails on fewer than 1 in 13 tasks. All four judges put it first" in winner(look(y))
+    y[:, 0] += 6  # above (1 - 0.05^(1/40)) x 69
+    assert "unless" not in winner(look(y))
+
+
 # --- own makers ---
 
 
