@@ -18,7 +18,7 @@ from common import Run
 from polyjudge.cli import COMMANDS, documented
 from polyjudge.cli import _function as function_of
 
-SHOWN = 15
+SHOWN = 16
 """Options that a help screen shows at most, --help among them."""
 SCORES_OF_ONE_TASK = "task,language,judge,score\n" + "".join(
     f"t1,{x},{j},{s}\n" for x, j, s in (("en", "A", 5), ("en", "B", 6), ("de", "A", 7), ("de", "B", 4))
