@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "src" / "polyjudge"
-FORMATTERS = {"ci", "percent_ci", "amount", "unsigned_amount", "format_change"}
+FORMATTERS = {
+    "ci", "percent_ci", "amount", "unsigned_amount", "format_change", "format_estimate", "format_share_limits",
+}  # fmt: skip
 """Functions that write a number with its interval."""
 LOWER_LIMIT = re.compile(r"(\w+_)?low")
 ROOMS = ("answers", "calibrate", "paper", "report")
