@@ -241,6 +241,21 @@ def test_copies_count_as_one_judge() -> None:
     assert (merged.own_low[2], merged.own_high[3]) == pytest.approx((alone.own_low[1], alone.own_high[2]), abs=1e-9)
 
 
+def test_copies_are_seen_beside_each_other() -> None:
+    """Two copies that no third judge agrees with agree with each other, and their correlation is in the table."""
+    y = judges(18, n=200, m=4, shared=(0, 1))
+    g = np.random.default_rng(3)
+    own = g.normal(0, 8, y.shape[:3])
+    y[..., 2] = 50 + own + g.normal(0, 1, own.shape)
+    y[..., 3] = 50 + own + g.normal(0, 1, own.shape)
+    a = seen_by(y, copies=[0, 1, 2, 2])
+    assert a.pairs[2, 3] > 0.95
+    assert a.groups == ((0, 1), (2, 3))
+    only = seen_by(y[..., 2:], copies=[0, 0])
+    assert only.r == pytest.approx(a.pairs[2, 3])
+    assert only.verdict == "agree"
+
+
 def test_several_judges_may_agree_less() -> None:
     y = judges(15, n=200, m=6)
     g = np.random.default_rng(1)

@@ -106,6 +106,8 @@ def agreement(
     n_judges = scores.shape[3]
     constant = tuple(b for b in range(n_judges) if not _varies(answers.scores[..., b]))
     varying = [b for b in range(n_judges) if b not in constant]
+    if copies is not None and len({copies[b] for b in varying}) < 2:
+        copies = None  # one judge many times: how far it agrees with itself is all that can be said
     found = _correlate(answers, _Pools.of(n_judges, constant, makers, copies), level)
     r, r_low, r_high = (float(x[0]) for x in found.pooled)
     own, own_low, own_high = (x[2:] for x in found.pooled)
@@ -167,10 +169,12 @@ def _varies(x: Array) -> bool:
 class _Pools:
     """Sets of pairs over which correlations are averaged: all pairs, pairs of different makers, and each judge's.
 
+    estimated : (m, m) pairs whose own correlation is asked for: both judges vary
     panel : (m, m) weight of each pair; copies share the weight of one judge, and two copies have none with each other
     makers : (m, m), the same where makers differ. own : (m, m), weight of the column's judge beside the row's
     """
 
+    estimated: NDArray[np.bool_]
     panel: Array
     makers: Array
     own: Array
@@ -185,15 +189,16 @@ class _Pools:
     ) -> _Pools:
         """The weights of pairs of judges that vary and are no copies of each other."""
         group = np.arange(n_judges) if copies is None else np.asarray(copies)
-        is_compared = group[:, None] != group
-        is_compared[list(constant)] = is_compared[:, list(constant)] = False
+        is_estimated = ~np.eye(n_judges, dtype=bool)
+        is_estimated[list(constant)] = is_estimated[:, list(constant)] = False
+        is_compared = is_estimated & (group[:, None] != group)
         share = 1 / (group[:, None] == group).sum(1)
         differs = np.zeros((n_judges, n_judges), dtype=bool)
         if makers is not None:
             names = np.asarray(makers, dtype=object)
             differs = names[:, None] != names
         panel = is_compared * share[:, None] * share
-        return cls(panel, panel * differs, is_compared * share)
+        return cls(is_estimated, panel, panel * differs, is_compared * share)
 
 
 @dataclass(frozen=True)
@@ -212,11 +217,10 @@ def _correlate(answers: Answers, pools: _Pools, level: float) -> _Correlations:
     """Correlations of every two judges, and their means over pools of pairs, with limits."""
     n_judges = len(pools.panel)
     r, low, high = (np.full((n_judges, n_judges), np.nan) for _ in range(3))
-    is_used = pools.panel + pools.own > 0
-    n_pairs = max(int(is_used.sum()) // 2, 1)
+    n_pairs = max(int(pools.estimated.sum()) // 2, 1)
     product, variance = np.zeros((2, answers.n_groups, n_judges + 2))
     size, mean_square = np.zeros((2, n_judges + 2))
-    for pairs in _used_pairs(answers, is_used):
+    for pairs in _used_pairs(answers, pools.estimated):
         judge, later = pairs.first, slice(pairs.first + 1, None)
         known = np.isfinite(pairs.product[0])
         r[judge, later] = np.clip(pairs.product.sum(0), -1, 1)
