@@ -43,6 +43,9 @@ def met(model: str, task: str, language: str, requirement: str) -> bool:
 
 def answer(model: str, prompt: str) -> str:
     """What a judge that works says."""
+    if "<text-" in prompt:  # a translation
+        target = re.search(r" into (\w+)\.", prompt)[1]
+        return f"({target}) " + re.search(r"<text-\w+>\n(.*)\n</text-", prompt, re.DOTALL)[1]
     marks = MARK.findall(prompt)
     if not marks:  # damaged
         return '{"score": 3, "reason": "no mark"}'

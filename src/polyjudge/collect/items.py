@@ -6,8 +6,9 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -51,9 +52,33 @@ class Item:
     share: float = 0.0
 
 
-def load_items(plan: Plan) -> tuple[list[Item], list[str]]:
-    """The items that every language has, in file order; and those left out, with what they lack."""
-    languages, found = [x.name for x in plan.languages], dict[tuple[str, str], dict[str, dict[str, Any]]]()
+Rows = dict[tuple[str, str], dict[str, dict[str, Any]]]
+"""Rows by language, by task and system."""
+
+
+def load_items(plan: Plan, translations: Mapping[str, str] | None = None) -> tuple[list[Item], list[str]]:
+    """The items that every language has, in file order; and those left out, with what they lack.
+
+    translations : of the texts that `texts_to_translate` names
+    """
+    languages = [language.name for language in plan.languages]
+    found = load_rows(plan)
+    if plan.items.translate is not None:
+        found = {key: {**rows, **_translated(plan, key, rows, translations or {})} for key, rows in found.items()}
+    made = {at: _item(plan, *at, rows, languages) for at, rows in found.items()}
+    dropped = [f"{shown(' '.join(at).strip())} ({why})" for at, why in made.items() if isinstance(why, str)]
+    items = [x for x in made.values() if isinstance(x, Item)]
+    if not items:
+        text = f"No item in {shown(plan.items.path, 200)} is there in all languages"
+        raise CollectError(f"{text}: {', '.join(dropped[:3]) or 'there is none'}.")
+    place = {task: i for i, task in enumerate(dict.fromkeys(item.task for item in items))}
+    asked = (item for item in items if place[item.task] < (plan.items.limit or len(items)))
+    return sorted(asked, key=lambda item: place[item.task]), dropped
+
+
+def load_rows(plan: Plan) -> Rows:
+    """The rows of the item files; of languages that are translated into there are none."""
+    languages, found = [language.name for language in plan.languages], Rows()
     for language, path in _tables(plan):
         for number, row in enumerate(read_rows(path), 1):
             at = language if language is not None else _language(plan, row, path)
@@ -66,15 +91,78 @@ def load_items(plan: Plan) -> tuple[list[Item], list[str]]:
                 text = "appears twice: name the columns that tell items apart (items.id, items.system)."
                 raise CollectError(f"{where}: {shown(key[0])} {text}")
             by_language |= dict.fromkeys(languages if plan.items.shared else [at], row)
-    made = {at: _item(plan, *at, rows, languages) for at, rows in found.items()}
-    dropped = [f"{shown(' '.join(at).strip())} ({why})" for at, why in made.items() if isinstance(why, str)]
-    items = [x for x in made.values() if isinstance(x, Item)]
-    if not items:
-        text = f"No item in {shown(plan.items.path, 200)} is there in all languages"
-        raise CollectError(f"{text}: {', '.join(dropped[:3]) or 'there is none'}.")
-    place = {task: i for i, task in enumerate(dict.fromkeys(item.task for item in items))}
-    asked = (item for item in items if place[item.task] < (plan.items.limit or len(items)))
-    return sorted(asked, key=lambda item: place[item.task]), dropped
+    return found
+
+
+class SourceText(NamedTuple):
+    """A text to translate, and the id of its translation: another text has another one."""
+
+    id: str
+    task: str
+    system: str
+    language: str
+    field: str
+    text: str
+
+
+def texts_to_translate(plan: Plan) -> list[SourceText]:
+    """Every text that a plan has translated, in each language."""
+    step = plan.items.translate
+    if step is None:
+        return []
+    texts = []
+    for (task, system), rows in load_rows(plan).items():
+        if step.source in rows:
+            for language in step.to:
+                texts += list(_source_texts(plan, task, system, language, rows[step.source]))
+    return texts
+
+
+def _source_texts(plan: Plan, task: str, system: str, language: str, row: Mapping[str, Any]) -> Iterator[SourceText]:
+    for field_name in NEEDED[plan.rubric.kind]:
+        value = row.get(plan.items.fields.get(field_name, field_name))
+        if field_name == "requirements":
+            parts = [(f"requirement {line.id}", line.text) for line in _checklist(value, f"Item {shown(task)}")]
+        else:
+            parts = [(field_name, value if isinstance(value, str) else "")]
+        for name, text in parts:
+            if text.strip():
+                mark = sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+                id = " | ".join(x.replace("|", "¦") for x in (task, system, language, name, mark) if x)
+                yield SourceText(id, task, system, language, name, text)
+
+
+def _translated(
+    plan: Plan, key: tuple[str, str], rows: dict[str, dict[str, Any]], translations: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Rows in the languages that are translated into, where all texts of the item have a translation."""
+    step = plan.items.translate
+    if step is None or step.source not in rows:
+        return {}
+    source, translated = rows[step.source], {}
+    for language in step.to:
+        texts = list(_source_texts(plan, *key, language, source))
+        if not all(text.id in translations for text in texts):
+            continue
+        row = dict(source)
+        by_field = {text.field: translations[text.id] for text in texts}
+        for field_name in NEEDED[plan.rubric.kind]:
+            column = plan.items.fields.get(field_name, field_name)
+            if field_name == "requirements":
+                lines = _checklist(source.get(column), f"Item {shown(key[0])}")
+                row[column] = [
+                    {
+                        "id": x.id,
+                        "text": by_field[f"requirement {x.id}"],
+                        "type": x.type,
+                        "prerequisites": list(x.needs),
+                    }
+                    for x in lines
+                ]
+            elif field_name in by_field:
+                row[column] = by_field[field_name]
+        translated[language] = row
+    return translated
 
 
 def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], languages: list[str]) -> Item | str:
@@ -111,7 +199,9 @@ def _item(plan: Plan, task: str, system: str, rows: dict[str, dict[str, Any]], l
 def _tables(plan: Plan) -> Iterator[tuple[str | None, Path]]:
     """Language (None: by its column) and file."""
     source, one = plan.items, "{language}" not in plan.items.path
-    for language in plan.languages[:1] if source.shared or one else plan.languages:
+    made = source.translate.to if source.translate is not None else []
+    languages = [language for language in plan.languages if language.name not in made]
+    for language in languages[:1] if source.shared or one else languages:
         path = plan.resolve(source.path.replace("{language}", language.items))
         yield None if one and not source.shared else language.name, path
 
@@ -120,9 +210,13 @@ def _language(plan: Plan, row: Mapping[str, Any], path: Path) -> str | None:
     """The plan's name for the language of a row; None where the plan does not have it."""
     column = plan.items.language
     if column in row:
-        return next((x.name for x in plan.languages if x.items == str(row[column]).strip()), None)
+        made = plan.items.translate.to if plan.items.translate is not None else []
+        known = (x.name for x in plan.languages if x.items == str(row[column]).strip() and x.name not in made)
+        return next(known, None)
     if len(plan.languages) == 1:
         return plan.languages[0].name
+    if plan.items.translate is not None:
+        return plan.items.translate.source
     text = f"{shown(path.name)} has no column {shown(column)!r} (it has {names(row, 12)}). Name it with items.language,"
     rest = "one file per language (path: items.{language}.jsonl), or set items.shared: all judge the same texts."
     raise CollectError(f"{text} {rest}")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from polyjudge.base.errors import CollectError
 from polyjudge.base.files import read_text
 from polyjudge.base.text import name as shown
+from polyjudge.base.text import names
 from polyjudge.collect.run import ODD
 
 try:
@@ -43,6 +44,7 @@ def _file(value: str) -> str:
 Text = Annotated[str, AfterValidator(_text), Field(max_length=100_000)]
 Name = Annotated[str, AfterValidator(_text), Field(max_length=500)]
 Bound = Annotated[float, Field(gt=-1e9, lt=1e9)]
+MODEL, ADDRESS = r"^[^/\s:]+/\S+$", r"^https?://[^@\s\\]+$"
 Dollars = Annotated[float, Field(ge=0, lt=1e6)]
 
 
@@ -64,6 +66,25 @@ class Language(_Part):
         return {"template": raw["name"], "items": raw["name"], **raw} if "name" in raw else raw
 
 
+class Price(_Part):
+    """Dollars per million tokens of input and output."""
+
+    input: Dollars
+    output: Dollars
+
+
+class Translation(_Part):
+    """Items that a model translates: from one language of the plan into others."""
+
+    source: Annotated[Name, Field(alias="from")]
+    to: Annotated[list[Name], Field(min_length=1)]
+    model: Annotated[str, Field(pattern=MODEL, max_length=500)]
+    base_url: Annotated[str, Field(pattern=ADDRESS, max_length=2000)] | None = None
+    settings: dict[str, JsonValue] = {}
+    model_args: dict[str, JsonValue] = {}
+    price: Price | None = None
+
+
 class Items(_Part):
     """Where the items are. `fields`: field of the rubric -> column; `keep`: columns to be kept beside the scores."""
 
@@ -75,6 +96,7 @@ class Items(_Part):
     fields: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Name] = {}
     limit: Annotated[int, Field(ge=1)] | None = None
     shared: bool = False
+    translate: Translation | None = None
 
 
 class Rubric(_Part):
@@ -98,19 +120,12 @@ class Rubric(_Part):
         return self
 
 
-class Price(_Part):
-    """Dollars per million tokens of input and output."""
-
-    input: Dollars
-    output: Dollars
-
-
 class Judge(_Part):
     """One judge: its model as Inspect names it, and how it is asked. `settings` are Inspect's GenerateConfig."""
 
     name: Annotated[Name, AfterValidator(_file)]
-    model: Annotated[str, Field(pattern=r"^[^/\s:]+/\S+$", max_length=500)]
-    base_url: Annotated[str, Field(pattern=r"^https?://[^@\s\\]+$", max_length=2000)] | None = None
+    model: Annotated[str, Field(pattern=MODEL, max_length=500)]
+    base_url: Annotated[str, Field(pattern=ADDRESS, max_length=2000)] | None = None
     settings: dict[str, JsonValue] = {}
     model_args: dict[str, JsonValue] = {}
     price: Price | None = None
@@ -245,19 +260,34 @@ def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
         plan = Plan.model_validate({**raw, "folder": folder})
     except ValidationError as error:
         raise CollectError(explain(error)) from None
+    _check_translation(plan)
     judges = [x.model_copy(update={"settings": plan.settings_of(x.settings)}) for x in plan.judges]
     if any({"num_choices", "best_of"} & set(x.settings) for x in judges):
         raise CollectError("settings: num_choices and best_of pay for several answers, and one is read.")
     plan = plan.model_copy(update={"judges": judges})
     if any(not isinstance(x.settings.get("response_schema", True), bool) for x in judges):
         raise CollectError("settings.response_schema is true or false: the form itself follows from the rubric.")
-    text = plan.model_dump_json(include={"judges"})
+    text = plan.model_dump_json(include={"judges"}) + plan.items.model_dump_json(include={"translate"})
     if _KEY.search(text) or hide_keys(text, 12) != text:  # OLLAMA_API_KEY=ollama is no secret
         text = "What is said of the judges looks like a key, which does not belong in a plan, for plans are shared"
         raise CollectError(f"{text}. Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...).")
     if plan.rubric.templates is not None and not plan.resolve(plan.rubric.templates).is_dir():
         raise CollectError(f"rubric.templates: there is no folder {shown(plan.resolve(plan.rubric.templates), 200)}.")
     return plan
+
+
+def _check_translation(plan: Plan) -> None:
+    step = plan.items.translate
+    if step is None:
+        return
+    known = [language.name for language in plan.languages]
+    for name in (step.source, *step.to):
+        if name not in known:
+            raise CollectError(f"items.translate: {shown(name)} is no language of the plan ({names(known)}).")
+    if step.source in step.to or len(set(step.to)) < len(step.to):
+        raise CollectError("items.translate: `to` names each language once, and not the one that is translated.")
+    if plan.items.shared or plan.wordings:
+        raise CollectError("items.translate: items that all languages share, and wordings, are not translated.")
 
 
 def explain(error: ValidationError) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -98,23 +98,34 @@ def collect(
     read = load_plan(plan)
     if max_cost is not None:
         _check_prices(read)
-    from polyjudge.collect.sitting import Sitting, locked
+    from polyjudge.collect.journal import ANSWERS, Journal
+    from polyjudge.collect.sitting import Sitting, check_folder, locked
     from polyjudge.collect.tables import preview
     from polyjudge.collect.task import ready
+    from polyjudge.collect.translate import stand_ins, translate_items
 
-    asked, dropped = ready(read)
-    gone = f"{count(len(dropped), 'item')} left out, not whole in all languages: {names(dropped)}."
-    findings = [Finding("warning", "dropped", gone)] if dropped else []
     if dry_run:
-        return preview(read, asked, findings)
-    if check:
-        asked = list({call.language: (call, prompt) for call, prompt in reversed(asked)}.values())[::-1]
+        asked, dropped = ready(read, stand_ins(read))
+        return preview(read, asked, _dropped_findings(dropped))
+    limit = inf if max_cost is None else max_cost
     with tempfile.TemporaryDirectory(prefix="polyjudge-") as away:
         folder = output if output is not None and not check else Path(away)
         with locked(folder):
-            sitting = Sitting(read, folder, asked, "check" if check else "run")
-            findings += sitting.compare_with_before()
-            return sitting.go(inf if max_cost is None else max_cost, findings)
+            check_folder(folder)
+            journal = Journal(folder / ANSWERS)
+            translated = translate_items(read, folder, journal, limit, most=1 if check else None)
+            asked, dropped = ready(read, translated.texts)
+            if check:
+                asked = list({call.language: (call, prompt) for call, prompt in reversed(asked)}.values())[::-1]
+            kind = "check" if check else "run"
+            sitting = Sitting(read, folder, asked, kind, journal=journal, spent=translated.cost)
+            findings = [*translated.findings, *_dropped_findings(dropped), *sitting.compare_with_before()]
+            return sitting.go(limit, findings)
+
+
+def _dropped_findings(dropped: Sequence[str]) -> list[Finding]:
+    text = f"{count(len(dropped), 'item')} left out, not whole in all languages: {names(dropped)}."
+    return [Finding("warning", "dropped", text)] if dropped else []
 
 
 def _check_arguments(output: Path | None, keeps_nothing: bool, max_cost: float | None) -> None:
@@ -130,3 +141,6 @@ def _check_prices(plan: Plan) -> None:
     for judge in plan.judges:
         if judge.price is None or judge.max_tokens is None:
             raise UsageError(f"--max-cost needs price and max_tokens of every judge; {shown(judge.name)} lacks one.")
+    step = plan.items.translate
+    if step is not None and (step.price is None or "max_tokens" not in plan.settings_of(step.settings)):
+        raise UsageError("--max-cost needs price and settings.max_tokens of items.translate too.")

@@ -55,10 +55,12 @@ PROMPT = "the prompt of "
 class Sitting:
     """One sitting in a run folder: the plan, what it asks, and what judges have answered so far."""
 
-    def __init__(self, plan: Plan, folder: Path, asked: Asked, kind: str) -> None:
-        self.plan, self.folder, self.asked, self.kind = plan, folder, asked, kind
+    def __init__(
+        self, plan: Plan, folder: Path, asked: Asked, kind: str, *, journal: Journal | None = None, spent: float = 0.0
+    ) -> None:
+        self.plan, self.folder, self.asked, self.kind, self.spent = plan, folder, asked, kind, spent
         self.logs = (folder / "logs").absolute()
-        self.journal = Journal(folder / ANSWERS)
+        self.journal = journal or Journal(folder / ANSWERS)
         self.prompts = {call.id: prompt for call, prompt in asked}
         self.reminders = {language: x.reminder for (language, _), x in load_templates(plan).items()}
         self.progress = Progress(len(asked) * len(plan.judges))
@@ -79,8 +81,6 @@ class Sitting:
             self._refuse_changes(before, parts)
             findings += self._name_what_is_gone(before, parts)
             parts = {**before, **parts}
-        elif any(p.name != ".lock" for p in self.folder.iterdir()):
-            raise CollectError(f"{shown(self.folder, 200)} holds other files, and no run. Use a new folder (-o).")
         write_text(path, json.dumps({"format": "polyjudge-run", "version": 3, "parts": parts}, indent=0) + "\n")
         self.guards = {judge.name: self._guard_of(judge) for judge in self.plan.judges}
         return findings
@@ -145,7 +145,7 @@ class Sitting:
         """Ask for all that is missing, then write down what there is."""
         try:
             self.progress.start_from(len(self.asked) * len(self.plan.judges) - self._n_missing())
-            with _terminable(), self.progress:
+            with terminable(), self.progress:
                 findings += self._ask_within(max_cost)
         except (KeyboardInterrupt, Terminated):
             collection = self.write(findings)
@@ -169,6 +169,7 @@ class Sitting:
         n_missing = self._n_missing()
         while n_missing:
             spent = count_calls(self.plan, "run", answers(self.plan, self.asked, self.journal), []).cost or 0.0
+            spent += self.spent  # on translations
             costs = [self._worst_cost(calls) for calls in tasks.values()]
             n_tasks = sum(total <= max_cost - spent for total in accumulate(costs))
             funded = [x for calls in list(tasks.values())[:n_tasks] for x in calls]
@@ -191,7 +192,7 @@ class Sitting:
 
     def _ask(self, asked: Asked) -> None:
         """One evaluation of Inspect: each judge gets those of the calls that it has not answered."""
-        with _inspect(self.folder):
+        with quiet_inspect(self.folder):
             jobs = []
             for judge in self._living():
                 failed, missing = self.journal.failures.get(judge.name, {}), set(self._missing(judge, asked))
@@ -199,7 +200,7 @@ class Sitting:
                 if calls:
                     jobs.append(judge_task(self.plan, judge, model_of(judge), calls, self.guards[judge.name]))
             self.logs.mkdir(parents=True, exist_ok=True)
-            logs = _evaluate(jobs, self.logs)
+            logs = evaluate(jobs, self.logs)
             if self.journal.broken:
                 raise self.journal.broken
             if any(log.error and re.search(NO_ROOM, log.error.message) for log in logs):
@@ -277,11 +278,18 @@ def _cells_with_gaps(cells: pd.DataFrame) -> str:
     return ", ".join(places[:6]) + (f" and {len(places) - 6} more" if len(places) > 6 else "")
 
 
-def _evaluate(jobs: list[Task], logs: Path) -> list[EvalLog]:
+def evaluate(jobs: list[Task], logs: Path) -> list[EvalLog]:
     """Run the jobs side by side, each with a log of its own."""
     wanted = {"display": "none", "log_level": "critical", "score_display": False, "ctl_server": False}
     quiet = {name: value for name, value in wanted.items() if name in signature(eval_tasks).parameters}
     return eval_tasks(jobs, log_dir=str(logs), max_tasks=len(jobs), fail_on_error=False, **quiet)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder of other files."""
+    ours = {".lock", RUN, ANSWERS, "logs", "translations.csv"}
+    if not (folder / RUN).exists() and any(path.name not in ours for path in folder.iterdir()):
+        raise CollectError(f"{shown(folder, 200)} holds other files, and no run. Use a new folder (-o).")
 
 
 class Progress:
@@ -289,10 +297,10 @@ class Progress:
 
     EVERY = 30.0
 
-    def __init__(self, total: int) -> None:
-        self.total, self.n_failed, self.n_answered = total, 0, 0
+    def __init__(self, total: int, noun: str = "answers") -> None:
+        self.total, self.noun, self.n_failed, self.n_answered = total, noun, 0, 0
         self.bars = Bars(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-        self.bar = self.bars.add_task("answers", total=total)
+        self.bar = self.bars.add_task(noun, total=total)
         self.ended = threading.Event()
 
     def start_from(self, n_answered: int) -> None:
@@ -304,7 +312,7 @@ class Progress:
         """A call was answered, or a try of one failed."""
         self.n_answered += is_answered
         self.n_failed += not is_answered
-        self.bars.update(self.bar, completed=self.n_answered, description=self._failed("answers"))
+        self.bars.update(self.bar, completed=self.n_answered, description=self._failed(self.noun))
 
     def __enter__(self) -> None:
         self.bars.__enter__()
@@ -320,14 +328,14 @@ class Progress:
 
     def _tell_now_and_then(self) -> None:
         while not self.ended.wait(self.EVERY):
-            tell(self._failed(f"{self.n_answered:,} of {self.total:,} answers"))
+            tell(self._failed(f"{self.n_answered:,} of {self.total:,} {self.noun}"))
 
 
 # --- around a run ---
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does: Inspect closes its logs, and no traceback is shown."""
     came: list[int] = []
 
@@ -351,7 +359,7 @@ def _terminable() -> Iterator[None]:
 
 
 @contextmanager
-def _inspect(folder: Path) -> Iterator[None]:
+def quiet_inspect(folder: Path) -> Iterator[None]:
     """Inspect without what it says on standard output, which is ours; a full disk is called a full disk, whichever
     error it stands behind, and what Inspect says of a model that it cannot set up becomes an error of ours."""
     console = rich.get_console()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,12 @@ def judge_task(plan: Plan, judge: Judge, model: Model | None, asked: Iterable[tu
     samples = [Sample(id=call.id, input=prompt, metadata=about(plan, judge.name, call)) for call, prompt in asked]
     return Task(
         MemoryDataset(samples, plan.name),
-        solver=_ask(plan.rubric, reminders, guard, uses_schema=judge.uses_schema),
+        solver=ask_calls(
+            lambda state: _parsed(state, plan.rubric),
+            reminders,
+            guard,
+            schema_of(plan.rubric) if judge.uses_schema else None,
+        ),
         scorer=_verdict(plan.rubric),
         model=model,
         name=judge.name,
@@ -66,10 +71,14 @@ def about(plan: Plan, judge: str, call: Call) -> dict[str, Any]:
     return {k: v for k, v in found.items() if k and v != ""}
 
 
-def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard, *, uses_schema: bool) -> Solver:
+def ask_calls(
+    read: Callable[[TaskState], Parsed],
+    reminders: Mapping[str, str],
+    guard: Guard,
+    schema: ResponseSchema | None,
+) -> Solver:
     """Ask, and ask again with a reminder of the form where the answer cannot be read. Each answer is written down
     before anything else happens."""
-    schema = schema_of(rubric) if uses_schema else None
 
     @solver(name="polyjudge/ask")  # type: ignore[untyped-decorator]
     def ask() -> Solver:
@@ -88,7 +97,7 @@ def _ask(rubric: Rubric, reminders: Mapping[str, str], guard: Guard, *, uses_sch
                     break  # an answer was paid for: it stays, unreadable
                 usages.append(state.output.usage)
                 state.store.set(ASKED_KEY, len(usages))
-                parsed = _parsed(state, rubric)
+                parsed = read(state)
                 if parsed.score is not None or parsed.how == REFUSED:
                     break
             guard.journal.add_answer(guard.judge, str(state.sample_id), _answer_of(state, usages))
@@ -246,9 +255,9 @@ def model_of(judge: Judge) -> Model:
     return model
 
 
-def ready(plan: Plan) -> tuple[list[tuple[Call, str]], list[str]]:
+def ready(plan: Plan, translations: Mapping[str, str] | None = None) -> tuple[list[tuple[Call, str]], list[str]]:
     """All calls of a plan with their prompts, and the items left out."""
-    items, dropped = load_items(plan)
+    items, dropped = load_items(plan, translations)
     templates = load_templates(plan)
     items += make_probes(items, 30 if plan.probes is True else plan.probes) if plan.probes else []
     asked = (call for item in items for call in calls_of(plan, item))
