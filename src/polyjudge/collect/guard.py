@@ -43,7 +43,7 @@ class Guard:
         self.judge, self.journal, self.tries, self.tick = judge, journal, tries, tick
         self.alive = alive
         self.dead, self.why, self.is_told = False, "", False
-        self.n_started = 0
+        self.n_going = 0
         self.schema_works = False
         self.event = anyio.Event()
         self.failing: dict[str | int, int] = {}
@@ -53,15 +53,14 @@ class Guard:
     # --- what Inspect calls ---
 
     async def start_task(self, task: Any, samples: list[Sample], epochs: int) -> str:
-        self.event = anyio.Event()  # in the loop of this sitting
+        self.event, self.n_going = anyio.Event(), 0  # in the loop of this sitting
         return "polyjudge"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Let a call go, hold it until another was answered, or drop it."""
-        if not self.alive and not self.dead:
-            self.n_started += 1
-            if self.n_started > FIRST:
-                await self.event.wait()
+        while not self.alive and not self.dead and self.n_going >= FIRST:
+            await self.event.wait()
+        self.n_going += 1
         if self.dead or self.journal.broken:
             return EarlyStop(id=id, epoch=epoch, reason=STOPPED)
         return None
@@ -79,7 +78,7 @@ class Guard:
         self.alive = True
         if not self.dead:
             self.failing = {}
-        self.event.set()
+        self._wake()
 
     def fail(self, id: str | int, error: BaseException) -> None:
         """A call failed, or no score can be read from what the judge says."""
@@ -90,7 +89,7 @@ class Guard:
             self.is_told = True
             tell(f"{shown(self.judge)}, the first call that failed: {self.why}")
         # Eight calls at once meet one moment of a service that is only busy: those get a second chance.
-        min_times = 2 if may_pass(error) else 1
+        min_times = min(2, self.tries) if may_pass(error) else 1
         n_failing = sum(times >= min_times for times in self.failing.values())
         n_hopeless = sum(times >= HOPELESS for times in self.failing.values())
         if n_failing >= (LATER if self.alive else FIRST) or n_hopeless >= FIRST:
@@ -103,7 +102,16 @@ class Guard:
 
     def stop(self) -> None:
         self.dead = True
-        self.event.set()
+        self._wake()
+
+    def end(self, id: str | int) -> None:
+        """A call came to its end: another one may go, unless this one counts against the judge."""
+        self.n_going -= id not in self.failing
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self.event = self.event, anyio.Event()
+        waiting.set()
 
     async def wait_for_next_try(self, n_tries: int, error: BaseException) -> None:
         """Wait before a call is made again: as long as the service asks, else longer each time; no longer than until

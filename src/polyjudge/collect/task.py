@@ -82,7 +82,7 @@ def ask_calls(
 
     @solver(name="polyjudge/ask")  # type: ignore[untyped-decorator]
     def ask() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
+        async def ask_once_or_twice(state: TaskState, generate: Generate) -> TaskState:
             usages: list[ModelUsage | None] = []
             for _ in range(ASKED):
                 if usages:
@@ -103,6 +103,12 @@ def ask_calls(
             guard.journal.add_answer(guard.judge, str(state.sample_id), _answer_of(state, usages))
             _report(parsed, state, guard)
             return state
+
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            try:
+                return await ask_once_or_twice(state, generate)
+            finally:
+                guard.end(state.sample_id)
 
         return solve
 
