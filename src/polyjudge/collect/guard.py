@@ -161,7 +161,8 @@ def cause_of(error: BaseException) -> BaseException:
 
 def words_of(error: BaseException) -> str:
     """What a service says of an error, without keys."""
-    words = " ".join(str(error).split())
+    message = _message_of(getattr(error, "body", None))
+    words = " ".join((f"Error code: {status_of(error)} - {message}" if message else str(error)).split())
     if not words or words == "Connection error.":  # what a client says of any broken connection
         below = error.__cause__
         while below is not None and below.__cause__ is not None:
@@ -169,6 +170,13 @@ def words_of(error: BaseException) -> str:
         words = f"{words} {below or ''}".strip()
     text = words if isinstance(error, UnreadableError) else f"{type(error).__name__}: {words}"
     return shown(hide_keys(redact(text)), 300)
+
+
+def _message_of(body: Any) -> str:
+    """The message in the answer of a service that failed."""
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    message = inner.get("message") if isinstance(inner, dict) else None
+    return message if isinstance(message, str) else ""
 
 
 def _asked_to_wait(error: BaseException) -> float:
