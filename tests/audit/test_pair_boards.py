@@ -129,12 +129,31 @@ def test_one_order_only_is_said() -> None:
     assert "Ask again with the order swapped" in text
 
 
+def test_a_place_that_only_other_pairs_tell_is_said() -> None:
+    table = arena(15, [0.6, 0.0, -0.6], 900)
+    is_turned = table["model_a"] > table["model_b"]
+    turned = table.assign(model_a=table["model_b"], model_b=table["model_a"],
+                          winner=table["winner"].map({"model_a": "model_b", "model_b": "model_a"}))  # fmt: skip
+    text = " ".join(finding.text for finding in audit(table.where(~is_turned, turned)).findings)
+    assert "what the place does is told by comparing pairs" in text
+    assert "told by comparing pairs" not in " ".join(finding.text for finding in audit(table).findings)
+
+
 def test_a_judge_that_leans_to_a_place_is_named_and_allowed_for() -> None:
     table = arena(9, [0.6, 0.0, -0.6], 2000, place=0.6)
     made = audit(read_panel(table))
     text = " ".join(finding.text for finding in made.findings)
     assert "g prefers the one shown first in 6" in text
     assert board_of(table).mean == pytest.approx(board_of(arena(9, [0.6, 0.0, -0.6], 2000)).mean, abs=0.05)
+
+
+def test_turns_have_boards_of_their_own() -> None:
+    made = audit(read_panel(shared_file("formats/samples/made_up_pairs_turns.jsonl")))
+    section = next(section for section in made.report().sections if section.name == "systems")
+    table = next(table for table in section.tables if table.name == "systems-parts")
+    frame = table.frame.set_index(["language", "system"])["mean"]
+    assert frame[("1", "s")] == 1
+    assert frame[("2", "s")] == 0
 
 
 def test_who_puts_whom_first_is_the_fit_to_a_part() -> None:
@@ -171,7 +190,8 @@ def test_off_is_how_often_a_judge_picks_a_system() -> None:
     calm = audit(two_languages(0.0))
     assert not calm.off["named"].any()
     off = made.off.set_index(["language", "judge"])["off"]
-    x = margins(panel).scores[:, 0].mean(0)
+    x = panel.scores[:, panel.systems.index("x")].mean(0)
+    assert margins(panel).scores[:, 0].mean(0) == pytest.approx(x)
     others = x[:, 1:].mean(1)
     gap = x[:, 0] - others
     assert off[("th", "g")] == pytest.approx(gap[2] - gap[:2].mean())

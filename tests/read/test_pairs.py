@@ -348,6 +348,15 @@ def test_answers_without_names_are_first_and_second() -> None:
     assert people.won.tolist() == [1.0, 0.0, 1.0] * 20
 
 
+def test_repeats_of_one_judge_are_said() -> None:
+    once = frame(winner=words("A", "B"), judge="g")
+    panel = read_panel(pd.concat([once, once]))
+    assert len(pairs_of(panel)) == 120
+    assert panel.units == 60
+    assert any("60 verdicts are another one of the same judge" in note for note in panel.notes)
+    assert not any("another one of the same judge" in note for note in read_panel(once).notes)
+
+
 def test_a_leaderboard_is_no_verdict(tmp_path: Path) -> None:
     board = pd.DataFrame({"name": ["a", "b"], "length_controlled_winrate": [50, 40], "win_rate": [51, 43], "link": ""})
     board.to_csv(tmp_path / "board.csv", index=False)

@@ -60,6 +60,16 @@ def test_influences_are_what_leaving_a_task_out_does() -> None:
         assert change == pytest.approx(whole.place_influence[left_out], rel=0.05, abs=3e-5)
 
 
+def test_influences_are_enlarged_by_leverage() -> None:
+    """Two systems, eight tasks, no prior: the variance of a mean with the divisor n - 1."""
+    won = np.array([1.0, 1, 1, 0, 1, 0, 1, 1])
+    games = Games(np.zeros(8, int), np.ones(8, int), won, np.arange(8), 2)
+    strengths = fit_strengths(games, half_tie=0)
+    lead = strengths.influence[:, 0] - strengths.influence[:, 1]
+    share = won.mean()
+    assert (lead**2).sum() == pytest.approx(won.var(ddof=1) / 8 / (share * (1 - share)) ** 2)
+
+
 def test_forty_of_forty_stay_finite() -> None:
     n = 40
     games = Games(np.zeros(n, int), np.ones(n, int), np.ones(n), np.arange(n), 2)

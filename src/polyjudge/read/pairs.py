@@ -444,6 +444,17 @@ def _find_part(rows: pd.DataFrame) -> str:
     return ""
 
 
+def _note_repeats(table: Table, rows: pd.DataFrame, column: str) -> None:
+    """Say how many verdicts are another one of the same judge on the same answers in the same order."""
+    keys = ["task", "language", "judge", "first", "second", "place", "people", *([column] if column else [])]
+    repeated = int(rows.loc[rows["judge"] != PEOPLE_NAME, keys].duplicated().sum())
+    if repeated:
+        verb = "is" if repeated == 1 else "are"
+        table.notes.append(
+            f"{count(repeated, 'verdict')} {verb} another one of the same judge on the same answers: each counts."
+        )
+
+
 def _part_rank(column: str) -> int:
     called = col.norm(column.removeprefix("part:"))
     return PARTS.index(called) if called in PARTS else len(PARTS)
@@ -507,6 +518,7 @@ def _make_axes(rows: pd.DataFrame, table: Table) -> _Axes:
     import pandas as pd
 
     column = _find_part(rows)
+    _note_repeats(table, rows, column)
     part_noun = col.norm(column.removeprefix("part:")).replace("_", " ")
     own, task_names = pd.factorize(rows["task"].astype(str))
     parts: tuple[str, ...] = ()

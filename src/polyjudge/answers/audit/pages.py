@@ -16,7 +16,7 @@ from polyjudge.answers.audit import cell_agreement as cell_room
 from polyjudge.answers.audit.boards import columns_of
 from polyjudge.answers.audit.judges import ranks as judge_ranks
 from polyjudge.answers.audit.judges import unknown
-from polyjudge.answers.audit.pair_boards import describe_shares
+from polyjudge.answers.audit.pair_boards import describe_shares, part_boards
 from polyjudge.answers.audit.stands_page import stands_sections
 from polyjudge.answers.audit.stands_words import own_maker_sentence
 from polyjudge.base.later import framed
@@ -160,6 +160,15 @@ def _systems(a: Audit) -> list[Section]:
                    "behind_leader": "+points low high", "may_be_best": "yes"}  # fmt: skip
         titles = {"rank_low": "rank", "behind_leader": "difference from the leader"}
         tables.append(_table(a, "systems-languages", title, per, columns, titles))
+    by_part = part_boards(panel, level=a.level)
+    if by_part and panel.pairs is not None:
+        columns = {"language": "name", "rank_low": "rank rank_high", "system": "name", "mean": _mean(a),
+                   "behind_leader": "+points low high", "verdicts": "count"}  # fmt: skip
+        noun = panel.pairs.part_noun
+        titles = {"language": noun, "rank_low": "rank", "mean": "share of wins",
+                  "behind_leader": "difference from the leader"}  # fmt: skip
+        frame = framed(columns_of(by_part))
+        tables.append(_table(a, "systems-parts", f"Systems by {noun}", frame, columns, titles))
     if len(a.swaps):
         columns = {"first": "name", "second": "name", "language_a": "name", "gap_a": "+points low_a high_a",
                    "language_b": "name", "gap_b": "+points low_b high_b"}  # fmt: skip

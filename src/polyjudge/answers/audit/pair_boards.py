@@ -7,7 +7,7 @@ of strength, the plain share of wins among these pairs. With two systems and no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,19 @@ def pair_boards(panel: Panel, *, level: float, weights: Array | None = None) -> 
         part = panel.select(languages=[language])
         if part.pairs is not None and len(part.pairs):
             boards[language] = pair_board(part, level=level, weights=weights, n_boards=n_languages)
+    return boards
+
+
+def part_boards(panel: Panel, *, level: float) -> dict[str, Board]:
+    """Boards of each turn, or what else tells verdicts on one pair apart; all of them hold together."""
+    pairs = panel.pairs
+    if pairs is None or len(pairs.parts) < 2:
+        return {}
+    boards: dict[str, Board] = {}
+    for number, part in enumerate(pairs.parts):
+        of_part = replace(panel, pairs=pairs.take(pairs.part == number))
+        if of_part.pairs is not None and len(of_part.pairs):
+            boards[part] = pair_board(of_part, level=level, n_boards=len(pairs.parts))
     return boards
 
 
@@ -226,8 +239,10 @@ def _one_order_finding(panel: Panel, board: PairBoard) -> list[Finding]:
     """Systems that were always shown in one place, where other pairs do not tell what the place does."""
     pairs = panel.pairs
     assert pairs is not None
-    if not pairs.knows_place or np.isfinite(board.place).any():
+    if not pairs.knows_place:
         return []
+    if np.isfinite(board.place).any():
+        return _indirect_place_finding(panel)
     leader = board.leader
     shown_first = np.where(pairs.place > 0, pairs.first, pairs.second)
     of_leader = ((pairs.first == leader) | (pairs.second == leader)) & (pairs.place != 0)
@@ -241,6 +256,23 @@ def _one_order_finding(panel: Panel, board: PairBoard) -> list[Finding]:
         "swapped."
     )
     return [Finding("warning", "pairs.one-order", text, "Winner")]
+
+
+def _indirect_place_finding(panel: Panel) -> list[Finding]:
+    """Each two systems stand in one order only, so that the place is told by other pairs alone."""
+    pairs = panel.pairs
+    assert pairs is not None
+    known = pairs.take(pairs.place != 0)
+    lower, upper = np.minimum(known.first, known.second), np.maximum(known.first, known.second)
+    pair = lower * len(panel.systems) + upper
+    lower_first = (known.place > 0) == (known.first == lower)
+    if len(np.unique(pair * 2 + lower_first)) > len(np.unique(pair)):
+        return []
+    text = (
+        "Each two systems always stand in the same order, so what the place does is told by comparing pairs: systems "
+        "that beat each other in a circle would look the same. Ask again with the order swapped."
+    )
+    return [Finding("notice", "pairs.indirect-place", text, "Winner")]
 
 
 def _place_finding(panel: Panel, board: PairBoard) -> list[Finding]:
