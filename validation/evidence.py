@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 
 import polyjudge as pj
 from polyjudge import cbc
+from polyjudge.answers.humans.board import on_scale_of_labels
 from polyjudge.calibrate.labelled import panel_mean
 from polyjudge.panel import Panel
 from polyjudge.stats import labels as st
 from polyjudge.stats.agreement import agreement
+from polyjudge.stats.anchored import draw_people, judge_means, limit_differences, measure_errors
 from polyjudge.stats.cells import mean_seen
 from polyjudge.stats.resample import bootstrap
 from validation import people
@@ -388,6 +390,102 @@ def win_rows(found: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+# --- people's board, with languages left out ---
+
+
+BOARD_SETS = {"WMT23": (2, 3), **dict.fromkeys(PARIKSHA, (3, 5)), **dict.fromkeys(RTP, (3, 9))}
+"""Of each set, in how many languages labels are known; people's other labels are hidden, and checked against."""
+BOARD_LABELS = (20, 50)
+
+
+def board_of(name: str, n: int, k: int, seed: int, whole_tasks: bool) -> Iterator[dict[str, Any]]:
+    """Each language of a board made of n labels in k languages, against all of people's labels there.
+
+    sure, wrong : statements that one system is ahead, and those that people's means contradict
+    inside, systems : ranks of people's means inside the ranges; held, cells : means of people inside their limits
+    judges_sure, judges_wrong : the same statements by the judges alone, by their own limits
+    """
+    panel, every = people.sets()[name]
+    scores = panel_mean(panel)
+    there = np.isfinite(scores) & np.isfinite(every)
+    rng = np.random.default_rng([seed, n, k])
+    languages = sorted(rng.permutation(len(panel.languages))[:k])
+    some = np.zeros(there.shape, dtype=bool)
+    for language in languages:
+        if whole_tasks:
+            chosen = rng.permutation(np.flatnonzero(there[:, :, language].any(axis=1)))[:n]
+            some[chosen, :, language] = there[chosen, :, language]
+        else:
+            some[:, :, language] = drawn(there[:, :, [language]], n, rng)[:, :, 0]
+    labels = np.where(some, every, np.nan)
+    scores = on_scale_of_labels(np.where(there, scores, np.nan), labels, name in RTP)
+    judged = judge_means(scores, panel.unit, panel.weight)
+    measured = measure_errors(scores, labels, panel.unit, judged)
+    if measured is None:
+        return
+    known = list(map(int, measured.languages))
+    others = [language for language in range(len(panel.languages)) if language not in known]
+    said = draw_people(judged, measured, seed=seed)
+    limits = limit_differences(said.differences, [known, others])
+    alone = rng.normal(size=(1000, len(judged.influence))) @ judged.influence.reshape(len(judged.influence), -1)
+    by_judges = limit_differences(judged.mean + alone.reshape(1000, *judged.mean.shape), [known, others])
+    low, high = np.quantile(said.means, [0.025, 0.975], axis=0)
+    true = judge_means(np.where(there, every, np.nan), panel.unit, panel.weight).mean
+    for language in range(len(panel.languages)):
+        mean = true[language]
+        gap = mean[:, None] - mean
+        is_known = limits.known[language] & np.isfinite(mean)
+        both = is_known[:, None] & is_known
+        ahead, behind = limits.ahead[language] & both, both & (gap < -1e-9)
+        best, worst = behind.sum(axis=1) + 1, is_known.sum() - (both & (gap > 1e-9)).sum(axis=1)
+        inside = (ahead.sum(axis=0) + 1 <= worst) & (is_known.sum() - ahead.sum(axis=1) >= best)
+        has_level = np.isfinite(low[language]) & np.isfinite(mean)
+        held = (low[language] <= mean) & (mean <= high[language])
+        yield {
+            "set": name.split()[0], "labelled": language in known, "labels": n,
+            "sure": int(ahead.sum()), "wrong": int((ahead & behind).sum()),
+            "inside": int(inside[is_known].sum()), "systems": int(is_known.sum()),
+            "held": int(held[has_level].sum()), "cells": int(has_level.sum()),
+            "judges_sure": int((by_judges.ahead[language] & both).sum()),
+            "judges_wrong": int((by_judges.ahead[language] & behind).sum()),
+        }  # fmt: skip
+
+
+def boards(draws: int) -> pd.DataFrame:
+    """set, labelled, labels and counts: one row a language of a board."""
+    rows = [
+        row
+        for name, numbers in BOARD_SETS.items()
+        for n in BOARD_LABELS
+        for k in numbers
+        for seed in range(draws)
+        for whole_tasks in ((False, True) if name == "WMT23" else (False,))
+        for row in board_of(name, n, k, seed, whole_tasks)
+    ]
+    return pd.DataFrame(rows)
+
+
+def board_numbers(found: pd.DataFrame) -> dict[str, Any]:
+    """Sums by set and labelled or not, as rows of a table; and over all sets."""
+    rows = []
+    for (name, is_labelled), part in found.groupby(["set", "labelled"], sort=False):
+        total = part.sum(numeric_only=True)
+        if not total["cells"]:
+            continue
+        ranks = "–" if not total["systems"] else f"{total['inside'] / total['systems']:.1%}"
+        where = "with labels" if is_labelled else "without"
+        rows.append(
+            f"| {name} | {where} | {total['sure']:,.0f} | {total['wrong']:,.0f} | {total['judges_sure']:,.0f} | "
+            f"{total['judges_wrong']:,.0f} | {ranks} | {total['held'] / total['cells']:.1%} |"
+        )
+    every = found.sum(numeric_only=True)
+    return {
+        "board_rows": "\n".join(rows), "board_sure": int(every["sure"]), "board_wrong": int(every["wrong"]),
+        "board_inside": every["inside"] / every["systems"], "board_share": every["wrong"] / max(every["sure"], 1),
+        "board_judges": every["judges_wrong"] / max(every["judges_sure"], 1),
+    }  # fmt: skip
+
+
 # --- the page ---
 
 
@@ -408,6 +506,7 @@ def measure(draws: int) -> dict[str, Any]:
         "weights": lambda: weights(3 * draws),
         "ranks": lambda: ranks(data),
         "wins": lambda: wins(data),
+        "boards": lambda: boards(max(draws // 5, 1)),
     }
     for name, part in parts.items():
         begun = time.process_time()
@@ -468,6 +567,7 @@ def numbers(found: dict[str, Any], draws: int) -> tuple[dict[str, Any], dict[str
         v[str(name)] = row | {x: row[x] / row["steps"] for x in ("open", "open_people")}
     v["wins"] = win_rows(found["wins"])
     told = found["wins"].set_index("board")
+    v |= board_numbers(found["boards"])
     i, wmt, devai, some = v["i"], v["WMT23"], v["DevAI"], v["labels"]
     return v, {
         "by people Swahili is the worst language": i["sw"]["people"] == i["people_min"],
@@ -485,6 +585,9 @@ def numbers(found: dict[str, Any], draws: int) -> tuple[dict[str, Any], dict[str
         ),
         "scores cannot tell them from longer ones": "length: cannot be told" in told.loc["HANNA", "verdicts"],
         "WMT23's win is that of one language pair": "one language: depends" in told.loc["WMT23", "verdicts"],
+        "the board of people is wrong in at most 1% of what it is sure of": v["board_share"] <= 0.01,
+        "ranks by people lie in the ranges of the board": v["board_inside"] >= 0.97,
+        "the judges alone are wrong more often": v["board_judges"] > 2 * v["board_share"],
         "nothing is told apart on DevAI": devai["told"] == 0 and devai["inside"] == devai["systems"],
     }
 

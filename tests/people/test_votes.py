@@ -123,3 +123,49 @@ def test_votes_on_other_pairs_than_the_judges_are_said() -> None:
 def test_an_audit_says_what_people_say() -> None:
     text = " ".join(finding.text for finding in audit(votes_of()).findings)
     assert "as people do in" in text
+
+
+def votes_in_languages(voted: tuple[str, ...], seed: int = 3) -> pd.DataFrame:
+    """Pairs of four systems in six languages; the judge favours bravo, people put delta first."""
+    generator = np.random.default_rng(seed)
+    people = np.array([0.0, 0.4, -0.6, 1.2])
+    judge = 1.5 * people + np.array([0.0, 2.5, 0.0, 0.0])
+    rows = []
+    for language in ("de", "es", "hi", "ja", "ko", "sw"):
+        for task in range(300):
+            first, second = generator.permutation(4)[:2]
+            answers = generator.normal()
+
+            def picks(strength: np.ndarray, a: int = first, b: int = second, own: float = answers) -> str:
+                chance = 1 / (1 + np.exp(strength[b] - strength[a] - own))
+                return "model_a" if generator.random() < chance else "model_b"
+
+            vote = picks(people) if language in voted and task < 200 else None
+            rows.append((f"{language}{task}", language, SYSTEMS[first], SYSTEMS[second], picks(judge), vote))
+    return pd.DataFrame(rows, columns=["question_id", "language", "model_a", "model_b", "winner", "human_vote"])
+
+
+SYSTEMS = ("alpha", "bravo", "charlie", "delta")
+
+
+def test_votes_anchor_every_language() -> None:
+    found = humans(votes_in_languages(("de", "es", "hi", "ja")))
+    assert isinstance(found, Votes)
+    board = found.board
+    overall = board[board["language"] == "all"]
+    assert overall["system"].iloc[0] == "delta"
+    assert overall["people"].between(0, 1).all()
+    assert overall["people"].mean() == pytest.approx(0.5, abs=0.02)
+    assert set(board[board["language"].isin(["ko", "sw"])]["basis"]) == {"carried over from 4 languages"}
+    text = found.findings[0].text
+    assert text.startswith("From votes in de, es, hi and ja, and judges in two more languages: by people, delta ")
+    assert any("ko and sw are taken to differ from de, es, hi and ja" in f.text for f in found.findings)
+    assert audit(votes_in_languages(())).systems["system"].iloc[0] == "bravo"  # what the judges say
+
+
+def test_votes_in_two_languages_say_nothing_of_the_others() -> None:
+    found = humans(votes_in_languages(("de", "es")))
+    assert isinstance(found, Votes)
+    others = found.board[found.board["language"].isin(["hi", "ja", "ko", "sw"])]
+    assert others["people"].isna().all()
+    assert any("Votes are in two languages." in f.text for f in found.findings)

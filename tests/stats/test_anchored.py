@@ -169,7 +169,9 @@ def test_the_spread_between_languages_is_drawn_from_its_chi_square() -> None:
     rng = np.random.default_rng(10)
     error = rng.normal(0, 2, (40, 5))
     covariance = np.tile(0.01 * np.eye(5), (40, 1, 1))
-    measured = JudgeErrors(np.arange(40), error, covariance, (0.0, 0.0), np.zeros(40), 1000.0, 1.0)
+    measured = JudgeErrors(
+        np.arange(40), error, covariance, (0.0, 0.0), np.zeros(40), np.ones(40), freedom=1000.0, control_weight=1.0
+    )
     spread = np.sqrt(draw_spread(measured, np.ones(4000), rng))
     assert np.median(spread) == pytest.approx(2, abs=0.25)
     assert 0.05 < spread.std() < 0.2

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.answers.audit.advice import command
+from polyjudge.answers.calibrate_labels import corrected_with_limits, fit_by_labels, people_cells, unlabelled_findings
 from polyjudge.answers.margins import margins
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import check_apart, check_new, read_json, write_text
@@ -44,7 +45,8 @@ CORRECTED = "one row an answer: the panel's mean, and what people would say (cor
 class Calibrated(Result):
     """What `calibrate` did.
 
-    cells : language, judge, beta (subtracted), low, high (all together); by labels: language, labelled, subtract
+    cells : language, judge, beta (subtracted), low, high (all together); by labels: language, labelled, subtract, and
+        from three labelled languages on people (the mean that they would give), low, high
     gain : what that gains for who uses single judges (I7); closer : the same as points by which the root mean square
         distance of a judge's mean in a language to the panel's falls; None by labels
     """
@@ -66,6 +68,8 @@ class Calibrated(Result):
         if by_labels:
             head = {"language": "name", "labelled": "count", "subtract": "+points"}
             titles = {"language": p.noun, "subtract": "subtracted, after the map, on the scale of the labels"}
+            titles["people"] = "people would give on average"
+            head |= {"people": "points low high"} if shown["people"].notna().any() else {}
         else:
             shown = shown.assign(**{x: shown[x] * p.factor for x in ("beta", "low", "high")})
         after = [Step(self.check_, "see whether it helps on tasks that it has not seen")] if self.check_ else []
@@ -88,6 +92,7 @@ def calibrate(
     labels: Any = None,
     shrink: bool = False,
     clip: bool = False,
+    unlabelled: Literal["empty", "carry"] = "empty",
     extend: Path | None = None,
     threshold: str | None = None,
     column: str = "calibrated",
@@ -108,6 +113,7 @@ def calibrate(
     labels : human labels in a file of their own (columns task, label, language, ...): correct the panel by them
     shrink : keep only the share that is not noise, for few tasks (by labels always)
     clip : cut calibrated scores to the scale (by labels always)
+    unlabelled : languages without labels stay empty, or carry: they get the others' correction, with its interval
     extend : a saved calibrator: add to it the new languages and judges of these scores, from a few tasks
     threshold : pass mark: '4' passes above 4, '>=4' from 4 on: one more column `passes`, the share that passes
     column : name of the new column
@@ -126,10 +132,11 @@ def calibrate(
     panel = margins(read_panel(scores, **columns))
     _check_one_criterion(panel)
     if by_labels:
-        corrector = LabelCalibrator(level=level).fit(panel, labels)
-        result = Calibrated(corrector.table(), corrector.findings(), corrector, panel, saved_=save)
+        corrector, levels = fit_by_labels(panel, labels, level, unlabelled)
+        findings = (*corrector.findings(), *unlabelled_findings(panel, corrector, levels))
+        result = Calibrated(people_cells(corrector, levels), findings, corrector, panel, saved_=save)
         if output is not None:
-            _write_answers(corrector.corrected(panel), output)
+            _write_answers(corrected_with_limits(panel, corrector, levels), output)
     else:
         calibrator, result = _calibrated(panel, method, shrink, clip, extend, threshold, level)
         result = replace(result, saved_=save)

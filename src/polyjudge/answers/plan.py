@@ -19,9 +19,10 @@ from polyjudge import cbc
 from polyjudge.answers.audit.advice import command
 from polyjudge.answers.audit.boards import round_up, settle
 from polyjudge.answers.margins import margins
+from polyjudge.answers.plan_labels import LabelPlan, plan_finding, plan_labels, plan_table
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import percent
-from polyjudge.base.options import ReadingOptions
+from polyjudge.base.options import ColumnsJudgesItems
 from polyjudge.base.text import name
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
@@ -48,6 +49,8 @@ class Plan(Result):
         it; missing without a pilot), pilot (what as many tasks as the pilot's give in 80% of studies, points)
     sizes : tasks, radius (of every off), separate (difference of two systems that would be told), paper (Prop. 2, of
         beta^), scores
+    labels : with labels of a pilot: languages, labels (more of them in each), total, half_width (of the lead by
+        people), shown (the lead that they would show); else None
     """
 
     needed: pd.DataFrame
@@ -56,6 +59,8 @@ class Plan(Result):
     seed: int
     findings: tuple[Finding, ...]
     panel_: Panel | None
+    labels: pd.DataFrame | None = None
+    labels_: LabelPlan | None = None
 
     def report(self) -> Report:
         """The report."""
@@ -87,10 +92,17 @@ class Plan(Result):
         if p is not None and p.source:
             after = (Step(command(p, "audit"), "see what these scores already tell"),)
         facts = () if p is None else (*p.read_facts, *p.notes)
-        section = Section("sizes", title, tables=(table,), charts=(chart,))
+        sections, board = self._with_labels(Section("sizes", title, tables=(table,), charts=(chart,)), board)
         return Report(
-            "plan", "How many tasks", facts, self.findings, board, after, (section,), about={"level": self.level}
+            "plan", "How many tasks", facts, self.findings, board, after, sections, about={"level": self.level}
         )
+
+    def _with_labels(self, sizes: Section, board: Table) -> tuple[tuple[Section, ...], Table]:
+        """What labels give comes first, where they were asked for."""
+        if self.labels_ is None:
+            return (sizes,), board
+        by_labels = plan_table(self.labels_)
+        return (Section("labels", by_labels.title, tables=(by_labels,)), sizes), by_labels
 
 
 def plan(
@@ -98,12 +110,13 @@ def plan(
     *,
     radius: float | None = None,
     separate: float | None = None,
+    labels: Any = None,
     judge_count: int | None = None,
     language_count: int | None = None,
     sigma: float | None = None,
     level: float = 0.95,
     seed: int = 0,
-    **columns: Unpack[ReadingOptions],
+    **columns: Unpack[ColumnsJudgesItems],
 ) -> Plan:
     """How many tasks does a question need?
 
@@ -113,6 +126,8 @@ def plan(
     panel : scores of a pilot
     radius : know how far every judge is off in each language to within so many points (pass or fail: percentage points)
     separate : tell two systems apart that differ by this many points (pass or fail: percentage points)
+    labels : human labels of the pilot, in a file of their own: how many more, in how many languages, a lead of so many
+        points needs by people (--separate)
     judge_count : without a pilot, number of judges
     language_count : without a pilot, number of languages
     sigma : without a pilot, standard deviation of the noise of one score
@@ -122,6 +137,7 @@ def plan(
     Examples:
         polyjudge plan pilot.csv --radius 5
         polyjudge plan pilot.csv --separate 1
+        polyjudge plan pilot.csv --labels labels.csv --separate 2
         polyjudge plan --judge-count 6 --language-count 8 --sigma 22.24 --radius 10.3
     """
     if not 0.5 <= level < 1:
@@ -159,11 +175,18 @@ def plan(
         now = grown * goal.reach(panel.units, level)
         rows.append((goal.name, goal.target, tasks, chance, now))
         said.append(_words(panel, goal, tasks, chance))
-    per = f" per {panel.noun}: `polyjudge humans` then says whether more would help" if k > 1 else ""
-    said.append(Finding("info", "labels", f"Start with 20 labelled answers{per}.", "Labels"))
+    by_labels = None if labels is None else plan_labels(panel, labels, separate, level=level, seed=seed)
+    said.append(_start_labelling(panel) if by_labels is None else plan_finding(by_labels))
     wanted = sorted({*SIZES, *(r[2] for r in rows if r[2] <= 10 * SIZES[-1]), round(panel.weight.sum())})
     sizes = [_size(panel, goals, safe, n, n / each, level) for n in wanted if n / each >= FEWEST]
-    return Plan(_needed(rows), _sizes(sizes), level, seed, tuple(said), panel)
+    frame = None if by_labels is None else by_labels.frame
+    return Plan(_needed(rows), _sizes(sizes), level, seed, tuple(said), panel, labels=frame, labels_=by_labels)
+
+
+def _start_labelling(panel: Panel) -> Finding:
+    """How many labels to begin with."""
+    per = f" per {panel.noun}: `polyjudge humans` then says whether more would help" if panel.shape[2] > 1 else ""
+    return Finding("info", "labels", f"Start with 20 labelled answers{per}.", "Labels")
 
 
 class _Goal(NamedTuple):

@@ -58,6 +58,10 @@ class _Answers(NamedTuple):
         return _Answers(self.score[has_label], self.label[has_label], self.language[has_label])
 
 
+EMPTY, CARRY = "empty", "carry"
+"""What languages without labels get: nothing, or the correction that is carried over from those with labels."""
+
+
 class LabelCalibrator(Calibrator):
     """Corrects the mean of a panel by labels of people on some of its answers.
 
@@ -84,11 +88,14 @@ class LabelCalibrator(Calibrator):
     moved_: Array
     variance_: Array
 
-    def __init__(self, shrink: bool = True, clip: bool = True, level: float = 0.95, seed: int = 0) -> None:
+    def __init__(
+        self, shrink: bool = True, clip: bool = True, level: float = 0.95, seed: int = 0, unlabelled: str = EMPTY
+    ) -> None:
         self.shrink = shrink
         self.clip = clip
         self.level = level
         self.seed = seed
+        self.unlabelled = unlabelled
 
     def fit(self, panel: Any, labels: Any = None, **columns: Unpack[ColumnsJudgesItems]) -> Self:
         """Learn the map and the needs from the labels of a panel (None: its own column; else a table, or a file)."""
@@ -177,6 +184,16 @@ class LabelCalibrator(Calibrator):
                 target = float(every.score[in_language].mean()) + self.moved_[i]
                 self.shift_[i] = -st.offset_to_mean(mapped[in_language], target, scale)
 
+    def move_to(self, panel: Panel, means: Array) -> Self:
+        """Move each language so that the mean of its corrected answers is this one; NaN leaves it where it is."""
+        scores = self.line_[0] + self.line_[1] * panel_mean(panel)
+        scale = self.scale_ if self.clip else None
+        for place, mean in enumerate(means):
+            seen = scores[:, :, place][np.isfinite(scores[:, :, place])]
+            if np.isfinite(mean) and len(seen):
+                self.shift_[place] = -st.offset_to_mean(self._map(seen), float(mean), scale)
+        return self
+
     def _map(self, score: Array) -> Array:
         return np.interp(score, self.x_, self.g_)
 
@@ -213,6 +230,8 @@ class LabelCalibrator(Calibrator):
 
     def _correct(self, scores: Array, place: Any) -> Array:
         corrected = self._map(self.line_[0] + self.line_[1] * scores) - self.shift_[place]
+        if self.unlabelled != CARRY:
+            corrected = np.where(self.n_[place] > 0, corrected, np.nan)
         corrected = np.where(np.isfinite(scores), corrected, np.nan)
         return np.clip(corrected, *self.scale_) if self.clip else corrected
 
@@ -308,7 +327,7 @@ class LabelCalibrator(Calibrator):
         """The calibrator of these fields, each checked. Files of the version before are applied as they were fitted."""
         loaded = cls(
             one_of(data, "shrink", (True, False)), one_of(data, "clip", (True, False)), float(data["level"]),
-            int(data["seed"]),
+            int(data["seed"]), one_of({"unlabelled": CARRY} | data, "unlabelled", (EMPTY, CARRY)),
         )  # fmt: skip
         loaded.languages_, loaded.noun_ = texts(data, "languages"), str(data["noun"])
         k, knots = len(loaded.languages_), len(data["scores"])

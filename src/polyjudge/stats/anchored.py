@@ -63,6 +63,7 @@ class JudgeErrors:
     covariance : (k, systems, systems) of the errors by sampling, 0 beside NaN.
     shared : variance of differences, and of levels, that labels of the same tasks bring into all languages alike.
     severity : (k,) variance that annotators add to a level; NaN where a single annotator's harshness hides it.
+    label_variance : (k,) of one label of a system, what the judges say of it taken out.
     freedom : degrees of freedom of the variances. control_weight : with which the judges' scores enter.
     """
 
@@ -71,6 +72,7 @@ class JudgeErrors:
     covariance: Array
     shared: tuple[float, float]
     severity: Array
+    label_variance: Array
     freedom: float
     control_weight: float
 
@@ -90,6 +92,7 @@ class JudgeErrors:
             error=self.error[kept],
             covariance=self.covariance[kept],
             severity=self.severity[kept],
+            label_variance=self.label_variance[kept],
         )
 
 
@@ -216,12 +219,21 @@ def measure_errors(
     ])  # fmt: skip
     residuals = [labels.people - weight * labels.judged for labels in by_language]
     variances = _label_variances(by_language, residuals) + _unseen_variance(scores, labels, residuals)
-    covariance, freedom = _covariances(by_language, residuals, variances)
+    variances, covariance, freedom = _covariances(by_language, residuals, variances)
     is_known = np.isfinite(error)
     covariance = np.where(is_known[:, :, None] & is_known[:, None, :], covariance, 0.0)
     shared = _shared(by_language, residuals, covariance, is_known)
     extra = np.zeros(n_languages) if severity is None else severity
-    return JudgeErrors(np.array(languages), error, covariance, shared, extra[languages], freedom, weight)
+    return JudgeErrors(
+        languages=np.array(languages),
+        error=error,
+        covariance=covariance,
+        shared=shared,
+        severity=extra[languages],
+        label_variance=variances,
+        freedom=freedom,
+        control_weight=weight,
+    )
 
 
 def _growth(labels: _Labels) -> float:
@@ -249,8 +261,11 @@ def _unseen_variance(scores: Array, labels: Array, residuals: Sequence[Array]) -
     return jump**2 / float(np.isfinite(labels).sum())
 
 
-def _covariances(by_language: Sequence[_Labels], residuals: Sequence[Array], variances: Array) -> tuple[Array, float]:
-    """Sampling covariance (k, systems, systems) of the means of residuals, and its degrees of freedom.
+def _covariances(
+    by_language: Sequence[_Labels], residuals: Sequence[Array], variances: Array
+) -> tuple[Array, Array, float]:
+    """Shrunk variances of a label, the sampling covariance (k, systems, systems) of the means of residuals, and its
+    degrees of freedom.
 
     Each language has its own variance of a label, shrunk to their mean; the correlation of labels of one task is that
     of all languages.
@@ -268,7 +283,7 @@ def _covariances(by_language: Sequence[_Labels], residuals: Sequence[Array], var
     correlation = float(np.clip(correlation, -0.5 / max(n_systems - 1, 1), 0.99))
     alike = np.full((n_systems, n_systems), correlation) + (1 - correlation) * np.eye(n_systems)
     together = np.array([x.number.T @ x.number / np.outer(x.counts, x.counts) for x in by_language])
-    return shrunk[:, None, None] * alike * together, max(float((n_tasks - 1).sum()), 1.0)
+    return shrunk, shrunk[:, None, None] * alike * together, max(float((n_tasks - 1).sum()), 1.0)
 
 
 def _shared(
@@ -661,3 +676,66 @@ def _predict_level(others: JudgeErrors, n_draws: int, rng: np.random.Generator) 
     sampling = np.tile(others.covariance[:, 0, 0] + np.nan_to_num(others.severity), (n_draws, 1))
     spread, common = _common_level(own, sampling, own.shape[1] - 1, rng)
     return np.asarray(common + np.sqrt(spread) * rng.standard_t(2 * own.shape[1], n_draws))[:, None]
+
+
+# --- what more labels would bring ---
+
+
+def with_more_labels(
+    measured: JudgeErrors, errors: Array, languages: Sequence[int], systems: Sequence[int], labels: float,
+    rng: np.random.Generator,
+) -> JudgeErrors:  # fmt: skip
+    """The errors as so many more labels of each of these systems in each of these languages might measure them.
+
+    errors : (languages, systems) one draw of the judges' errors, which the new labels measure
+    """
+    variance = float(measured.label_variance.mean())
+    every = sorted({*map(int, measured.languages), *languages})
+    n_systems = measured.error.shape[1]
+    error, covariance = np.full((len(every), n_systems), np.nan), np.zeros((len(every), n_systems, n_systems))
+    severity, label_variance = np.zeros(len(every)), np.full(len(every), variance)
+    for row, language in enumerate(every):
+        precision, weighted = np.zeros((n_systems, n_systems)), np.zeros(n_systems)
+        if language in measured.languages:
+            old = int(np.flatnonzero(measured.languages == language)[0])
+            known = np.flatnonzero(np.isfinite(measured.error[old]))
+            inverse = np.linalg.pinv(measured.covariance[old][np.ix_(known, known)])
+            precision[np.ix_(known, known)] = inverse
+            weighted[known] = inverse @ measured.error[old, known]
+            severity[row], label_variance[row] = measured.severity[old], measured.label_variance[old]
+        if language in languages:
+            new = np.array([system for system in systems if np.isfinite(errors[language, system])], dtype=int)
+            noise = rng.normal(size=len(new)) * np.sqrt(variance / labels)
+            precision[new, new] += labels / variance
+            weighted[new] += labels / variance * (errors[language, new] + noise)
+        known = np.flatnonzero(np.diag(precision) > 0)
+        inverse = np.linalg.inv(precision[np.ix_(known, known)])
+        covariance[row][np.ix_(known, known)] = inverse
+        error[row, known] = inverse @ weighted[known]
+    n_new = len(languages) * max(labels - 1, 0.0)
+    return replace(
+        measured,
+        languages=np.array(every),
+        error=error,
+        covariance=covariance,
+        severity=severity,
+        label_variance=label_variance,
+        freedom=measured.freedom + n_new,
+    )
+
+
+def expected_half_width(
+    judged: Judged, measured: JudgeErrors, people: People, pair: tuple[int, int], languages: Sequence[int],
+    systems: Sequence[int], labels: float, level: float = 0.95, seed: int = 0, n_repeats: int = 12,
+) -> Array:  # fmt: skip
+    """Half-widths (n_repeats,) of the difference of two systems overall that more labels may lead to."""
+    rng = np.random.default_rng([seed, 7])
+    chosen = rng.integers(len(people.differences), size=n_repeats)
+    widths = []
+    for repeat, draw in enumerate(chosen):
+        errors = judged.mean - people.differences[draw]
+        more = with_more_labels(measured, errors, languages, systems, labels, rng)
+        drawn = draw_people(judged, more, n_draws=400, seed=seed + repeat)
+        limits = limit_differences(average_languages(drawn.differences)[:, None], [[0]], level)
+        widths.append(float(limits.half_width[0][pair]))
+    return np.array(widths)

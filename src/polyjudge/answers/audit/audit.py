@@ -211,9 +211,11 @@ def audit(
     read = [*cell_room.cells_to_leave_out(panel, cells), *off_cells]
     lacking: list[Step] | None = [] if people else None
     if people and compared:
+        from polyjudge.answers.humans.board import settle_findings
         from polyjudge.answers.humans.words import more_labels
 
         lacking = more_labels(compared)
+        found = settle_findings(found, compared, None if parts else board)
     advised = steps(panel, found, part.off.kind, read, lacking)
     return Audit(
         off=lambda: part.off.frame,

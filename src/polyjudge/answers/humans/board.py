@@ -8,8 +8,9 @@ languages being draws of one kind, which each screen says in the user's names.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +34,12 @@ from polyjudge.stats.anchored import (
     measure_errors,
     predict_left_out,
 )
-from polyjudge.stats.labels import severity
+from polyjudge.stats.annotators import language_means
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from polyjudge.answers.audit.systems import Systems
     from polyjudge.answers.humans.compare import Humans, Sides
     from polyjudge.calibrate.labelled import Labelled
 
@@ -46,6 +48,8 @@ Index = NDArray[np.int64]
 COLUMNS = ("language", "system", "people", "low", "high", "rank_low", "rank_high", "labels", "basis")
 OVERALL = "all"
 LABELS, NO_LABELS = "labels", "no labels"
+EXPLANATIONS = ("length", "own maker", "copies")
+"""Threats that explain a lead of the judges, and take nothing from it where people have said who is better."""
 FEW_NAMES = 4
 """Languages that a sentence names; more are counted."""
 RARELY = 0.01
@@ -64,6 +68,7 @@ class PeopleBoard:
     labels : (systems, languages) number of labelled answers
     predicted : of each labelled language, whether the others predict it
     one_annotator : languages in which a single annotator's harshness hides the level
+    what : what people gave: labels, or votes on pairs
     factor, unit : by which differences are multiplied to be shown, and what they are counted in
     """
 
@@ -82,6 +87,7 @@ class PeopleBoard:
     factor: float
     unit: str
     seed: int
+    what: str = LABELS
 
     @property
     def labelled(self) -> list[int]:
@@ -129,18 +135,38 @@ class PeopleBoard:
 # --- numbers ---
 
 
-def people_board(panel: Panel, sides: Sides, *, level: float = 0.95, seed: int = 0) -> PeopleBoard | None:
-    """The board of a panel of several languages and systems; None where labels are too few to measure anything."""
-    if len(panel.languages) < 2 or not panel.has_systems:
-        return None
+@dataclass(frozen=True, eq=False)
+class FittedPeople:
+    """scores : (tasks, systems, languages) of the panel, on the scale of the labels; languages_alone : those in which
+    one annotator's harshness hides the level"""
+
+    scores: Array
+    judged: Judged
+    measured: JudgeErrors
+    people: People
+    languages_alone: list[int]
+
+
+def fit_people(panel: Panel, sides: Sides, seed: int = 0) -> FittedPeople | None:
+    """What people would say, from the judges' error where people labelled; None where labels are too few."""
     scores = on_scale_of_labels(sides.guide, sides.y, sides.same)
     judged = judge_means(scores, panel.unit, panel.weight)
     measured = measure_errors(scores, sides.y, panel.unit, judged)
     if measured is None:
         return None
     alone = languages_of_one_annotator(sides.found, len(panel.languages))
-    measured = with_annotators(measured, scores, sides, alone, panel.unit)
-    people = draw_people(judged, measured, seed=seed)
+    measured = with_annotators(measured, scores, sides, alone)
+    return FittedPeople(scores, judged, measured, draw_people(judged, measured, seed=seed), alone)
+
+
+def people_board(panel: Panel, sides: Sides, *, level: float = 0.95, seed: int = 0) -> PeopleBoard | None:
+    """The board of a panel of several languages and systems; None where labels are too few to measure anything."""
+    if len(panel.languages) < 2 or not panel.has_systems:
+        return None
+    fitted = fit_people(panel, sides, seed)
+    if fitted is None:
+        return None
+    judged, measured, people = fitted.judged, fitted.measured, fitted.people
     means = _with_overall(people.means)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
     has_level = _has_level(people)
@@ -160,9 +186,9 @@ def people_board(panel: Panel, sides: Sides, *, level: float = 0.95, seed: int =
         high=np.clip(high, *ends),
         judges=np.vstack([judged.mean, _judges_overall(judged, draws)]),
         limits=limit_differences(draws, [languages, others, [n_languages]], level),
-        labels=np.logical_and(np.isfinite(sides.y), np.isfinite(scores)).sum(axis=0),
+        labels=np.logical_and(np.isfinite(sides.y), np.isfinite(fitted.scores)).sum(axis=0),
         predicted=tuple(predict_left_out(measured, level, seed=seed)),
-        one_annotator=tuple(panel.languages[language] for language in alone),
+        one_annotator=tuple(panel.languages[language] for language in fitted.languages_alone),
         factor=100.0 if in_percent else 1.0,
         unit=_unit(sides, in_percent),
         seed=seed,
@@ -211,32 +237,30 @@ def on_scale_of_labels(scores: Array, labels: Array, same: bool) -> Array:
 
 
 def languages_of_one_annotator(found: Labelled, n_languages: int) -> list[int]:
-    """Languages with a single, named annotator, unless one annotator labelled in all of them."""
-    if len(found.annotators) < 2:
-        return []
-    alone = []
-    for language in range(n_languages):
-        there = np.unique(found.who[found.language == language])
-        if len(there) == 1 and found.annotators[there[0]]:
-            alone.append(language)
-    return alone
+    """Languages with a single, named annotator who labelled in no other language."""
+    pairs = np.unique(np.stack([found.language, found.who]), axis=1)
+    n_annotators = np.bincount(pairs[0], minlength=n_languages)
+    n_languages_of = np.bincount(pairs[1], minlength=len(found.annotators))
+    return [
+        int(language)
+        for language, who in pairs.T
+        if found.annotators[who] and n_annotators[language] == 1 and n_languages_of[who] == 1
+    ]
 
 
-def with_annotators(measured: JudgeErrors, scores: Array, sides: Sides, alone: list[int], unit: Index) -> JudgeErrors:
-    """The same errors, with what annotators add to the variance of levels where a language has several of them."""
+def with_annotators(measured: JudgeErrors, scores: Array, sides: Sides, alone: list[int]) -> JudgeErrors:
+    """The same errors, with what annotators add to the variance of levels (METHODS 38)."""
     found = sides.found
-    n_languages = scores.shape[2]
-    extra = np.zeros(n_languages)
+    extra = np.zeros(scores.shape[2])
     judged = scores[found.row, found.system, found.language]
     is_scored = np.isfinite(judged)
-    if len(found.annotators) > 1 and is_scored.any():
-        difference = measured.control_weight * judged - sides.label
-        language, who = found.language[is_scored], found.who[is_scored]
-        people = severity(difference[is_scored], language, who, unit[found.row[is_scored]], n_languages)
-        if people.df > 0:
-            variance = np.zeros(n_languages)
-            variance[measured.languages] = measured.level_variance
-            extra = np.nan_to_num(np.maximum(people.variance - variance, 0.0))
+    if len(found.annotators) > 1 and "" not in found.annotators and is_scored.any():
+        difference = (sides.label - measured.control_weight * judged)[is_scored]
+        languages, language = np.unique(found.language[is_scored], return_inverse=True)
+        who = np.unique(found.who[is_scored], return_inverse=True)[1]
+        answer = np.ravel_multi_index((found.row, found.system), scores.shape[:2])[is_scored]
+        people = language_means(difference, answer, language, who)
+        extra[languages] = np.maximum(np.diag(people.annotator_covariance), 0.0)
     extra[alone] = np.nan
     return replace(measured, severity=extra[measured.languages])
 
@@ -317,7 +341,7 @@ def _languages(board: PeopleBoard, which: list[int]) -> str:
 
 def _first(board: PeopleBoard) -> str:
     """Who is first by people: overall, in the labelled languages, and in the others."""
-    sources = f"labels in {_languages(board, board.labelled)}"
+    sources = f"{board.what} in {_languages(board, board.labelled)}"
     if board.tells_others and board.unlabelled:
         n_others = len(board.unlabelled)
         noun = board.panel.noun if n_others == 1 else board.panel.nouns
@@ -326,11 +350,11 @@ def _first(board: PeopleBoard) -> str:
     where = "overall" if board.tells_others or not board.unlabelled else "there"
     systems = [name(board.panel.systems[system]) for system in best]
     if not best:
-        return f"From {sources}: labels compare no two systems."
+        return f"From {sources}: {board.what} compare no two systems."
     if len(best) == 1:
         who = f"{systems[0]} is first {where}{_in_labelled(board, best[0])}"
     elif len(best) <= 3:
-        who = f"{', '.join(systems[:-1])} or {systems[-1]} is first {where}; labels do not tell which yet"
+        who = f"{', '.join(systems[:-1])} or {systems[-1]} is first {where}; {board.what} do not tell which yet"
     else:
         who = f"{systems[0]} leads {where}, but {spelled(len(best) - 1)} others may be first"
     return f"From {sources}: by people, {who}{_in_others(board, best[0])}.{_judges_alone(board, best)}"
@@ -362,7 +386,7 @@ def _in_others(board: PeopleBoard, leader: int) -> str:
     ranks = f"{lowest} to {max(high[language] for language in unsure)}"
     if len(unsure) <= FEW_NAMES:
         return f"; in {_languages(board, unsure)} {system}'s rank may be {ranks}"
-    return f"; in {spelled(len(unsure))} {board.panel.nouns} without labels {system}'s rank may be {ranks}"
+    return f"; in {spelled(len(unsure))} {board.panel.nouns} without {board.what} {system}'s rank may be {ranks}"
 
 
 def _judges_alone(board: PeopleBoard, best: list[int]) -> str:
@@ -380,13 +404,11 @@ def _assumption(board: PeopleBoard) -> list[str]:
     if n_others <= FEW_NAMES:
         who = f"{_languages(board, board.unlabelled)} {'is' if n_others == 1 else 'are'}"
     else:
-        who = f"The {spelled(n_others)} {board.panel.nouns} without labels are"
+        who = f"The {spelled(n_others)} {board.panel.nouns} without {board.what} are"
     spread = f"{number(board.factor * board.spread, 1)} {board.unit}, sd"
     labelled = _languages(board, board.labelled)
-    return [
-        f"{who} taken to differ from {labelled} as these differ from each other ({spread}): "
-        "label 20 answers there to know."
-    ]
+    ask = "label 20 answers" if board.what == LABELS else "let people vote on 100 pairs"
+    return [f"{who} taken to differ from {labelled} as these differ from each other ({spread}): {ask} there to know."]
 
 
 def _predicted(board: PeopleBoard) -> list[tuple[str, str, Severity]]:
@@ -398,7 +420,7 @@ def _predicted(board: PeopleBoard) -> list[tuple[str, str, Severity]]:
     is_rare = float(bdtr(n_held, n_predicted, 0.95)) < RARELY
     if not is_rare or n_held == n_predicted:
         return [("predicted", text, "info")]
-    more = f" Labelled {board.panel.nouns} are too unlike: do not rely on {board.panel.nouns} without labels."
+    more = f" Labelled {board.panel.nouns} are too unlike: do not rely on {board.panel.nouns} without {board.what}."
     return [("predicted", text + more, "warning")]
 
 
@@ -406,16 +428,11 @@ def _too_few_languages(board: PeopleBoard) -> list[str]:
     """What labels in one or two languages say, and what they do not."""
     if board.tells_others or not board.unlabelled:
         return []
-    noun, nouns = board.panel.noun, board.panel.nouns
+    noun, nouns, what = board.panel.noun, board.panel.nouns, board.what.capitalize()
+    say = "They say what people think there, and nothing of the others"
     if len(board.labelled) == 1:
-        return [
-            f"Labels are in one {noun} ({_languages(board, board.labelled)}). They say what people think there, and "
-            f"nothing of the others."
-        ]
-    return [
-        f"Labels are in two {nouns}. They say what people think there, and nothing of the others: from three on the "
-        f"others can be told too."
-    ]
+        return [f"{what} are in one {noun} ({_languages(board, board.labelled)}). {say}."]
+    return [f"{what} are in two {nouns}. {say}: from three on the others can be told too."]
 
 
 def _unlabelled_systems(board: PeopleBoard) -> list[str]:
@@ -425,7 +442,7 @@ def _unlabelled_systems(board: PeopleBoard) -> list[str]:
     if not unknown:
         return []
     it = "it" if len(unknown) == 1 else "them"
-    return [f"No labels compare {names(unknown)} with the other systems: what people think of {it} is not known."]
+    return [f"No {board.what} compare {names(unknown)} with the other systems: what people think of {it} is not known."]
 
 
 def _one_annotator(board: PeopleBoard) -> list[str]:
@@ -584,18 +601,45 @@ def _labels_of_two(h: Humans, leader: str, rival: str) -> str:
     labelled = each[each > 0]
     if len(h.panel_.languages) == 1:
         return count(int(each.sum()), "label")
-    where = f"in each {h.panel_.noun}"
-    if len(labelled) < len(each):
-        where = f"in {spelled(len(labelled))} of {count(len(each), h.panel_.noun)}"
     if labelled.min() == labelled.max() and len(labelled) == len(each):
-        return f"{count(int(labelled[0]), 'label')} {where}"
-    return f"{count(int(labelled.sum()), 'label')} {where}"
+        return f"{count(int(labelled[0]), 'label')} in each {h.panel_.noun}"
+    where = f"{spelled(len(labelled))} {h.panel_.nouns if len(labelled) > 1 else h.panel_.noun}"
+    if len(labelled) < len(each):
+        where = f"{spelled(len(labelled))} of {spelled(len(each))} {h.panel_.nouns}"
+    return f"{count(int(labelled.sum()), 'label')} in {where}"
 
 
-def settle_finding(h: Humans, leader: str, rival: str) -> Any:
-    """`settle_winner` as a finding of the Winner line."""
+def settle_findings(findings: Sequence[Finding], h: Humans, judges: Systems | None) -> list[Finding]:
+    """Findings whose Winner line begins with what people say of the leader and its rival.
+
+    Where people settle it, what else could explain the judges' lead (length, an own maker, copies) threatens nothing.
+    """
+    if judges is None or len(judges.board.order) < 2:
+        return list(findings)
+    leader, rival = (judges.board.systems[place] for place in judges.board.order[:2])
     settled = settle_winner(h, leader, rival)
     if settled is None:
-        return None
-    how: Severity = "warning" if settled.agrees is False else "info"
-    return Finding(how, "winner.people", settled.text, "Winner")
+        return list(findings)
+    return [_settled_finding(finding, settled, rival, _explanation(judges)) for finding in findings]
+
+
+def _explanation(judges: Systems) -> str:
+    """The clause of the Winner line about a threat that only explains the lead once people have settled it."""
+    from polyjudge.answers.audit.stands_words import stands_clause
+
+    worst = None if judges.stands is None else judges.stands.worst
+    if judges.stands is None or worst is None or worst.name not in EXPLANATIONS:
+        return ""
+    return f" {stands_clause(judges.stands)}"
+
+
+def _settled_finding(finding: Finding, settled: Settled, rival: str, explanation: str) -> Finding:
+    """One finding, with what people say where it is the Winner line."""
+    if finding.topic == "Winner" and finding.key.split(".")[0] == "winner":
+        text = finding.text.replace(explanation, "") if settled.agrees is not None else finding.text
+        head = f"People put {name(rival)} ahead" if settled.agrees is False else finding.head
+        how: Severity = "warning" if settled.agrees is False else finding.severity
+        return replace(finding, severity=how, text=f"{settled.text} {text}", head=head)
+    if settled.agrees is not None and finding.key in {f"winner.{threat.replace(' ', '_')}" for threat in EXPLANATIONS}:
+        return replace(finding, severity="info", topic="")
+    return finding

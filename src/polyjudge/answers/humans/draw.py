@@ -18,6 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge._version import __version__
+from polyjudge.answers.humans.next_labels import (
+    NextLabels,
+    allowed_answers,
+    drawn_findings,
+    expected_entry,
+    where_of_use,
+)
 from polyjudge.answers.humans.returned import is_label_folder, label_folders, read_labels, read_manifest
 from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, Look, manifest_text, page, words_of
 from polyjudge.base.errors import PanelError, UsageError
@@ -28,7 +35,7 @@ from polyjudge.calibrate.labelled import Array, labelled
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel, read_table
 from polyjudge.read.columns import usual
-from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
+from polyjudge.report.model import Finding, Report, Result, Section, Severity, Step, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +79,7 @@ def draw_labels(
     ask: Ask | None = None,
     rubric: str | Mapping[str, str] = "",
     labels: Any = None,
+    random: bool = False,
     overwrite: bool = False,
     seed: int = 0,
     **columns: Unpack[ColumnsAndJudges],
@@ -88,14 +96,18 @@ def draw_labels(
     overlap : share of the answers that all annotators of a language get, so that their agreement can be told
     ask : pass, levels or slider; by the scale of the scores unless said
     rubric : how to judge: a text or a file with it; for each language its own as de=...,ar=... (texts or files)
-    labels : labels that there are already (table, file, or folders with commas): their answers are not drawn again
+    labels : labels that there are already (table, file, or folders with commas): their answers are not drawn again, and
+        they decide where the next ones are of most use: in the languages with fewest, of systems that may be best
+    random : draw from all languages and systems alike, whatever the labels so far say; or name them (--systems A,B)
     overwrite : replace pages that an earlier draw wrote there
     seed : number that fixes what is drawn at random
 
     Examples:
         polyjudge label make scores.csv --items items.jsonl -o labels
         polyjudge label make scores.csv --items items.jsonl -n 50 --ask pass --rubric rubric.txt -o labels
+        polyjudge label make scores.csv --items items.jsonl --labels labels.csv -n 20 -o more
     """
+    systems = columns.pop("systems", None)
     panel = read_panel(panel, **columns)
     _check(n, annotators, overlap, ask)
     if (Path(output) / MANIFEST).exists() and not overwrite:
@@ -104,15 +116,22 @@ def draw_labels(
             "their answers could not be read. Name a new folder, or --overwrite."
         )
     taken, two, scale, seen = np.zeros(panel.scores.shape[:3], dtype=bool), panel.two_valued, panel.scale, panel.scores
+    chosen: NextLabels | None = None
     folders = label_folders(labels) if is_label_folder(labels) else []
     labels = read_labels(folders).labels if folders else labels
     if panel.human is not None or (labels is not None and (isinstance(labels, (str, Path)) or len(labels))):
         found = labelled(panel, labels)
         taken, two, scale, seen = np.isfinite(found.y), found.two_valued, found.scale, found.label
         scale = _asked_scale(folders, found.scale, panel.scale)
+        chosen = None if random else where_of_use(panel, found, n, seed)
+    allowed = allowed_answers(panel, systems, chosen)
     rubrics = _rubrics(rubric, panel.languages)
     question = _question(seen[np.isfinite(seen)][:100_000], scale, two, ask)
-    drawn = draw(panel, n, taken, seed)
+    drawn = draw(panel, n, taken | ~allowed, seed)
+    if not drawn.any() and not allowed.all():
+        raise UsageError(
+            "Every answer of these systems and languages has a label already: --random draws from all the others."
+        )
     if not drawn.any():
         raise UsageError("Every answer has a label already: there is nothing left to draw.")
     texts, known = _texts(panel, items, drawn)
@@ -130,6 +149,7 @@ def draw_labels(
     manifest = {
         "format": FORMAT, "version": VERSION, "polyjudge": __version__, "id": digest, "seed": seed, "ask": question,
         "shown": {x.token: _about(panel, x) for x in every},
+        **expected_entry(chosen, int(taken.sum()), int(drawn.sum())),
         "pages": {file: hashlib.sha256(text.encode()).hexdigest() for file, text in pages.items()},
     }  # fmt: skip
     with new_folder(output, "label make", overwrite=overwrite) as folder:
@@ -142,7 +162,7 @@ def draw_labels(
         items=pd.DataFrame([_about(panel, x) for x in every]),
         files=pd.DataFrame(files, columns=["page", "language", "annotator", "items"]),
         folder=str(output),
-        findings=_findings(panel, drawn, n, question, known, rubrics),
+        findings=_findings(panel, drawn, n, question, known, rubrics, allowed),
         panel_=panel,
     )
 
@@ -303,29 +323,20 @@ def _texts(panel: Panel, items: Any, drawn: NDArray[np.bool_]) -> tuple[Texts, b
 
 
 def _findings(
-    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubrics: dict[str, str]
-) -> tuple[Finding, ...]:
-    def say(key: str, text: str, severity: Any = "notice") -> None:
-        found.append(Finding(severity, f"label.{key}", text, "Drawn"))
-
-    found: list[Finding] = []
-    each = drawn.sum((0, 1))
-    per = f" per {panel.noun}" if len(each) > 1 else ""
-    some = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
+    panel: Panel, drawn: NDArray[np.bool_], n: int, question: dict[str, Any], known: bool, rubrics: dict[str, str],
+    allowed: NDArray[np.bool_],
+) -> tuple[Finding, ...]:  # fmt: skip
     kind = {"pass": "pass or fail", "levels": "a level", "slider": "a number from 0 to 100"}[question["kind"]]
-    say("drawn", f"{some} answers{per}, drawn at random. Annotators give {kind}.", "info")
-    if each.min() < n:
-        few = [x or "the scores" for x, c in zip(panel.languages, each, strict=True) if c < n]
-        say("few", f"There are fewer than {n} answers left in {names(few)}.")
-    if not known:
-        say("texts", "The pages show names of tasks only. For the texts name a file of them: --items.")
-    rubric_words = _rubric_words(rubrics)
-    if rubric_words:
-        say("rubric", rubric_words)
-    unknown = [x for x in panel.languages if x and not words_of(x)["known"]]
-    if unknown:
-        say("english", f"The buttons of the page are in English for {names(unknown)}.", "info")
-    return tuple(found)
+    found = drawn_findings(panel, drawn, allowed, n, kind)
+    is_asked = np.any(allowed, axis=(0, 1))
+    unknown = [
+        x for x, asked in zip(panel.languages, is_asked, strict=True) if asked and x and not words_of(x)["known"]
+    ]
+    texts = "" if known else "The pages show names of tasks only. For the texts name a file of them: --items."
+    english = f"The buttons of the page are in English for {names(unknown)}." if unknown else ""
+    said = (("notice", "texts", texts), ("notice", "rubric", _rubric_words(rubrics)), ("info", "english", english))
+    more: list[tuple[Severity, str, str]] = [(how, key, text) for how, key, text in said if text]  # type: ignore[misc]
+    return (*found, *(Finding(how, f"label.{key}", text, "Drawn") for how, key, text in more))
 
 
 def _rubric_words(rubrics: dict[str, str]) -> str:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from polyjudge._version import __version__
 from polyjudge.answers.audit.pair_boards import pair_board
+from polyjudge.answers.humans.board import PeopleBoard, board_findings, board_frame
+from polyjudge.answers.humans.vote_board import board_sections, empty_frame, first_table, vote_board
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import missing, number, percent, percent_ci
 from polyjudge.base.text import count, name, names
@@ -42,6 +44,8 @@ MEASURES = ("agreement", "decided", "kappa")
 class Votes(Result):
     """Judges of pairs beside people's votes.
 
+    board : language, system, people (share of wins), low, high, rank_low, rank_high, labels (votes), basis: what people
+        would say of every system in every language (METHODS 39); empty of one language
     agreement : judge ("all judges" together), voters ("all" and each kind), part (of a task; "all"), language ("all"),
         votes, agreement, low, high; decided (votes where both pick a winner), decided_agreement, decided_low,
         decided_high; kappa, kappa_low, kappa_high; people (share in which two people pick alike), people_low,
@@ -52,6 +56,7 @@ class Votes(Result):
     requirements : rule, value, low, high, met, surely_not
     """
 
+    board: pd.DataFrame
     agreement: pd.DataFrame
     pairs: pd.DataFrame
     systems: pd.DataFrame
@@ -59,6 +64,7 @@ class Votes(Result):
     requirements: pd.DataFrame
     findings: tuple[Finding, ...]
     panel_: Panel
+    board_: PeopleBoard | None
 
     @property
     def incomplete(self) -> bool:
@@ -93,13 +99,23 @@ class Votes(Result):
             column: kind for column, kind in columns.items() if column in self.disagreements.columns
         }, {"picks": "judge picks", "people_pick": "people pick", "for_people": "votes for it"})  # fmt: skip
         sections = (
+            *board_sections(self.board, panel.noun),
             Section("votes", "Agreement", (), (by_pair,)),
             Section("systems", "Systems", (), (systems,)),
             Section("disagreements", "Where they differ", (), (differ,)),
         )
         about = {"version": __version__, "input": panel.source}
         title = "Judges beside people's votes"
-        return Report("humans", title, (panel.facts, *panel.notes), self.findings, board, (), sections, about=about)
+        return Report(
+            "humans",
+            title,
+            (panel.facts, *panel.notes),
+            self.findings,
+            first_table(self.board_, board),
+            (),
+            sections,
+            about=about,
+        )
 
 
 def _says_something(frame: pd.DataFrame, column: str) -> bool:
@@ -127,7 +143,9 @@ def votes(
     rules = [_parse_rule(rule) for rule in require or ()]
     cast = _cast_votes(panel)
     agreement = _agreement_frame(panel, cast, level)
+    board = vote_board(panel, level=level)
     result = Votes(
+        board=empty_frame() if board is None else board_frame(board),
         agreement=agreement,
         pairs=_pairs_frame(panel, cast, level),
         systems=_systems_frame(panel, level),
@@ -135,8 +153,10 @@ def votes(
         requirements=_requirements_frame(rules, agreement),
         findings=(),
         panel_=panel,
+        board_=board,
     )
-    return replace(result, findings=tuple(_findings(result)))
+    said = [] if board is None else board_findings(board)
+    return replace(result, findings=(*said, *_findings(result)))
 
 
 # --- numbers ---

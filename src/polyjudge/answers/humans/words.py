@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyjudge._version import __version__
-from polyjudge.answers.humans.board import board_findings, board_section, board_table
+from polyjudge.answers.humans.board import PeopleBoard, board_findings, board_section, board_table
+from polyjudge.answers.humans.next_labels import brought_findings, next_labels, what_it_brings
 from polyjudge.base.numbers import (
     Estimate,
     ci,
@@ -48,7 +49,7 @@ UNLIKE_RANDOM = 3.0
 def findings(h: Humans) -> tuple[Finding, ...]:
     """All that is said: people's board, annotators, agreement, what people would say, where both differ."""
     removes = h.calibrator_.findings() if h.calibrator_ is not None and _has_unlabelled(h) else ()
-    board = board_findings(h.board_) if h.board_ is not None else []
+    board = [*board_findings(h.board_), *brought_findings(h)] if h.board_ is not None else []
     systems = _systems(h) if h.board_ is None else []
     details = [*_rate(h), *_languages(h), *systems, *removes]
     apart_ = _apart(h)
@@ -649,15 +650,27 @@ def _files(h: Humans) -> tuple[str, str]:
 
 def more_labels(h: Humans) -> list[Step]:
     """The command for labels that are lacking."""
+    if h.board_ is not None and (steps := _labels_for_the_board(h, h.board_)):
+        return steps
     panel, found, k = h.panel_, h.sides_.found, len(h.panel_.languages)
     ask = 20 * (found.answers < 20 * k) if h.calibrator_ is None else h.calibrator_.ask_
     left = int((np.isfinite(panel.scores).any(3) & ~np.isfinite(found.y)).sum((0, 1)).max())
     if not ask or not left:
         return []
-    n, (scores, given) = min(ask, left), _files(h)
-    what = f"label {count(n, 'more answer' if ask > 20 else 'answer')}" + (f" per {panel.noun}" if k > 1 else "")
-    more = " --items ITEMS" * (panel.texts is None) + (given and f" --labels{given}")
-    return [Step(f"polyjudge label make {scores}{more} -n {n}", what)]
+    what = f"label {count(min(ask, left), 'more answer' if ask > 20 else 'answer')}"
+    return [_label_make(h, min(ask, left), what + (f" per {panel.noun}" if k > 1 else ""))]
+
+
+def _label_make(h: Humans, n: int, what: str) -> Step:
+    scores, given = _files(h)
+    more = " --items ITEMS" * (h.panel_.texts is None) + (given and f" --labels{given}")
+    return Step(f"polyjudge label make {scores}{more} -n {n}", what)
+
+
+def _labels_for_the_board(h: Humans, board: PeopleBoard) -> list[Step]:
+    """The command for the labels that tell most of who is first, and what they are expected to bring."""
+    chosen = next_labels(board)
+    return [] if chosen is None else [_label_make(h, chosen.n, what_it_brings(board, chosen))]
 
 
 def _next(h: Humans) -> tuple[Step, ...]:
