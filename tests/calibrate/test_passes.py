@@ -118,7 +118,9 @@ def test_ties_that_calibrating_tipped_are_counted() -> None:
     assert count_tipped(moved, 4.4) == 0
     smooth = Panel.from_array(y + np.random.default_rng(4).normal(0, 0.5, y.shape))
     assert count_tipped(ConsensusCalibrator().fit(smooth).transform(smooth), 4.0) == 0
-    text = gates(moved, ">=4", level=0.95).findings[-1].text
+    findings = gates(moved, ">=4", level=0.95).findings
+    assert [finding.key for finding in findings] == ["gates", "tipped-ties"]
+    text = findings[-1].text
     assert text.startswith(
         f"{(y == 4).sum():,} of {y.size:,} scores stood on the pass mark 4 before they were calibrated"
     )

@@ -71,8 +71,9 @@ def gates(panel: Panel, mark: str | None, *, level: float) -> Gates:
     calibrated = np.full_like(raw, np.nan)
     if rates.calibrated is not None:
         calibrated = _grid(panel, rates, rates.calibrated.share)
-    findings = (_passing_finding(panel, rates, limit, how, level), *_tipped_finding(panel, calibrated, limit, how))
-    findings += tuple(tipped_ties_finding(panel, limit, "Gates"))
+    # Scores that are calibrated already have been tipped: that is said, not what it would do.
+    tipped = tipped_ties_finding(panel, limit, "Gates") or _tipped_finding(panel, calibrated, limit, how)
+    findings = (_passing_finding(panel, rates, limit, how, level), *tipped)
     return Gates(_frame(panel, rates, level), (_spread(raw), _spread(calibrated)), findings)
 
 
