@@ -201,7 +201,7 @@ def position(seed: int) -> Rows:
         {
             "task": [f"t{i}" for i in task],
             "language": [f"l{i}" for i in language],
-            "judge": [f"J{i}" for i in judge],
+            "judge": [f"{MAKERS[i]}-judge" for i in judge],
             "model_a": np.where(x_first, "X", "Y"),
             "model_b": np.where(x_first, "Y", "X"),
             "winner": np.where(first_wins.ravel(), "model_a", "model_b"),
