@@ -149,19 +149,21 @@ def _fit_grid(cells: _Cells, design: Array, label_sd: float, spreads: Array) -> 
     prior = np.gradient(spreads) / (1 + (spreads / PRIOR_WIDTH) ** 2)
     log_weights, means, covariances = [], [], []
     for i, harshness in enumerate(spreads):
-        for j, language_harshness in enumerate(spreads):
-            between = harshness**2 * same_annotator + language_harshness**2 * same_cell
-            precision = np.linalg.inv(cells.noise + label_sd**2 * between)
-            information = design.T @ precision @ design
-            covariance = np.linalg.inv(information)
-            mean = covariance @ (design.T @ precision @ cells.mean)
-            rest = cells.mean - design @ mean
-            log_determinants = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(information)[1]
-            log_weights.append(0.5 * (log_determinants - rest @ precision @ rest) + np.log(prior[i] * prior[j]))
-            means.append(mean)
-            covariances.append(covariance)
-    weight = np.exp(np.array(log_weights) - max(log_weights))
-    return weight / weight.sum(), np.array(means), np.array(covariances)
+        # All spreads of I at once: stacks of matrices, (spreads, cells, cells)
+        between = harshness**2 * same_annotator + (spreads**2)[:, None, None] * same_cell
+        precision = np.linalg.inv(cells.noise + label_sd**2 * between)
+        information = design.T @ precision @ design
+        covariance = np.linalg.inv(information)
+        mean = (covariance @ (design.T @ precision @ cells.mean)[..., None])[..., 0]
+        rest = cells.mean - mean @ design.T
+        misfit = ((precision @ rest[..., None])[..., 0] * rest).sum(1)
+        log_determinants = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(information)[1]
+        log_weights.append(0.5 * (log_determinants - misfit) + np.log(prior[i] * prior))
+        means.append(mean)
+        covariances.append(covariance)
+    log_weight = np.concatenate(log_weights)
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum(), np.concatenate(means), np.concatenate(covariances)
 
 
 def _tell_gains(label2: float, annotators2: float, n_labels: float, n_annotators: float) -> tuple[float, float]:
