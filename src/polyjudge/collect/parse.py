@@ -22,9 +22,7 @@ STRICT, LENIENT, CUT = "strict", "lenient", "cut"
 NONE, SEVERAL, DISPUTED = "no score found", "several scores", "the score is quoted or taken back"
 REFUSED = "refused"
 CUT_STOPS = {"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"}
-KEYS = ("checklist", "compare")
-"""Rubrics whose answers are a word."""
-MOST_OBJECTS = 200
+KEYS = ("checklist", "compare")  # rubrics whose answers are a word
 _CLOSE = re.compile(r"(?<![\"'`])</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```\w{0,20}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？।።])|\n")
@@ -32,6 +30,7 @@ _ENDS = "\n.!?。！？।።"
 _DECORATION = " \t*_#•"
 _BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?(?:score\s?/?|(\w{1,30})\s?/?)>", re.IGNORECASE)
+_LAST_NUMBER = re.compile(r"\d[\d\s./)]*$")
 _AMOUNT = re.compile(r"(?<![\w.,])\d{1,9}(?:[.,]\d{1,9})?")
 
 
@@ -72,8 +71,7 @@ def parse(answer: str, rubric: Rubric, stop: str = "stop") -> Parsed:
     if not claims:
         if text.count("{") > text.count("}"):
             return Parsed(None, CUT)
-        is_refusal = text.casefold().startswith(words("refuse") + words("cannot"))
-        return Parsed(None, REFUSED if is_refusal else NONE)
+        return Parsed(None, REFUSED if text.casefold().startswith(words("refuse") + words("cannot")) else NONE)
     values = {_score(claim.value, rubric) for claim in claims}
     score = values.pop()
     if values:
@@ -97,7 +95,7 @@ def visible(answer: str) -> str | None:
     tails = [text[match.end() :].strip() for match in _CLOSE.finditer(text)]
     if not tails:
         return None if re.match("<(think|thought|reasoning)", text, re.IGNORECASE) else text
-    return tails[0] if _load(tails[0]) is not None else tails[-1]
+    return tails[0] if _load(tails[0]) else tails[-1]
 
 
 # --- the shapes ---
@@ -145,15 +143,15 @@ def _read_line(line: str, rubric: Rubric, may_be_bare: bool = False) -> re.Match
 
 def _is_disputed(claim: Claim, score: float, rubric: Rubric) -> bool:
     """Whether a score is quoted, or refused or taken back after it."""
-    before = claim.before.rstrip(" *").casefold()
+    before, after = (text.casefold().replace("’", "'") for text in (claim.before.rstrip(" *"), claim.after))
     lead = _SENTENCE_END.split(before.rstrip())[-1]
     is_inline = bool(before) and before[-1] not in _ENDS
     is_introduced = is_inline or lead.endswith((":", "："))
     is_own = any(has_word(kind).search(lead) for kind in ("introduce", "score", "rate"))
     is_quoted = (is_introduced and not is_own) or (lead[-1:] not in _ENDS and has_word("quote").search(lead))
     goes_on = claim.after.startswith(" ") and claim.after[1:2].islower()
-    is_declined = has_word("decline").search(before.replace("’", "'"))
-    sentences = _SENTENCE_END.split(claim.after.casefold().replace("’", "'").strip("*. \n"))
+    is_declined = has_word("decline").search(f"{before}\n{after}")
+    sentences = _SENTENCE_END.split(after.strip("*. \n"))
     is_planted = has_word("plant").search(f"{lead}\n{sentences[0]}")
     is_taken_back = any(_takes_back(sentence, score, rubric) for sentence in sentences)
     return bool(is_quoted or goes_on or is_declined or is_planted or is_taken_back)
@@ -163,9 +161,9 @@ def _takes_back(sentence: str, score: float, rubric: Rubric) -> bool:
     """Whether a sentence behind a score refuses to give one, or gives another one."""
     if any(word in sentence for word in words("refuse")) or has_word("revise").search(sentence):
         return True
-    is_short = len(sentence.split()) <= 2
+    is_short = len(sentence.split()) <= 5 or _LAST_NUMBER.search(sentence)
     if rubric.kind in KEYS:
-        return is_short and _verdicts(rubric.kind).get(sentence.strip(" .!").split(" ")[-1], score) != score
+        return bool(is_short) and _verdicts(rubric.kind).get(sentence.strip(" .!").split(" ")[-1], score) != score
     plain = plain_numbers(sentence)
     amounts = {float(x.replace(",", ".")) for x in _AMOUNT.findall(plain)} - {score, rubric.scale[1]}
     has_other = any(rubric.scale[0] <= amount <= rubric.scale[1] for amount in amounts)
@@ -252,7 +250,7 @@ def _objects(text: str) -> Iterator[tuple[_Pairs, int, int]]:
     """The outermost JSON objects of a text and where they stand, also with other quotes or doubled braces."""
     plain = plain_digits(text)
     position = plain.find("{")
-    for _ in range(MOST_OBJECTS):
+    for _ in range(200):
         if position < 0:
             return
         n_doubled = 1 if plain.startswith("{{", position) else 0
