@@ -94,7 +94,7 @@ def visible(answer: str) -> str | None:
         return text
     tails = [text[match.end() :].strip() for match in _CLOSE.finditer(text)]
     if not tails:
-        return None if re.match("<(think|thought|reasoning)", text, re.IGNORECASE) else text
+        return None if re.match("(?i)<(think|thought|reasoning)", text) else text
     return tails[0] if _load(tails[0]) else tails[-1]
 
 
@@ -161,9 +161,11 @@ def _takes_back(sentence: str, score: float, rubric: Rubric) -> bool:
     """Whether a sentence behind a score refuses to give one, or gives another one."""
     if any(word in sentence for word in words("refuse")) or has_word("revise").search(sentence):
         return True
-    is_short = len(sentence.split()) <= 5 or _LAST_NUMBER.search(sentence)
+    is_short = sentence.count(" ") < 5 or _LAST_NUMBER.search(sentence)
     if rubric.kind in KEYS:
-        return bool(is_short) and _verdicts(rubric.kind).get(sentence.strip(" .!").split(" ")[-1], score) != score
+        return (
+            sentence.count(" ") < 2 and _verdicts(rubric.kind).get(sentence.strip(" .!").split(" ")[-1], score) != score
+        )
     plain = plain_numbers(sentence)
     amounts = {float(x.replace(",", ".")) for x in _AMOUNT.findall(plain)} - {score, rubric.scale[1]}
     has_other = any(rubric.scale[0] <= amount <= rubric.scale[1] for amount in amounts)
