@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge import cbc
+from polyjudge.answers.margins import margins
 from polyjudge.base.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.base.numbers import number, p_value, points
 from polyjudge.base.numbers import threshold as pass_mark
@@ -150,7 +151,7 @@ def report(
     from polyjudge.read import read_panel
 
     source = panel
-    panel = read_panel(panel, **columns)
+    panel = margins(read_panel(panel, **columns))
     if not 100 <= replicates <= 100_000:
         raise UsageError(f"Replicates are from 100 to 100,000, not {replicates}.")
     tiny = 1e-9 * panel.width
