@@ -135,7 +135,7 @@ def test_equal_scores_on_few_tasks_are_no_yes() -> None:
     assert "on 20 tasks nothing differed, but failures of up to 14% could have gone unseen." in texts(found)
     assert found.blind == pytest.approx(100 * (1 - 0.05 ** (1 / 20)))
     assert found.tasks_to_settle is not None
-    assert found.tasks_to_settle >= 149  # fewer leave a blind spot of two points
+    assert found.tasks_to_settle > 1000  # 149 rule out failures; of 20 that agree, 8% may still differ at random
     assert "Rare" not in {f.topic for f in found.findings}  # said once
     many = swap(Panel.from_array(np.ones((400, 3, 2, 2)), scale=(0, 1), two_valued=True), judges="J1=J2")
     assert many.answer == "accepted"

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from common import shared_file
 from polyjudge import cbc
 from polyjudge.answers.audit.off import COLUMNS, Off, off
+from polyjudge.answers.audit.scale_use import compare_scale_use, without_slopes
 from polyjudge.answers.audit.undeclared import clusters
 from polyjudge.base.numbers import ci
 from polyjudge.panel import Panel
 from polyjudge.stats.cells import excess
+from polyjudge.stats.slopes import slopes
 
 Array = NDArray[np.float64]
 LANGUAGES = ["English", "German", "Thai", "Hindi", "Turkish", "French", "Greek", "Korean"]
@@ -349,6 +351,7 @@ def test_several_named_cells_show_what_the_others_do_not_dilute() -> None:
     assert (o.frame["read"] == "excess").all()
     assert ((rows["excess_low"] < -12) & (rows["excess_high"] > -12)).all()
     largest = rows.loc[rows["excess"].idxmin()]
+    assert o.sentences[0].head.endswith(f": {largest['excess']:.1f}")
     amount = ci(-largest["excess"], -largest["excess_high"], -largest["excess_low"], "points")
     assert f"{largest['judge']} scores {amount} lower" in said(o)
     assert (off(panel(plant=cell(-15, (2, 1)))).frame["read"] == "off").all()
@@ -381,6 +384,24 @@ def test_beside_a_slope_only_what_stands_beyond_it_is_named() -> None:
     assert right >= 10
     assert "Beyond that: In Hindi, C scores 1" in said(o)
     assert off(panel(plant=sloped(2, 0.5))).kind == "scale"
+
+
+def test_values_without_slopes_are_their_jackknife() -> None:
+    p = panel(n=40, plant=sloped(2, 0.5))
+    use = compare_scale_use(p, p.values(), 0.95)
+    rest = without_slopes(p.values(), use.slopes).v
+
+    def fit(keep: NDArray[np.int64]) -> Array:
+        part = p.scores[keep]
+        found = slopes(part, np.arange(len(keep)), np.ones(len(keep))).slope
+        cells = part[:, 0].mean(0)
+        return cells - np.outer(cells.mean(1) - cells.mean(), found - 1)
+
+    every = np.arange(40)
+    pseudo = 40 * fit(every) - 39 * np.stack([fit(np.delete(every, i)) for i in every])
+    assert np.allclose(rest.mean(0), fit(every))
+    apart = (rest - rest.mean(0)) - (pseudo - pseudo.mean(0))
+    assert np.abs(apart).max() < 0.25 * (pseudo - pseudo.mean(0)).std()
 
 
 def test_a_cell_with_few_tasks_asks_for_more_and_not_for_another_parser() -> None:
