@@ -54,11 +54,11 @@ def unlabelled_findings(panel: Panel, made: LabelCalibrator, levels: Levels | No
     who, have = names(without), "has" if len(without) == 1 else "have"
     text = f"{who} {have} no labels and {'is' if len(without) == 1 else 'are'} left empty."
     if levels is None:
-        return [Finding("notice", "unlabelled", text, "Unlabelled")]
+        return [Finding("notice", "unlabelled", text, "Empty")]
     labelled_ones = names([language for language, n in zip(panel.languages, made.n_, strict=True) if n > 0])
     if made.unlabelled != CARRY:
         text += f" --unlabelled carry writes the correction carried over from {labelled_ones}, with its interval."
-        return [Finding("notice", "unlabelled", text, "Unlabelled")]
+        return [Finding("notice", "unlabelled", text, "Empty")]
     means = [
         f"{name(language)} {ci(mean, low, high)}"
         for language, mean, low, high, n in zip(
@@ -70,7 +70,7 @@ def unlabelled_findings(panel: Panel, made: LabelCalibrator, levels: Levels | No
         f"{who} {have} no labels: the correction is carried over from {labelled_ones}, taken to be of one kind with "
         f"them. People's mean there: {', '.join(means[:4])}{' and others' if len(means) > 4 else ''}."
     )
-    return [Finding("notice", "unlabelled", text, "Unlabelled")]
+    return [Finding("notice", "unlabelled", text, "Carried")]
 
 
 def corrected_with_limits(panel: Panel, made: LabelCalibrator, levels: Levels | None) -> pd.DataFrame:
