@@ -120,6 +120,7 @@ CASES: dict[str, Case] = {
     "scale: runs merged, the later one on 0 to 100": Case(MERGED, refused=("Not all parts", "scores 1 to 90", "1 to 5")),
     "scale: runs merged, the earlier one on 0 to 100": Case(MERGED.iloc[::-1], refused=("Not all parts", "91 to 180")),
     "scale: runs merged, one between": Case(pd.concat([MERGED.iloc[90:135], MERGED.iloc[:90], MERGED.iloc[135:]]), refused=("Not all parts", "46 to 135")),
+    "scale: a judge to 5 beside one to 10": Case(pd.DataFrame({"task": TASKS, "a": GPT, "b": judge(4, 1, 10)}), note="a has scores from 1 to 5, others to 10"),
     "scale: sorted by score": Case(LONG.assign(score=LONG["score"] * 20 - 20 + np.arange(len(LONG)) % 20).sort_values("score"), judges=J3),
     # sentinels
     "sentinel: a heap of 0 on 1 to 5": Case(LONG.assign(score=np.where(np.arange(180) % 4 == 0, 0, np.maximum(LONG["score"], 2 - np.arange(180) % 3))), note="", refused=("--drop 0", "45 scores of 180")),
@@ -306,6 +307,16 @@ def test_the_screen_names_the_roles() -> None:
     assert read_panel(LONG.rename(columns={"score": "rating"})).read_line == "Read  score: rating, 1 to 5"
     assert read_panel(LONG.rename(columns={"score": "rating"}), score="rating").read_line == ""
     assert explain(RATED.rename(columns={"system": "model"})).panel.roles == {"systems": "model"}
+
+
+def test_blank_tasks_of_hashed_units_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from polyjudge.read import rows
+
+    monkeypatch.setattr(rows, "MOST_TASKS", 30)
+    panel = read_panel(LONG.assign(score=LONG["score"].where(~LONG["task"].isin(TASKS[:8]))))
+    assert panel.hashed
+    assert "24 of 180 missing (8 more tasks have no score)" in panel.facts
+    assert "8 tasks have no score at all: q0" in " ".join(panel.notes)
 
 
 def test_blank_scores_are_counted_as_missing() -> None:

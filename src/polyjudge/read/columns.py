@@ -248,11 +248,6 @@ def _score(roles: Roles, free: list[str], asked: Asked, where: str, notes: list[
         raise PanelError(f"In {where} {names(hits)} could all be the score. Say which one is: {flags}.")
     if hits:
         roles.of["score"] = hits[0]
-        if norm(hits[0]) == "label":
-            notes.append(
-                f"{name(hits[0])} is read as a judge's score. If it is people's or an answer key, name the judge's: "
-                f"--score COLUMN --human {shell(hits[0])}."
-            )
         if "calibrated" in free:  # of `polyjudge calibrate`
             notes.append(f"{name(hits[0])} is read, not the column calibrated: for that --score calibrated.")
 

@@ -79,6 +79,20 @@ def _name_what_is_blank(
             work.blank_scores = int(n_blank[blank].sum())
 
 
+def _count_blank(work: Work, coded: str, n_scored: int) -> None:
+    """Count the tasks without any score, and their missing scores, where tasks are numbered."""
+    if work.table.ibis is not None:
+        return
+    n_tasks = int(work.table.rows(f"SELECT coalesce(max(nr), -1) + 1 FROM {work.tasks}")[0][0])
+    if n_tasks <= n_scored:
+        return
+    blank = f"SELECT task, count(*) AS n FROM {coded} WHERE task IS NOT NULL GROUP BY task HAVING count(score) = 0"
+    named = f"SELECT min(tasks.task), min(n) FROM ({blank}) AS blank JOIN {work.tasks} ON blank.task = nr GROUP BY nr"
+    by_task = work.table.rows(f"{named} ORDER BY 1")
+    work.blank["task"] = [str(task) for task, _ in by_task]
+    work.blank_scores = sum(int(n) for _, n in by_task)
+
+
 def hashed(work: Work) -> tuple[Long, Callable[[str], Sums]]:
     """One row a unit, pattern of seen cells, and cell; and how often a test of the score holds in each."""
     table = work.table
@@ -103,6 +117,7 @@ def hashed(work: Work) -> tuple[Long, Callable[[str], Sums]]:
     )
     listed = table.arrays(f"SELECT mark, count(*) AS n FROM {marks} GROUP BY mark ORDER BY mark")
     mark = plain(listed["mark"], np.int64)
+    _count_blank(work, coded, int(plain(listed["n"], np.int64).sum()))
     limits.require(8.0 * len(mark) * len(seen) * 3, f"{table.where} in hashed units")
 
     def sums(values: Mapping[str, float]) -> dict[str, Sums]:

@@ -389,6 +389,7 @@ class _End:
 def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[str]) -> None:
     """Refuse groups (judges, languages) on scales that differ by a factor of four or more, each with its own evenly
     spaced levels. `groups` are their distinct scores, sorted."""
+    _note_half_scales(groups, noun, notes)
     size = {g: float(np.abs(u).max()) for g, u in groups.items() if len(u) and u.any()}
     small = [g for g in size if size[g] * 4 <= max(size.values())]
     large = np.unique(np.concatenate([np.zeros(0), *(groups[g] for g in size.keys() - set(small))]))
@@ -405,6 +406,18 @@ def check_scales(groups: Mapping[str, Array], noun: str, ask: str, notes: list[s
             )
         if len(levels) > 1:
             notes.append(f"The {noun} {name(group)} has {beside}: is that one scale?")
+
+
+def _note_half_scales(groups: Mapping[str, Array], noun: str, notes: list[str]) -> None:
+    """Name groups that use the whole of 1 to 5, where others go to 7 or 10."""
+    highest = max((float(levels[-1]) for levels in groups.values() if len(levels)), default=0.0)
+    halves = [group for group, levels in groups.items() if levels.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]]
+    if halves and highest in (7, 10):
+        verb = "has" if len(halves) == 1 else "have"
+        notes.append(
+            f"The {noun} {names(halves)} {verb} scores from 1 to 5, others to {highest:g}. If these are two scales, "
+            "bring them to one in the file."
+        )
 
 
 def _offer_judges(noun: str, large: Sequence[str], small: Sequence[str]) -> str:

@@ -42,6 +42,12 @@ def settle(work: Work) -> None:
             _refuse_board(work, sample)
     check_people(work, sample)
     _check_replicate(work, sample)
+    score = work.roles.of.get("score", "")
+    if col.norm(score) == "label" and not work.asked.score:
+        work.notes.append(
+            f"{name(score)} is read as a judge's score. If it is people's or an answer key, name the judge's: "
+            f"--score COLUMN --human {shell(score)}."
+        )
 
 
 def may_name_judge(column: str) -> bool:
