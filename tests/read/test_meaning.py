@@ -95,6 +95,8 @@ CASES: dict[str, Case] = {
     "score: judgments hold it": Case([{"id": t, "judgments": [{"judge": "a", "score": int(a)}, {"judge": "b", "score": int(b)}]} for t, a, b in zip(TASKS, GPT, CLAUDE, strict=True)], shape=(N, 1, 1, 2)),
     "score: records of records": Case([{"id": t, "result": {"score": int(s)}} for t, s in zip(TASKS, GPT, strict=True)], shape=(N, 1, 1, 1)),
     "score: a document with flags and two lists": Case(json.dumps({"dataset": "d", "original_prompt": False, "metrics": [{"name": "m", "kind": "k"}], "instances": [{"id": t, "gpt": int(a), "claude": int(b)} for t, a, b in zip(TASKS, GPT, CLAUDE, strict=True)]}), shape=(N, 1, 1, 2)),
+    "score: a document of labels and flags": Case(json.dumps({"dataset": "d", "expert_annotator": "true", "original_prompt": False, "instances": [{"id": t, "annotations": {"grammar": {"majority_human": "Yes" if s > 3 else "No"}}} for t, s in zip(TASKS, GPT, strict=True)]}), refused=("human labels", "no scores of a judge")),
+    "score: a document with a count": Case(json.dumps({"dataset": "d", "n": 3, "version": 1.5, "items": [{"id": t, "gpt": int(s)} for t, s in zip(TASKS, GPT, strict=True)]}), shape=(N, 1, 1, 1), judges=("gpt",)),
     # judge columns
     **{f"judges: {c} on other levels": Case(WIDE.assign(**{c: v}), note=f"{c} is not read as a judge", judges=J3) for c, v in (("bleu", np.random.default_rng(1).random(N) * 100), ("upvotes", noise(high=90)), ("topic", noise(low=0, high=9)), ("rouge", np.random.default_rng(2).random(N)), ("views", noise(high=9000)))},
     **{f"judges: {c} says the same": Case(WIDE.assign(**{c: v}), note=f"{c} is not read as a judge", judges=J3) for c, v in (("qwen", 1), ("mistral", 4), ("llama", 5))},

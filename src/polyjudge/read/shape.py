@@ -512,16 +512,16 @@ SAME_AS_RUN = {"seed", "date", "time", "timestamp", "created_at", "tstamp", "run
 def _no_score_error(work: Work, number_columns: Sequence[str]) -> PanelError:
     """No column can be read as the score."""
     humans, lists = work.roles.humans, work.table.lists
+    if humans:
+        return PanelError(
+            f"{work.table.where} holds human labels ({names(humans)}) and no scores of a judge. "
+            f"Give the judges' scores, and these as labels; or read them as scores: --score {shell(humans[0])}."
+        )
     if lists:
         verb = "holds" if len(lists) == 1 else "hold"
         return PanelError(
             f"In {work.table.where} {names(lists)} {verb} lists of scores, and no column holds single ones. Write one "
             "row a score, with a column that says what each is of."
-        )
-    if humans:
-        return PanelError(
-            f"{work.table.where} holds human labels ({names(humans)}) and no scores of a judge. "
-            f"Give the judges' scores, and these as labels; or read them as scores: --score {shell(humans[0])}."
         )
     if number_columns:
         flags = " or ".join(f"--score {shell(column)}" for column in number_columns[:4])

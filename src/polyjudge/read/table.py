@@ -674,10 +674,18 @@ def _described(con: Any, relation: str, where: str, spool: bool = False) -> Tabl
         # What the records of a document say as well is meant of the records.
         again = {c for c, _, _ in inner} if is_document else set()
         table.columns = {c: x for c, x in table.columns.items() if c.split(".")[-1] not in again}
+        if is_document and depth == 0:
+            table.columns = {c: x for c, x in table.columns.items() if _may_head(c, x[1])}
         lists = _add(table, [(f"{called}.{c}" if c in table.columns else c, own, k) for c, own, k in inner])
     if not table.columns:
         raise PanelError(f"{where} holds no records with columns. Write a list of records.")
     return table
+
+
+def _may_head(column: str, kind: str) -> bool:
+    """Whether what the head of a document says may be a label of all its records: its flags and numbers are none."""
+    is_scored = usual("score", [column]) or usual("weak score", [column]) or usual("human", [column])
+    return kind == "VARCHAR" and not is_scored
 
 
 def _fields(kind: Any) -> list[tuple[str, Any]]:
