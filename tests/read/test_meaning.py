@@ -108,6 +108,7 @@ CASES: dict[str, Case] = {
     "judges: checkboxes that exclude each other": Case(pd.DataFrame({"task": TASKS} | {c: (noise(4, 0, 4) == i) * 1 for i, c in enumerate(("grammar_error", "off_topic", "made_up"))}), refused=("--criteria grammar_error,off_topic,made_up",)),
     "judges: rare checkboxes": Case(pd.DataFrame({"task": TASKS} | {c: (noise(30 + i, 0, 9) == 0) * 1 for i, c in enumerate(("spelling", "toxic", "cut_off", "refusal_x"))}), refused=("--criteria spelling,toxic",)),
     "judges: one box a row": Case(pd.DataFrame({"case": TASKS} | {c: (noise(5, 0, 3) == i) * 1 for i, c in enumerate(("hallucination", "omission", "addition", "fine"))}), refused=("--criteria hallucination,omission",)),
+    **{f"judges: two columns on two scales, {c}": Case(pd.DataFrame({"question": TASKS, "gpt": GPT, c: v}), refused=("--score gpt", f"--score {c}")) for c, v in (("retrieval", np.random.default_rng(2).random(N)), ("upvotes", noise(high=90)), ("z", noise(low=-40, high=40)))},
     "judges: that pass or fail": Case(pd.DataFrame({"task": TASKS, "gpt": (GPT > 3) * 1, "claude": (CLAUDE > 3) * 1, "gemini": (GEMINI > 3) * 1}), judges=J3),
     "judges: chosen beside rejected": Case(pd.DataFrame({"task": TASKS, "chosen_score": GPT, "rejected_score": CLAUDE}), shape=(N, 2, 1, 1), note="systems are in the names"),
     "judges: score_chosen and score_rejected": Case(pd.DataFrame({"id": TASKS, "score_chosen": GPT, "score_rejected": CLAUDE}), shape=(N, 2, 1, 1)),

@@ -214,6 +214,9 @@ def _assign_score_columns(work: Work, sample: Sample) -> None:
     has_one_axis = len(next(iter(col.spread(score_columns, "judge", True).values()), {})) < 2
     if has_one_axis:  # else a judge may well say the same in one language
         score_columns = _without_constants(sample, score_columns)
+    varied = _without_constants(sample, judge_columns)
+    if len(score_columns) == 1 and len(varied) > 1:
+        raise _no_score_error(work, varied)  # each on a scale of its own
     if score_columns:
         reference = max((sample.levels(column) for column in score_columns), key=len)
         mixed_columns = [
