@@ -219,12 +219,7 @@ def _assign_score_columns(work: Work, sample: Sample) -> None:
         raise _no_score_error(work, varied)  # each on a scale of its own
     if score_columns:
         reference = max((sample.levels(column) for column in score_columns), key=len)
-        mixed_columns = [
-            column
-            for column in candidates.mixed_columns
-            if column in free and are_on_one_scale(reference, sample.mixed_levels(column))
-        ]
-        _assign_by_names(work, score_columns + mixed_columns)
+        _assign_by_names(work, score_columns + _mixed_on_scale(sample, candidates, free, reference))
         if work.roles.wide:
             _note_others(work, sample, candidates, judge_columns, reference)
             _ask_about_unlike(work, sample)
@@ -234,6 +229,12 @@ def _assign_score_columns(work: Work, sample: Sample) -> None:
         work.roles.of = {role: other for role, other in work.roles.of.items() if other != column} | {"score": column}
     else:
         raise _no_score_error(work, judge_columns or candidates.number_columns)
+
+
+def _mixed_on_scale(sample: Sample, candidates: _Candidates, free: Sequence[str], reference: Levels) -> list[str]:
+    """Columns that hold other words as well, with scores like the others'."""
+    mixed = [column for column in candidates.mixed_columns if column in free]
+    return [column for column in mixed if are_on_one_scale(reference, sample.mixed_levels(column))]
 
 
 def _find_candidates(work: Work, sample: Sample, free: Sequence[str]) -> _Candidates:
