@@ -597,12 +597,14 @@ def _check_levels(work: Work, long: Long) -> list[Array]:
                 f"The only scores are {listed}. If they are codes, such as which of two answers won, they are no "
                 "scores; if 2 means no score: --drop 2."
             )
+        is_usual = np.isin(levels, usual)
         for axis in ("judge", "language", "system") if work.asked.range is None else ():
             labels, code = long.labels[axis], long.codes[axis][cell]
             known = distinct(code * len(levels) + at, len(labels) * len(levels))
+            known = known[is_usual[known % len(levels)]]
             found = np.split(levels[known % len(levels)], np.searchsorted(known // len(levels), range(1, len(labels))))
             many = np.bincount(code, times, minlength=len(labels)) > 2
-            own = {x: own[np.isin(own, usual)] for x, own, some in zip(labels, found, many, strict=True) if some}
+            own = {x: levels_of for x, levels_of, some in zip(labels, found, many, strict=True) if some}
             noun = (work.asked.by or axis) if axis == "language" else axis
             scale.check_scales(own, noun, f"{levels[0]:g}:{levels[-1]:g}", work.notes)
     return every

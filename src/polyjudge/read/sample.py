@@ -30,6 +30,7 @@ class Sample:
     table: Table
     dropped: Collection[str]
     _later: dict[str, list[Any]] = field(default_factory=dict)
+    _scores: dict[str, tuple[Levels, bool]] = field(default_factory=dict)
 
     @cached_property
     def n_rows(self) -> int:
@@ -63,13 +64,18 @@ class Sample:
 
     def levels(self, column: str) -> Levels:
         """The distinct scores of a column that holds nothing else; none where a value is no score."""
-        levels, has_others = scores_of(self.values(column), self.dropped)
+        levels, has_others = self._scores_of(column)
         return frozenset() if has_others else levels
 
     def mixed_levels(self, column: str) -> Levels:
         """The distinct scores of a column that holds other words as well; else none."""
-        levels, has_others = scores_of(self.values(column), self.dropped)
+        levels, has_others = self._scores_of(column)
         return levels if has_others else frozenset()
+
+    def _scores_of(self, column: str) -> tuple[Levels, bool]:
+        if column not in self._scores:
+            self._scores[column] = scores_of(self.values(column), self.dropped)
+        return self._scores[column]
 
     def numbers(self, column: str) -> Array:
         """The scores row by row, NaN where there is none."""

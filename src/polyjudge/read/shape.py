@@ -24,6 +24,10 @@ NO_RIVAL = {
     "confidence", "time", "type", "range", "step", "scale", "possible", "cutoff", "delta",
 }  # fmt: skip
 """Words of columns about a score that are no score."""
+MOST_SCALES = 50
+"""So many scales are compared: thousands of columns may each end elsewhere."""
+MOST_COMPARED = 50
+"""Of more judges none is asked about."""
 CORRELATED = 0.3
 """What judges that see the same have at least among each other."""
 
@@ -317,13 +321,18 @@ def _evident_end(levels: Levels) -> float:
 def _largest_group(sample: Sample, columns: Sequence[str]) -> list[str]:
     """The most columns on one scale. Of flags beside two columns of finer scores the finer ones."""
     levels = {column: sample.levels(column) for column in columns}
+    ends = {column: _evident_end(levels[column]) for column in columns}
+    finest_of_end: dict[float, str] = {}
+    for column in columns:
+        finest = finest_of_end.setdefault(ends[column], column)
+        if len(levels[column]) > len(levels[finest]):
+            finest_of_end[ends[column]] = column
     groups = []
-    for reference in columns:
-        end = _evident_end(levels[reference])
-        is_equal = [_evident_end(levels[c]) == end and are_on_one_scale(levels[c], levels[reference]) for c in columns]
+    for end, reference in list(finest_of_end.items())[:MOST_SCALES]:
+        n_equal = sum(ends[c] == end and are_on_one_scale(levels[c], levels[reference]) for c in columns)
         members = [column for column in columns if _fits(levels[column], levels[reference])]
-        is_fine = sum(is_equal) > 1 and len(levels[reference]) > 2
-        groups.append((is_fine, sum(is_equal), len(members), members))
+        is_fine = n_equal > 1 and len(levels[reference]) > 2
+        groups.append((is_fine, n_equal, len(members), members))
     best = max(groups, key=lambda group: group[:3], default=None)
     return best[3] if best else []
 
@@ -442,7 +451,7 @@ def _is_summary_or_label(column: str) -> bool:
 def _ask_about_unlike(work: Work, sample: Sample) -> None:
     """Ask about a judge column that agrees with no other, where the others agree: it stays a judge."""
     columns = [column for column, labels in work.roles.wide.items() if [*labels] == ["judge"]]
-    if len(columns) < 3 or len(columns) < len(work.roles.wide):
+    if not 3 <= len(columns) <= MOST_COMPARED or len(columns) < len(work.roles.wide):
         return
     scores = {column: sample.numbers(column) for column in columns}
     unlike = [column for column in columns if _agrees_with_none(scores, column)]
