@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from polyjudge.answers.amounts import amount
 from polyjudge.answers.audit.audit import Audit, audit
 from polyjudge.answers.audit.copies import find_copies, judge_covariances, merge_copies, reaction_slopes
 from polyjudge.answers.audit.leads import Contest, is_less_left, judge_lead
@@ -275,6 +277,15 @@ def test_lengths_that_hardly_differ_have_no_slope() -> None:
     assert "s1's answers are 2" in winner(result)
 
 
+def test_a_lead_that_is_as_large_at_equal_length_is_said_as_that() -> None:
+    y = scores(seed=2)
+    y[:, 0] += 8
+    result = audit(replace(Panel.from_array(y, scale=(0, 100)), length=longer(y, 1.5)))
+    text = winner(result)
+    assert "'s: at equal length, the lead is " in text
+    assert "is left" not in text
+
+
 def test_longer_in_words() -> None:
     assert longer_words(np.log2(1.4), "b") == "40% longer than b's"
     assert longer_words(np.log2(2.3), "b") == "2.3 times as long as b's"
@@ -297,6 +308,10 @@ def verdicts(share_first: float, bias: float, better: float, seed: int = 0, task
     return read_panel(pd.DataFrame(rows, columns=["task", "judge", "model_a", "model_b", "winner"]))
 
 
+def test_one_percentage_point_is_no_plural() -> None:
+    assert amount(verdicts(0.5, 0.0, 0.0), 0.01, -0.12, 0.14) == "1 percentage point [-12, 14]"
+
+
 def test_one_order_cannot_be_told_from_quality() -> None:
     result = audit(verdicts(1.0, 1.5, 0.0))
     assert row(result, "position")["verdict"] == "cannot be told"
@@ -311,11 +326,12 @@ def test_a_place_that_makes_the_win_is_taken_out() -> None:
     chart = next(chart for chart in result.report().charts if chart.name == "stands")
     before, after = chart.frame["value"]
     assert abs(before - after) > 15  # percentage points of wins
-    assert keys(result)["position"] == "warning"
+    assert keys(result)["pairs.place"] == "warning"
+    assert sum("shown first" in f.text for f in result.findings) == 1  # said once
     better = audit(verdicts(0.5, 1.0, 2.0, seed=1))
     assert row(better, "position")["verdict"] == "stands"
     assert "with both orders counted equally" in winner(better)
-    assert "position" in keys(better)  # that the judges lean is said all the same
+    assert "pairs.place" in keys(better)  # that the judges lean is said all the same
 
 
 # --- copies ---
@@ -338,6 +354,15 @@ def test_copies_are_found_named_and_left_out() -> None:
     y[:, 0, :, :3] -= 8
     assert any(f.key == "judges.copies" and "count as one judge (r = 0.9" in f.text for f in look(y).findings)
     assert not find_copies(Panel.from_array(scores(judges=5), scale=(0, 100)))
+
+
+def test_groups_of_copies_among_many_judges_are_found_at_once() -> None:
+    y = scores(tasks=30, systems=2, languages=2, judges=400)
+    y[..., 1:3] = y[..., :1] + 0.01 * y[..., 1:3]
+    y[..., 398] = y[..., 399] + 0.01 * y[..., 398]
+    start = time.process_time()
+    assert find_copies(Panel.from_array(y, scale=(0, 100))) == [[0, 1, 2], [398, 399]]
+    assert time.process_time() - start < 10
 
 
 def test_judges_put_first_are_counted_once_for_copies() -> None:
@@ -453,6 +478,28 @@ def test_against_a_baseline() -> None:
         audit(Panel.from_array(y, scale=(0, 100)), against="s9")
     with pytest.raises(UsageError, match="There are no systems to compare"):
         audit(Panel.from_array(y[:, :1], scale=(0, 100)), against="s1")
+
+
+def test_a_baseline_that_is_ahead_fails_a_gate() -> None:
+    y = scores()
+    y[:, 1] += 6
+    result = audit(Panel.from_array(y, scale=(0, 100)), against="s2")
+    behind = next(f for f in result.findings if f.key == "winner.against")
+    assert (behind.severity, behind.topic) == ("warning", "Winner")
+    titles = [section.title for section in result.report().sections]
+    assert f"What the difference between {behind.where['system']} and s2 rests on" in titles
+
+
+def test_of_two_systems_a_lead_is_said_once() -> None:
+    y = scores(systems=2)
+    y[:, 0] += 6
+    for baseline, clause in (("s2", "The lead stands without any one judge."), ("s1", "All four judges put it first.")):
+        result = audit(Panel.from_array(y, scale=(0, 100)), against=baseline)
+        said = [f.text for f in result.findings if f.topic == "Winner"]
+        assert len(said) == 1
+        assert said[0].startswith("s1 is ahead of s2 by ")
+        assert said[0].endswith(clause)
+        assert "winner.against" in keys(result)
 
 
 # --- what holds of all ---

@@ -32,7 +32,8 @@ def amount(panel: Panel, value: float, low: float, high: float, unit: bool = Tru
     """A difference of scores with its interval, in points or percentage points."""
     f = panel.factor
     said = ci(f * value, f * low, f * high, panel.unit_name if unit else "", sign)
-    return said.replace("1 points ", "1 point ", 1) if said.startswith("1 points ") else said
+    many = f"1 {panel.unit_name} "
+    return f"1 {panel.unit_name[:-1]} {said.removeprefix(many)}" if said.startswith(many) else said
 
 
 def size(panel: Panel, value: float) -> str:

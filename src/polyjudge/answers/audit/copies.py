@@ -7,7 +7,7 @@ of what sets them apart from the other judges; they count as one judge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -90,35 +90,44 @@ def find_copies(panel: Panel) -> list[list[int]]:
     r = np.clip(covariance / np.sqrt(np.outer(variance, variance)), -1.0, MAX_CORRELATION)
     error = ONE_SIDED / np.sqrt(max(panel.units // _row_step(panel) - 3, 4))
     distance, farthest = 1 - r, 1 - np.tanh(np.arctanh(r) - error)
-    groups: list[list[int]] = []
-    for cut in np.unique(distance[np.triu_indices(n_judges, 1)]):
-        for group in _single_linkage(distance, float(cut)):
-            if len(group) > 1 and _are_copies(group, distance, farthest):
-                groups = [smaller for smaller in groups if not set(smaller) <= set(group)]
-                groups.append(group)
-    return groups
+    groups: list[NDArray[np.int64]] = []
+    for group in _linked_groups(distance):
+        if _are_copies(group, distance, farthest):
+            # A group holds each smaller one whole or not at all.
+            groups = [smaller for smaller in groups if smaller[0] not in group]
+            groups.append(group)
+    return sorted(group.tolist() for group in groups)
 
 
-def _single_linkage(distance: Array, cut: float) -> list[list[int]]:
-    """Groups of judges joined by distances up to the cut."""
-    remaining, groups = set(range(len(distance))), []
-    while remaining:
-        group = {min(remaining)}
-        while True:
-            near = {b for b in remaining - group if any(distance[b, c] <= cut + 1e-12 for c in group)}
-            if not near:
-                break
-            group |= near
-        remaining -= group
-        groups.append(sorted(group))
-    return groups
+def _linked_groups(distance: Array) -> Iterator[NDArray[np.int64]]:
+    """Every group of two judges and more that single linkage makes, at growing distances."""
+    number = np.arange(len(distance))
+    for b, c in _nearest_neighbours(distance):
+        number[number == number[c]] = number[b]
+        yield np.flatnonzero(number == number[b])
 
 
-def _are_copies(group: Sequence[int], distance: Array, farthest: Array) -> bool:
+def _nearest_neighbours(distance: Array) -> list[tuple[int, int]]:
+    """The pairs of judges that join all of them at the smallest distances, the nearest pair first (Prim's tree)."""
+    n_judges = len(distance)
+    nearest, from_judge = distance[0].copy(), np.zeros(n_judges, dtype=int)
+    is_joined = np.arange(n_judges) == 0
+    pairs = []
+    for _ in range(n_judges - 1):
+        new = int(np.where(is_joined, np.inf, nearest).argmin())
+        pairs.append((float(nearest[new]), int(from_judge[new]), new))
+        is_joined[new] = True
+        is_nearer = distance[new] < nearest
+        from_judge[is_nearer] = new
+        nearest = np.minimum(nearest, distance[new])
+    return [(b, c) for _, b, c in sorted(pairs)]
+
+
+def _are_copies(group: NDArray[np.int64], distance: Array, farthest: Array) -> bool:
     """Whether all of them are surely much nearer to each other than to any other judge."""
-    others = [b for b in range(len(distance)) if b not in group]
-    inside = max(farthest[b, c] for b in group for c in group if b < c)
-    outside = min(distance[b, c] for b in group for c in others) if others else ALONE
+    in_group = np.isin(np.arange(len(distance)), group)
+    inside = farthest[np.ix_(group, group)][~np.eye(len(group), dtype=bool)].max()
+    outside = ALONE if in_group.all() else distance[in_group][:, ~in_group].min()
     return bool(SHARED * inside < outside)
 
 

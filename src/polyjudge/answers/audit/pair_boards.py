@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri, stdtr, stdtrit
 
-from polyjudge.answers.amounts import tiny_of
+from polyjudge.answers.amounts import spelled, tiny_of
 from polyjudge.answers.audit.boards import Board
 from polyjudge.base.numbers import percent, percent_ci
 from polyjudge.base.text import name
@@ -290,7 +290,10 @@ def _place_finding(panel: Panel, board: PairBoard) -> list[Finding]:
     where = "first"
     if share < 0.5:
         where, share, ends = "second", 1 - share, (1 - ends[1], 1 - ends[0])
-    more = f" {len(sure) - 1} more lean too." if len(sure) > 1 else ""
+    more = (
+        f" {spelled(len(sure) - 1).capitalize()} other judge{'s prefer' if len(sure) > 2 else ' prefers'} a place too."
+    )
+    more = more if len(sure) > 1 else ""
     text = (
         f"Of equal answers, {name(panel.judges[judge])} prefers the one shown {where} in {percent_ci(share, *ends)} of "
         f"pairs; shares of wins allow for it.{more}"

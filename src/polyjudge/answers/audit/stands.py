@@ -82,6 +82,10 @@ class Stands:
         """The lead over the nearest rival by each judge alone; NaN where a judge does not compare the two."""
         return leads_by_judge(self.contest, self.lead.rival) if self.lead.rival >= 0 else []
 
+    def is_of_leader(self, board: Board) -> bool:
+        """Whether it is the leader's lead over all other systems that was tested."""
+        return self.contest.top == board.leader and (not self.against or len(board.systems) == 2)
+
     def verdict_of(self, threat: Threat) -> str:
         """The verdict; none where there is no win."""
         return threat.verdict if self.is_certain or threat.verdict == "does not apply" else "no verdict"

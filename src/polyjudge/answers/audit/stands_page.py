@@ -32,10 +32,19 @@ def stands_sections(found: Stands, padding: tuple[str, ...] = ()) -> list[Sectio
         "stands: still surely ahead. depends, does not stand: surely less than half of the lead is left. Intervals "
         "hold for all pairs of systems at once; of the judges as a sample the range is shown."
     )
-    title = f"Does {top}'s lead stand?" if found.is_certain else f"What {top}'s lead rests on"
+    title = _title(found, top)
     table = Table("stands", title, shown, columns, titles, note)
     chart = _before_and_after(found)
     return [Section("stands", title, (_introduction(found), *padding), (table,), (chart,) if chart is not None else ())]
+
+
+def _title(found: Stands, top: str) -> str:
+    """The question where there is a certain lead; a system that the user compares may be behind the other."""
+    if found.is_certain:
+        return f"Does {top}'s lead stand?"
+    if found.against:
+        return f"What the difference between {top} and {name(found.against)} rests on"
+    return f"What {top}'s lead rests on"
 
 
 def _introduction(found: Stands) -> str:
@@ -44,7 +53,10 @@ def _introduction(found: Stands) -> str:
     rivals = "every other system"
     if len(found.contest.rivals) == 1:
         rivals = name(panel.systems[found.contest.rivals[0]])
-    text = f"The lead over {rivals} is taken again without what may have made it, on the same tasks."
+    lead = f"The lead over {rivals}"
+    if found.against and not found.is_certain:
+        lead = f"The difference from {rivals}"
+    text = f"{lead} is taken again without what may have made it, on the same tasks."
     if not found.is_certain:
         text += " There is no certain lead, so there are no verdicts."
     if len(panel.judges) > 1:

@@ -9,6 +9,7 @@ import numpy as np
 
 from polyjudge.answers.amounts import amount, size, spelled
 from polyjudge.answers.audit.copies import copy_correlation
+from polyjudge.answers.audit.leads import Lead
 from polyjudge.answers.audit.stands import CAUSES, Stands
 from polyjudge.answers.audit.threats import (
     WORST,
@@ -72,18 +73,20 @@ def against_findings(found: Stands) -> list[Finding]:
     rival = panel.systems.index(found.against)
     value, low, high = found.lead.over(rival)
     pair = f"{name(top)} and {name(found.against)}"
+    # Of two systems the line above has said it.
+    topic = "Winner" if len(panel.systems) > 2 else ""
     if not np.isfinite(low):
         text = f"Too few tasks compare {pair}."
-        return [Finding("notice", "winner.against", text, "Winner", where)]
+        return [Finding("notice", "winner.against", text, topic, where)]
     if low > 0:
         lead = f"{name(top)} is ahead of {name(found.against)} by {amount(panel, value, low, high)}"
         text = f"{lead}{by_judge_clause(found)}. {stands_clause(found)}".rstrip()
-        return [Finding("info", "winner.against", text, "Winner", where)]
+        return [Finding("info", "winner.against", text, topic, where)]
     if high < 0:
         text = f"{name(top)} is behind {name(found.against)} by {amount(panel, -value, -high, -low)}."
-        return [Finding("notice", "winner.against", text, "Winner", where)]
+        return [Finding("warning", "winner.against", text, topic, where)]
     text = f"Between {pair} it is too close to call: {amount(panel, value, low, high)}."
-    return [Finding("notice", "winner.against", text, "Winner", where)]
+    return [Finding("notice", "winner.against", text, topic, where)]
 
 
 def _rival(found: Stands, threat: Threat) -> int:
@@ -250,8 +253,18 @@ def _length_sentence(found: Stands, threat: LongerAnswers) -> str:
     if threat.verdict == "does not apply":
         return f"{longer}, but the judges give less for longer answers."
     if threat.after is not None and threat.after.rival >= 0:
-        longer += f": at equal length, {left_words(found, threat)}"
+        longer += f": at equal length, {_equal_length_words(found, threat.after, threat)}"
     return f"{longer}. Whether longer is better, scores cannot tell: label answers of these two."
+
+
+def _equal_length_words(found: Stands, after: Lead, threat: LongerAnswers) -> str:
+    """The lead at equal length where it is no smaller, else what is left of it."""
+    panel, rival = found.contest.panel, after.rival
+    value, low, high = after.over(rival)
+    if not (np.isfinite(low) and value >= 0.95 * threat.before.value[rival] > 0):
+        return left_words(found, threat)
+    over = "" if rival == found.lead.rival else f" over {name(panel.systems[rival])}"
+    return f"the lead{over} is {amount(panel, value, low, high)}"
 
 
 def _place_sentence(found: Stands, threat: Places) -> str:

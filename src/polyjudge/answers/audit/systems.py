@@ -199,7 +199,7 @@ def findings(panel: Panel, s: Systems, matters: float, people: bool = False) -> 
             *stands_findings(s.stands),
             *favour_findings(s.stands),
             *copies_findings(s.stands),
-            *place_findings(s.stands),
+            *([] if any(f.key == "pairs.place" and f.topic for f in out) else place_findings(s.stands)),
         ]
     return out
 

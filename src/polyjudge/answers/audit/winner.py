@@ -85,10 +85,11 @@ def _ahead_sentences(panel: Panel, s: Systems, race: _Race) -> str:
     board = s.board
     lead = amount(panel, race.gap, race.low, race.high)
     text = f"{name(board.systems[race.top])} is ahead of {name(board.systems[race.second])} by {lead}"
-    text += _failures_clause(panel, board, race)
-    if s.stands is None or s.stands.against:  # the lead over one system is a line of its own
-        return f"{text}{held_sentences(panel, s)}"
-    return f"{text}{by_judge_clause(s.stands)}{held_sentences(panel, s)} {stands_clause(s.stands)}".rstrip()
+    failures = _failures_clause(panel, board, race)
+    if s.stands is None or not s.stands.is_of_leader(board):  # another lead has a line of its own
+        return f"{text}{failures}{held_sentences(panel, s)}"
+    by_judge = by_judge_clause(s.stands)
+    return f"{text}{by_judge}{failures}{held_sentences(panel, s)} {stands_clause(s.stands)}".rstrip()
 
 
 def _failures_clause(panel: Panel, board: Board, race: _Race) -> str:
