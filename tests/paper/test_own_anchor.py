@@ -63,6 +63,26 @@ def test_gain_that_comes_from_ties_alone_is_said() -> None:
     assert f"decided {judges['ties'].sum():,} of {judges['ties'].sum():,} scores at the pass mark by chance" in said
 
 
+def test_scores_on_a_mark_that_passes_are_counted_too() -> None:
+    """By ">=4" a 4 passes, and calibrating takes a little from it: that is no loss of agreement, it is the mark."""
+    scores = np.random.default_rng(2).choice([3.0, 4.0, 4.0, 5.0], size=(100, 3, 4))
+    panel = labelled(scores, np.ones((100, 3)))
+    table = compare_with_people(panel, cbc.interaction(scores), (4.0, ">="), 8e-9)
+    judges = table.iloc[1:]
+    assert (judges["agree_raw"] == [(scores[..., judge] >= 4).mean() for judge in range(4)]).all()
+    assert (judges["ties"] == [(scores[..., judge] == 4).sum() for judge in range(4)]).all()
+    assert judges["gain"].min() < -0.1
+    np.testing.assert_array_equal(judges["gain_without_ties"], 0.0)
+    assert "at the pass mark by chance" in anchor_sentences(table)
+    assert table.loc[0, "gain"] == 0
+    graded = panel.human
+    assert graded is not None
+    labels = np.array([3.0, 4.0] * 150)
+    with_grades = Panel.from_array(scores, scale=(-4.0, 5.0), human=graded.assign(label=labels))
+    row = compare_with_people(with_grades, np.zeros((3, 4)), (4.0, ">="), 8e-9).iloc[1]
+    assert row["agree_raw"] == ((scores[..., 0] >= 4).ravel() == (labels >= 4)).mean()
+
+
 def test_the_interval_counts_tasks_not_answers() -> None:
     """Every language of a task says the same: four times the answers tell no more."""
     truth, scores = margins(n=60, k=1, m=3, beta=0.0)

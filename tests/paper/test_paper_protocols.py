@@ -134,15 +134,40 @@ def test_wins_count_ties_half_and_leave_gaps_out() -> None:
     assert np.isfinite(protocols.btl(*protocols.wins(np.tile([[[3.0, 2.0, 1.0]]], (9, 1, 1)), np.ones((1, 9))))).all()
 
 
-def test_sweep() -> None:
-    y = scores()
-    found = protocols.sweep(y, [45.0, 50.0], protocols.draws(30, 30, 0), 1e-7)
-    passes = [(x > 50).mean(0) for x in (y, y - cbc.interaction(y))]
-    row = found.iloc[1]
-    assert row["pass_raw"] == pytest.approx(100 * passes[0].mean())
-    spreads = [100 * (p.max(0) - p.min(0)).mean() for p in passes]
-    assert (row["spread_raw"], row["spread_calibrated"]) == pytest.approx(spreads)
-    assert row["low"] <= row["held_out_fall"] <= row["high"]
+def test_sweep_by_loops() -> None:
+    y = scores().round()
+    drawn = protocols.draws(30, 30, 0)
+    row = protocols.sweep(y, [45.0, 50.0], drawn, 1e-7).iloc[1]
+
+    def less_interaction(rates: Any, learned: Any) -> Any:
+        fitted = learned - learned.mean(0) - learned.mean(1)[:, None] + learned.mean()
+        return np.clip(rates - fitted, 0, 1)
+
+    def spread(rates: Any) -> float:
+        return float(np.mean([100 * (max(rates[:, judge]) - min(rates[:, judge])) for judge in range(5)]))
+
+    raw = (y > 50).mean(0)
+    calibrated = less_interaction(raw, raw)
+    assert (row["pass_raw"], row["pass_calibrated"]) == pytest.approx((100 * raw.mean(), 100 * calibrated.mean()))
+    assert (row["spread_raw"], row["spread_calibrated"]) == pytest.approx((spread(raw), spread(calibrated)))
+    falls = []
+    for counts in drawn:
+        learned, left = (y[np.repeat(np.arange(30), counts)] > 50).mean(0), (y[counts == 0] > 50).mean(0)
+        falls.append(spread(left) - spread(less_interaction(left, learned)))
+    assert row["held_out_fall"] == pytest.approx(np.mean(falls))
+    assert (row["low"], row["high"]) == pytest.approx(tuple(np.percentile(falls, [2.5, 97.5])))
+
+
+@pytest.mark.parametrize("planted", [0.0, 1.0])
+def test_gates_of_whole_numbers_do_not_drift_apart(planted: float) -> None:
+    """Scores 1 to 5 that gated after calibrating spread by 30 points: every 4 that loses 0.02 would fail."""
+    rng = np.random.default_rng(4)
+    latent = 3.6 + rng.normal(0, 0.8, (300, 1, 1)) + rng.normal(0, 0.3, (300, 6, 1)) + rng.normal(0, 0.5, (300, 6, 5))
+    latent[:, 2, 1] -= planted
+    row = protocols.sweep(np.rint(latent).clip(1, 5), [4 - 1e-8], protocols.draws(300, 50, 0), 1e-9).iloc[0]
+    assert row["spread_calibrated"] <= row["spread_raw"]
+    assert row["held_out_fall"] > -4
+    assert row["pass_calibrated"] == pytest.approx(row["pass_raw"], abs=0.1)
 
 
 # --- beyond the paper: loops instead of matrices ---

@@ -94,6 +94,7 @@ def test_an_empty_cell_is_named_and_the_others_are_estimated() -> None:
     empty[:, 2, 1] = np.nan
     found = report(Panel.from_array(empty, scale=(0.0, 100.0)), replicates=100)
     assert found.left_out[0] == "beta^ of J2 in l3 cannot be known. Tables of the whole grid leave out l3."
+    assert found.left_out[0] in terminal.screen(found.report()).replace("\n         ", " ")
     cells = found.frames["interaction"].set_index(["language", "judge"])
     assert cells.index[cells["beta"].isna()].tolist() == [("l3", "J2")]
     # least squares on the cells that are there: the additive fit of languages and judges leaves the interaction
@@ -133,6 +134,8 @@ def test_wrong_arguments(panel: Panel) -> None:
         report(panel, replicates=10)
     with pytest.raises(UsageError, match="threshold"):
         report(panel, threshold=("high",), replicates=100)
+    with pytest.raises(UsageError, match="outside the scale"):
+        report(panel, threshold=("101",), replicates=100)
 
 
 def test_thresholds(panel: Panel) -> None:
@@ -140,6 +143,7 @@ def test_thresholds(panel: Panel) -> None:
     found = report(panel, threshold=(f"{exact}", f">={exact}"), replicates=100).frames["gates"]
     n = panel.scores.size
     passed = (panel.scores > exact, panel.scores >= exact)
+    assert found["threshold"].tolist() == [exact, exact]
     assert found["pass_raw"].tolist() == pytest.approx([100 * x.sum() / n for x in passed])
 
 

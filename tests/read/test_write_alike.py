@@ -28,7 +28,7 @@ def test_one_name_that_is_alike_is_taken(tmp_path: Path) -> None:
 
 def test_of_two_alike_names_none_is_guessed(tmp_path: Path) -> None:
     both = subtract(("de", "GPT", 3.0), ("De", "GPT", 8.0))
-    with pytest.raises(CalibratorError, match="does not know DE with gpt"):
+    with pytest.raises(CalibratorError, match=r"does not know DE with gpt\. Add them .*--extend"):
         written(tmp_path, both)
     assert written(tmp_path, both, unseen="keep") == [10.0, 20.0]
 

@@ -1,8 +1,8 @@
 """Do people agree more with calibrated scores: the panel's mean and each judge against people's verdicts (METHODS 12).
 
-A score above the mark passes, one within the tie rule of it is a tie and agrees with nobody. The mean over judges of an
-answer that all judges scored cannot change (I1). A judge's own ties do get decided by calibrating, mostly by chance
-alone: they are counted, and the gain is also given without them.
+A score above the mark passes. One within the tie rule of it is a tie: it agrees with nobody, or passes where the mark
+says so (">=4"). The mean over judges of an answer that all judges scored cannot change (I1). A judge's own ties do get
+decided by calibrating, mostly by chance alone: they are counted, and the gain is also given without them.
 """
 
 from __future__ import annotations
@@ -33,38 +33,48 @@ class Decisions:
     """Answers with people's verdicts.
 
     raw, calibrated : (answers,) 1 passes, -1 fails, 0 a tie with the mark
+    was_tie, is_tie : (answers,) whether the score stands on the mark, raw and calibrated
     people : (answers,) 1 or -1
     unit : (answers,) the sampling unit of each
     """
 
     raw: Array
     calibrated: Array
+    was_tie: NDArray[np.bool_]
+    is_tie: NDArray[np.bool_]
     people: Array
     unit: NDArray[np.int64]
 
 
-def compare_with_people(panel: Panel, beta: Array, mark: float | None, tiny: float) -> pd.DataFrame:
-    """A row for the mean of the judges and one for each judge, `COLUMNS`; beta is (languages, judges), NaN unknown."""
-    mark = _pass_mark(panel, mark)
-    verdicts = people_by_answer(panel, mark)
+def compare_with_people(panel: Panel, beta: Array, pass_mark: tuple[float, str] | None, tiny: float) -> pd.DataFrame:
+    """A row for the mean of the judges and one for each judge, `COLUMNS`.
+
+    beta : (languages, judges), NaN unknown
+    pass_mark : the mark and how it passes, ">" or ">="
+    """
+    mark, how = _pass_mark(panel, pass_mark)
+    passes_on_mark = how == ">="
+    verdicts = people_by_answer(panel, mark - 2 * tiny * passes_on_mark)
     calibrated = panel.scores - beta
     usable = np.isfinite(calibrated)
     rows = []
     for judge, judge_name in enumerate(panel.judges):
         of_judge = panel.scores[..., judge] - mark, calibrated[..., judge] - mark
         is_scored = usable[..., judge]
-        rows.append((judge_name, *_agreement_row(_decide(panel, of_judge, is_scored, verdicts, tiny))))
+        decisions = _decide(panel, of_judge, is_scored, verdicts, tiny, passes_on_mark)
+        rows.append((judge_name, *_agreement_row(decisions, together=len(panel.judges))))
     is_complete = usable.all(-1)
     means = panel.scores.mean(-1) - mark, calibrated.mean(-1) - mark
-    rows.insert(0, (PANEL_MEAN, *_agreement_row(_decide(panel, means, is_complete, verdicts, tiny))))
+    of_mean = _decide(panel, means, is_complete, verdicts, tiny, passes_on_mark)
+    rows.insert(0, (PANEL_MEAN, *_agreement_row(of_mean, together=1)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _pass_mark(panel: Panel, mark: float | None) -> float:
-    if mark is not None:
-        return mark
+def _pass_mark(panel: Panel, pass_mark: tuple[float, str] | None) -> tuple[float, str]:
+    if pass_mark is not None:
+        return pass_mark
     if panel.scale[0] < 0:  # margins: the sign decides
-        return 0.0
+        return 0.0, ">"
     raise PanelError("it needs a pass mark: --threshold '>=4'.")
 
 
@@ -102,38 +112,44 @@ def _positions(labels: pd.DataFrame, axis: str, names: tuple[str, ...]) -> NDArr
     return np.asarray(pd.Index(names).get_indexer(pd.Index(labels[axis].astype(str))), dtype=np.int64)
 
 
-def _decide(panel: Panel, margins: tuple[Array, Array], is_scored: Any, verdicts: Array, tiny: float) -> Decisions:
-    """Decisions on the answers that are scored and labelled."""
+def _decide(
+    panel: Panel, margins: tuple[Array, Array], is_scored: Any, verdicts: Array, tiny: float, passes_on_mark: bool
+) -> Decisions:
+    """Decisions on the answers that are scored and labelled; margins are scores less the mark, raw and calibrated."""
     is_used = is_scored & np.isfinite(verdicts)
-    raw, calibrated = (np.where(np.abs(x[is_used]) <= tiny, 0.0, np.sign(x[is_used])) for x in margins)
+    was_tie, is_tie = (np.abs(margin[is_used]) <= tiny for margin in margins)
+    raw, calibrated = (
+        np.where(on_mark, float(passes_on_mark), np.sign(margin[is_used]))
+        for on_mark, margin in zip((was_tie, is_tie), margins, strict=True)
+    )
     unit = np.broadcast_to(panel.unit[:, None, None], is_used.shape)[is_used]
-    return Decisions(raw, calibrated, verdicts[is_used], unit)
+    return Decisions(raw, calibrated, was_tie, is_tie, verdicts[is_used], unit)
 
 
-def _agreement_row(decisions: Decisions) -> tuple[Any, ...]:
+def _agreement_row(decisions: Decisions, together: int) -> tuple[Any, ...]:
     """Answers, agreement before and after, the gain with its interval, ties, ties decided, the gain without these."""
     agree_raw = decisions.raw == decisions.people
     agree_calibrated = decisions.calibrated == decisions.people
     gained = agree_calibrated.astype(float) - agree_raw.astype(float)
-    was_tie = decisions.raw == 0
-    is_decided = was_tie & (decisions.calibrated != 0)
+    was_tie = decisions.was_tie
+    is_decided = was_tie & ~decisions.is_tie
     if not len(gained):
         return (0, *[np.nan] * 5, 0, 0, np.nan)
-    low, high = _gain_interval(gained, decisions.unit)
+    low, high = _gain_interval(gained, decisions.unit, together)
     without_ties = float(gained[~was_tie].mean()) if (~was_tie).any() else np.nan
     ends = (float(gained.mean()), low, high)
     ties = (int(was_tie.sum()), int(is_decided.sum()))
     return (len(gained), float(agree_raw.mean()), float(agree_calibrated.mean()), *ends, *ties, without_ties)
 
 
-def _gain_interval(gained: Array, unit: NDArray[np.int64]) -> tuple[float, float]:
-    """95% interval of a mean over answers, units as a ratio estimator."""
+def _gain_interval(gained: Array, unit: NDArray[np.int64], together: int) -> tuple[float, float]:
+    """95% interval of a mean over answers, units as a ratio estimator; of so many means together."""
     sizes = np.bincount(unit)
     sums = np.bincount(unit, weights=gained)
     is_used = sizes > 0
     mean = gained.mean()
     per_unit = mean + (sums[is_used] - mean * sizes[is_used]) / sizes[is_used].mean()
-    limits = interval(per_unit[:, None], together=1)
+    limits = interval(per_unit[:, None], together=together)
     return float(limits.low[0]), float(limits.high[0])
 
 

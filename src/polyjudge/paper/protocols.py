@@ -272,23 +272,32 @@ def _climb(w: Array, t: Array, th: Array, a: Array, free: bool = True) -> tuple[
 
 def sweep(scores: Array, marks: Sequence[float], drawn: Counts | None = None, tiny: float = 0.0) -> pd.DataFrame:
     """Gates: threshold, share that passes and its spread over languages (mean over judges of largest less smallest, in
-    percentage points), raw and calibrated; with draws also the held-out fall of the spread, low and high."""
+    percentage points), raw and calibrated; with draws also the held-out fall of the spread, low and high.
+
+    What is calibrated is the rate, never a score that stands on the mark (METHODS 32).
+    """
     rows = []
     for mark in marks:
-        passes = [100.0 * (x > mark + tiny).mean(0) for x in (scores, cbc.calibrate(scores))]
-        row = [mark, *(p.mean() for p in passes), *(np.ptp(p, axis=0).mean() for p in passes)]
+        passes = (scores > mark + tiny).astype(float)
+        rates = passes.mean(0), _calibrated_rates(passes.mean(0), cbc.interaction(passes))
+        row = [mark, *(100 * rate.mean() for rate in rates), *(_spread(rate).mean() for rate in rates)]
         if drawn is not None:
-            s = cbc.split(scores, drawn, tiny=tiny)
-            falls = []
-            for weight, beta in zip(s.held, s.beta, strict=True):
-                held = scores[weight > 0]
-                raw, calibrated = ((x > mark + tiny).mean(0) for x in (held, held - beta))
-                falls.append(100 * (np.ptp(raw, axis=0) - np.ptp(calibrated, axis=0)).mean())
-            row += [np.mean(falls), *np.percentile(falls, [2.5, 97.5])]
+            s = cbc.split(passes, drawn)
+            falls = (_spread(s.left) - _spread(_calibrated_rates(s.left, s.beta))).mean(-1)
+            row += [falls.mean(), *np.percentile(falls, [2.5, 97.5])]
         rows.append(row)
     held = ["held_out_fall", "low", "high"] if drawn is not None else []
     names = ["threshold", "pass_raw", "pass_calibrated", "spread_raw", "spread_calibrated", *held]
     return pd.DataFrame(rows, columns=names)
+
+
+def _calibrated_rates(rates: Array, beta: Array) -> Array:
+    return np.clip(rates - beta, 0.0, 1.0)
+
+
+def _spread(rates: Array) -> Array:
+    """Largest less smallest pass rate of each judge over languages, in percentage points."""
+    return np.asarray(100 * np.ptp(rates, axis=-2))
 
 
 # --- METHODS 8: a language of which only a few tasks are scored ---

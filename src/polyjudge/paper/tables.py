@@ -62,13 +62,14 @@ NOTES = {
     "ablation_judges": "Without ties the mean over all subsets is that of all judges by arithmetic; only sd tells.",
     "ablation_tasks": "error is the mean |beta^ - beta^ of all tasks|; radius that of Prop. 2.",
     "information": "Less what permuted labels give; p is at least 1 in 501.",
-    "gates": "A score above the threshold passes. On whole-number scores calibrating moves scores across the mark by "
-    "itself: there, read audit --threshold.",
+    "gates": "A score above the threshold passes; with >= one on it does too. What is calibrated is the rate "
+    "(docs/methods.md, section 32).",
     "few_shot": "Mean tau of a language with the others on left-out tasks, averaged over languages; limits are "
     "percentiles of resamples.",
     "families": "r is the correlation of a family's beta^ with that of all other tasks, freed from noise: 1 where "
-    "beta^ carries over. p: tasks exchanged between families.",
-    "anchor": "A score within the tie rule of the pass mark agrees with nobody.",
+    "beta^ carries over; no limits where noise may be all. p: tasks exchanged between families.",
+    "anchor": "A tie is a score on the pass mark: it agrees with nobody, or passes with >=. Limits hold for all judges "
+    "together.",
 }
 SINGLE = ("fit", "variance", "information", "gates")
 WHOLE_GRID = (
@@ -117,7 +118,13 @@ def _kinds(frame: pd.DataFrame) -> dict[str, str]:
     out = {}
     for c in every:
         kind = "count" if frame[c].dtype.kind in "iu" else "text" if frame[c].dtype.kind != "f" else "points"
-        kind = "percent" if c in PERCENT else "p" if c.startswith("p_") or c == "p" else kind
+        kind = (
+            "percent"
+            if c in PERCENT or (c == "gain" and "agree_raw" in every)
+            else "p"
+            if c.startswith("p_") or c == "p"
+            else kind
+        )
         if c not in " ".join(ends.values()).split():
             out[c] = kind + ends.get(c, "")
     return out
@@ -155,7 +162,7 @@ def report(
     if not 100 <= replicates <= 100_000:
         raise UsageError(f"Replicates are from 100 to 100,000, not {replicates}.")
     tiny = 1e-9 * panel.width
-    marks = tuple(mark - 2 * tiny * (how == ">=") for mark, how in map(pass_mark, threshold or ()))
+    marks = tuple(pass_mark(text, panel.scale) for text in threshold or ())
     families = None if family is None else families_of(source, panel, family)
     whole, gaps = _whole_grid(panel)
     work = _Work(panel, panel.values(), tiny, replicates, seed, marks, families)
@@ -169,8 +176,10 @@ def report(
         except PolyjudgeError as error:
             left_out.append(f"{TITLES[name]}: {error}")
     radius = _radius(work_on_whole_grid)
-    findings = tuple(_findings(work_on_whole_grid, frames, radius))
-    return PaperReport(frames, tuple(left_out), radius, replicates, seed, findings, panel)
+    findings = _findings(work_on_whole_grid, frames, radius)
+    if gaps:
+        findings.insert(0, Finding("notice", "gaps", gaps, "Left out"))
+    return PaperReport(frames, tuple(left_out), radius, replicates, seed, tuple(findings), panel)
 
 
 def _whole_grid(panel: Panel) -> tuple[Panel, str]:
@@ -232,7 +241,7 @@ def families_of(source: Any, panel: Panel, column: str) -> tuple[tuple[str, ...]
 class _Work:
     """What the tables are made of.
 
-    marks : pass marks of the gates, None where the user names none
+    marks : pass marks of the gates and how they pass, ">" or ">="; empty where the user names none
     families : names of the families of tasks, and the number of each task's
     """
 
@@ -241,7 +250,7 @@ class _Work:
     tiny: float
     replicates: int
     seed: int
-    marks: tuple[float, ...]
+    marks: tuple[tuple[float, str], ...]
     families: tuple[tuple[str, ...], NDArray[np.int64]] | None
 
     @property
@@ -367,12 +376,13 @@ def _information(w: _Work) -> pd.DataFrame:
 
 def _gates(w: _Work) -> pd.DataFrame:
     y = w.panel.scores.reshape(-1, *w.panel.shape[2:])
-    marks = w.marks or tuple(np.unique(np.nanquantile(w.panel.scores, [0.25, 0.5, 0.75])))
+    marks = w.marks or tuple((x, ">") for x in np.unique(np.nanquantile(w.panel.scores, [0.25, 0.5, 0.75])))
     y = y[np.isfinite(y).all((1, 2))]
     if len(y) < 2:
         raise PanelError("fewer than two answers have all their scores.")
     drawn = cbc.draw(len(y), 200, w.seed) if len(y) <= 5000 and not w.panel.has_systems else None
-    return protocols.sweep(y, marks, drawn, w.tiny)
+    from_above = [mark - 2 * w.tiny * (how == ">=") for mark, how in marks]
+    return protocols.sweep(y, from_above, drawn, w.tiny).assign(threshold=[mark for mark, _ in marks])
 
 
 def _few_shot(w: _Work) -> pd.DataFrame:

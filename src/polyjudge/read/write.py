@@ -147,8 +147,9 @@ def _plan(
             out["_".join([PASSES, *place])] = passes
     if odd and unseen != "keep":
         raise CalibratorError(
-            f"The calibrator does not know {names(sorted(odd))}. Fit it on scores that have them, or leave those "
-            "scores as they are: --unseen keep."
+            f"The calibrator does not know {names(sorted(odd))}. Add them from a few tasks scored in old and new "
+            "(polyjudge calibrate FILE --extend CALIBRATOR --save NEW), fit it on scores that have them, or leave "
+            "those scores as they are: --unseen keep."
         )
     taken = [c for c in out if c in columns]
     if taken:
