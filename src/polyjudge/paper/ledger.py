@@ -71,8 +71,8 @@ class Reproduction(Result):
         if self.anchor is not None:
             kinds = {x: "name" if x == "language" else "count" for x in self.anchor.columns}
             text = (
-                "The mean over judges of calibrated scores is that of the scores (docs/methods.md, I1), so on items that "
-                "all judges scored no decision of the panel's mean can change.",
+                "The mean over judges of calibrated scores is that of the scores (docs/methods.md, I1), so on items "
+                "that all judges scored no decision of the panel's mean can change.",
             )
             table = Table("anchor", "Decisions that agree with people", self.anchor, kinds)
             sections.append(Section("anchor", "The human anchor", text, (table,)))
