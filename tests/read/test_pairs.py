@@ -452,3 +452,103 @@ def test_very_many_votes_are_folded() -> None:
     panel = read_panel(source)
     assert len(pairs_of(panel)) == n
     assert round(panel.weight.sum()) == n
+
+
+def test_columns_called_as_their_judges_are_read_beside_people() -> None:
+    """Three judges and an annotator, without a word for `winner`: no judge is left out."""
+    other = words("B", "A")
+    table = frame(**{"gpt-5": words("A", "B"), "claude": other, "gemma": words("A", "B"), "annotator1": other})
+    panel = read_panel(table)
+    assert panel.judges == ("claude", "gemma", "gpt-5")
+    pairs = pairs_of(panel)
+    assert pairs.people is not None
+    assert pairs.people.voters == ("annotator1",)
+    of_claude = pairs.judge == panel.judges.index("claude")
+    assert pairs.won[of_claude].sum() == 60 - WON.sum()
+    assert pairs.won[~of_claude].sum() == 2 * WON.sum()
+
+
+def test_a_judge_keeps_its_name_from_the_name_of_its_column() -> None:
+    panel = read_panel(frame(**{"gpt-5_winner": words("A", "B"), "Qwen 3_winner": words("B", "A")}))
+    assert set(panel.judges) == {"gpt-5", "Qwen 3"}
+
+
+def test_one_hot_columns_know_more_than_one_tie() -> None:
+    ties = np.arange(60) % 4
+    table = frame(
+        winner_model_a=(WON == 1) & (ties > 1), winner_model_b=(WON == 0) & (ties > 1),
+        winner_tie=ties == 0, winner_tie_both_bad=ties == 1,
+    )  # fmt: skip
+    panel = read_panel(table)
+    assert len(pairs_of(panel)) == 60
+    assert (pairs_of(panel).won == 0.5).sum() == 30
+    assert not panel.notes
+
+
+def swapped_frame(is_place_judge: bool) -> pd.DataFrame:
+    """Both orders with exchanged names; verdicts of the first order, or of a judge that takes the first place."""
+    there = frame(swapped=False, winner=words("model_a", "model_b"))
+    back = there.assign(model_a="y", model_b="x", swapped=True)
+    if is_place_judge:
+        back["winner"] = there["winner"] = np.where(np.arange(60) % 10 == 0, "model_b", "model_a")
+    return pd.concat([there, back], ignore_index=True)
+
+
+def test_exchanged_names_with_verdicts_of_the_first_order_are_told_by_contradictions() -> None:
+    panel = read_panel(swapped_frame(is_place_judge=False))
+    pairs = pairs_of(panel)
+    won_by_x = np.where(pairs.first == panel.systems.index("x"), pairs.won, 1 - pairs.won)
+    assert won_by_x.mean() == pytest.approx(2 / 3)
+    assert "as that of the first order: so the judge picks the same system in 100% of pairs" in " ".join(panel.notes)
+
+
+def test_a_judge_that_goes_by_the_place_is_not_taken_for_exchanged_names() -> None:
+    panel = read_panel(swapped_frame(is_place_judge=True))
+    assert not panel.notes
+    pairs = pairs_of(panel)
+    assert pairs.won.mean() == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "tie"),
+    [("A is much better", "B is better", "About the same"), ("Response A wins", "Response B wins", "Both are bad")],
+)
+def test_verdicts_may_be_short_sentences(first: str, second: str, tie: str) -> None:
+    won = [[first, second, tie][i % 3] for i in range(60)]
+    assert pairs_of(read_panel(frame(preference=won))).won.tolist().count(1.0) == 20
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict", "place"),
+    [("left", "right", ("left", "right"), 1.0), ("sys_a", "sys_b", ("A", "B"), 1.0),
+     ("model", "baseline", ("win", "loss"), 0.0)],
+)  # fmt: skip
+def test_more_names_of_the_two_systems(one: str, other: str, verdict: tuple[str, str], place: float) -> None:
+    table = frame(outcome=words(*verdict)).rename(columns={"model_a": one, "model_b": other})
+    pairs = pairs_of(read_panel(table))
+    assert pairs.won.tolist() == WON.tolist()
+    assert set(pairs.place) == {place}
+
+
+def test_a_winner_and_a_loser_are_verdicts_of_unknown_place() -> None:
+    table = pd.DataFrame({"uid": range(60), "winner_model": words("x", "y"), "loser_model": words("y", "x")})
+    panel = read_panel(table)
+    pairs = pairs_of(panel)
+    assert panel.tasks[-1] == "59"
+    assert np.where(pairs.first == 0, pairs.won, 1 - pairs.won).mean() == pytest.approx(2 / 3)
+    assert set(pairs.place) == {0.0}
+
+
+def test_truth_values_are_asked_about_with_the_right_reading() -> None:
+    table = frame(a_wins=words("True", "False"))
+    with pytest.raises(PolyjudgeError, match="--verdict a_wins:true=first,false=second"):
+        read_panel(table, verdict="a_wins")
+    assert pairs_of(read_panel(table, verdict="a_wins:true=first,false=second")).won.tolist() == WON.tolist()
+
+
+def test_a_table_of_alpacaeval_annotations_holds_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "annotations.csv"
+    columns = {"instruction": [f"i{i}" for i in range(60)], "generator_1": "x", "generator_2": "y", "annotator": "g"}
+    pd.DataFrame(columns | {"preference": np.where(WON == 1, 1.1, 1.8)}).to_csv(path, index=False)
+    pairs = pairs_of(read_panel(path))
+    assert sorted(set(pairs.won.round(9))) == [0.2, 0.9]

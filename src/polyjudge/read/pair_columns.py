@@ -13,16 +13,27 @@ from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.text import name, names, shell
 from polyjudge.read import columns as col
 from polyjudge.read.columns import Asked
-from polyjudge.read.pair_words import NOTHING, are_places, are_verdicts, parse_meanings
+from polyjudge.read.pair_words import NOTHING, are_picks, are_places, are_verdicts, parse_meanings
 from polyjudge.read.scale import PATTERN
 from polyjudge.read.table import Table
 
 OTHER_SIDE = {"a": "b", "1": "2", "left": "right", "first": "second", "x": "y", "one": "two"}
-STEMS = "model|system|candidate|generator|llm|assistant|agent|bot|framework|team|player|competitor"
+STEMS = "model|system|sys|candidate|generator|llm|assistant|agent|bot|framework|team|player|competitor"
 SYSTEM = re.compile(
     rf"((?:{STEMS})_?(?:name_|id_)?)({'|'.join(OTHER_SIDE)})((?:_(?:name|id|model))?)|({'|'.join(OTHER_SIDE)})(_(?:{STEMS}))"
 )
 """Columns of the first system: model_a, model_1, model_a_name, left_model."""
+SIDES = re.compile(r"(left|right)")
+"""Columns that say no more than the place of a system: they count where a column of verdicts is beside them."""
+AGAINST = (
+    ("winner_model", "loser_model"), ("winner", "loser"), ("model", "baseline"), ("system", "baseline"),
+    ("candidate", "baseline"), ("model", "opponent"), ("system", "opponent"),
+)  # fmt: skip
+"""Columns of two systems that say nothing of the place in which their answers were shown."""
+IDENTITIES = frozenset(("uid", "pid", "pair_id", "battle_id", "comparison_id", "match_id", "conversation_id"))
+"""Columns that number pairs of answers, where none has a usual name of tasks."""
+GENERIC = frozenset(("score", "rating", "grade", "value", "metric", "judge", "answer", "response", "verdicts"))
+"""Names of a single column of verdicts that are no judge's."""
 RATING = re.compile(rf"((?:score|rating|grade|points)_?)({'|'.join(OTHER_SIDE)})")
 ANSWERS = "response|answer|output|completion|conversation|text|generation|translation|summary"
 ANSWER = re.compile(rf"((?:{ANSWERS})_?)({'|'.join(OTHER_SIDE)})")
@@ -42,6 +53,9 @@ GAME = re.compile(rf"(?:g|game|round|order|pass|judge?ment)_?([12])_(?:{VERDICT_
 ORDER = re.compile(
     r"(is_)?(swapped|swap|flipped|flip|reversed|reverse|order|presentation_order|shown_first|position|position_swapped|swap_order)"
 )
+TIES = ("tie", "ties", "draw", "both", "both_equal", "both_bad", "bothbad", "both_good", "tie_both_bad", "tie_bothbad",
+        "neither")  # fmt: skip
+"""Ends of the names of one-hot columns that say that nobody won."""
 ONE_HOT = re.compile(r"(?:winner|win|won|is_winner)_(model_a|a|model_1|1|first|left)")
 BOARD = re.compile(r"(.*_)?(win_?rate|elo|elo_rating|arena_score|rating_q\d+|length_controlled_win_?rate)(_.*)?")
 
@@ -62,7 +76,9 @@ class PairColumns:
 
     first, second : of the names of systems; "" where nobody names them
     answers : of the two answers' texts, or ()
-    one_hot : of the first, the second, the tie (or ""), instead of verdicts
+    one_hot : of the first, the second and of ties, instead of verdicts
+    knows_places : whether the first of a row was shown first, as far as no other column says who was
+    first_wins : whether the columns themselves are the winner and the loser
     ratings : of the two answers, of which the higher wins, instead of verdicts
     ties : a column that says that both are equal
     order : who was shown first, or ""
@@ -81,6 +97,8 @@ class PairColumns:
     roles: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    knows_places: bool = True
+    first_wins: bool = False
 
     @property
     def used(self) -> set[str]:
@@ -100,12 +118,36 @@ def find_pair_columns(table: Table, asked: Asked) -> PairColumns | None:
     if asked.score or asked.criteria:
         return None
     _refuse_board(table, columns)
-    first, second = find_two_sides(columns, SYSTEM)
+    first, second, knows_places = _find_systems(table, columns)
     answers = tuple(x for x in find_two_sides(columns, ANSWER) if x)
     if not (first or answers or asked.verdict or _has_picks_alone(table, columns)):
         return None
-    pairs = _with_verdicts(table, PairColumns(first, second, answers, ()), asked)
+    bare = PairColumns(first, second, answers, (), knows_places=knows_places)
+    if col.norm(second).startswith("loser"):
+        pairs: PairColumns | None = replace(bare, first_wins=True)
+    else:
+        pairs = _with_verdicts(table, bare, asked)
     return None if pairs is None else _with_roles(table, pairs, asked)
+
+
+def _find_systems(table: Table, columns: Sequence[str]) -> tuple[str, str, bool]:
+    """The columns of the two systems, and whether they say which was shown first; "" where there are none."""
+    first, second = find_two_sides(columns, SYSTEM)
+    if first:
+        return first, second, True
+    by_name = {col.norm(column): column for column in columns}
+    if {"winner_model", "loser_model"} <= set(by_name) or {"winner", "loser"} <= set(by_name):
+        one, other = next(pair for pair in AGAINST if set(pair) <= set(by_name))
+        return by_name[one], by_name[other], False
+    picks = [column for column in columns if VERDICT.fullmatch(col.norm(column))]
+    outcomes = [column for column in picks if are_verdicts(list_values(table, column), set())]
+    if not outcomes:
+        return "", "", True
+    first, second = find_two_sides(columns, SIDES)
+    if first:
+        return first, second, True
+    named = next((pair for pair in AGAINST if set(pair) <= set(by_name)), ("", ""))
+    return by_name.get(named[0], ""), by_name.get(named[1], ""), False
 
 
 def _with_verdicts(table: Table, pairs: PairColumns, asked: Asked) -> PairColumns | None:
@@ -154,7 +196,7 @@ def find_two_sides(columns: Sequence[str], pattern: re.Pattern[str]) -> tuple[st
 
 
 def find_one_hot(columns: Sequence[str]) -> tuple[str, ...]:
-    """Columns winner_model_a, winner_model_b and, where there is one, winner_tie."""
+    """Columns winner_model_a, winner_model_b and those of ties: winner_tie, winner_both_bad."""
     by_name = {col.norm(column): column for column in columns}
     for called, column in by_name.items():
         match = ONE_HOT.fullmatch(called)
@@ -163,8 +205,8 @@ def find_one_hot(columns: Sequence[str]) -> tuple[str, ...]:
         stem, side = called[: match.start(1)], match[1]
         for mark, other in OTHER_SIDE.items():
             if side.endswith(mark) and stem + side[: -len(mark)] + other in by_name:
-                tie = next((by_name[stem + x] for x in ("tie", "ties", "draw", "both") if stem + x in by_name), "")
-                return column, by_name[stem + side[: -len(mark)] + other], tie
+                ties = [by_name[stem + tie] for tie in TIES if stem + tie in by_name]
+                return column, by_name[stem + side[: -len(mark)] + other], *ties
     return ()
 
 
@@ -207,7 +249,8 @@ def _find_verdicts(
     taken = {verdict.column for verdict in people}
     judged = [VerdictColumn(named)]
     if not named:
-        judged = _judge_columns(table, [column for column in rest if column not in taken])
+        unread = [column for column in rest if column not in taken]
+        judged = _judge_columns(table, unread) or _bare_judge_columns(table, unread, pairs)
     if not judged and people and not pairs.first and not asked.human:
         return (), None  # answers beside a label, and no verdict
     return (*judged, *people), meanings
@@ -249,8 +292,33 @@ def _judge_columns(table: Table, free: Sequence[str]) -> list[VerdictColumn]:
         if game:
             found.append(VerdictColumn(column, game=int(game[1])))
         elif match and not is_of_people(called) and _may_be_verdict(table, column, match[2]):
-            found.append(VerdictColumn(column, judge=match[1] or ""))
+            found.append(VerdictColumn(column, judge=_name_judge(column, match[1] or "")))
     return _only_one_of_each(table, found)
+
+
+def _name_judge(column: str, called: str) -> str:
+    """The judge in the name of a column, as it is written there: gpt-5 of `gpt-5_winner`."""
+    written = column.split(".")[-1][: len(called)]
+    return written if col.norm(written) == called else called
+
+
+def _bare_judge_columns(table: Table, free: Sequence[str], pairs: PairColumns) -> list[VerdictColumn]:
+    """Columns called as their judges are, or `score`: all their values are verdicts in words, for both sides."""
+    if not pairs.first:
+        return []
+    systems = {*list_values(table, pairs.first), *list_values(table, pairs.second)}
+    usual = {
+        column for role in ("task", "language", "judge", "cluster", "replicate") for column in col.usual(role, free)
+    }
+    columns = []
+    for column in free:
+        called = col.norm(column.split(".")[-1])
+        is_taken = column in usual or ORDER.fullmatch(called) or called in ("shown", "shown_as")
+        if not is_taken and are_picks(list_values(table, column), systems):
+            columns.append(column)
+    if len(columns) == 1 and (col.norm(columns[0]) in GENERIC or col.usual("judge", free)):
+        return [VerdictColumn(columns[0])]
+    return [VerdictColumn(column, judge=column) for column in columns]
 
 
 def _can_be_verdict(table: Table, column: str, pairs: PairColumns) -> bool:
@@ -284,7 +352,9 @@ def _only_one_of_each(table: Table, found: list[VerdictColumn]) -> list[VerdictC
     games = [verdict for verdict in found if verdict.game]
     if {verdict.game for verdict in games} == {1, 2}:
         return games
-    plain = [verdict for verdict in found if verdict.judge in ("", "final", "judge", "judged", "model", "overall")]
+    plain = [
+        verdict for verdict in found if col.norm(verdict.judge) in ("", "final", "judge", "judged", "model", "overall")
+    ]
     if len(plain) < 2:
         return [replace(verdict, judge="") if verdict in plain else verdict for verdict in found]
     usual = VERDICT_WORDS.split("|")
@@ -313,7 +383,7 @@ def _with_roles(table: Table, pairs: PairColumns, asked: Asked) -> PairColumns:
     roles = _named_roles(table, asked)
     free = [column for column in table.columns if column not in pairs.used | {*roles.values()}]
     for role in ("judge", "language", "cluster", "annotator", "replicate", "task"):
-        hits = col.usual(role, free)
+        hits = _propose_columns(role, free)
         if hits and role not in roles:
             roles[role] = hits[0]
             free.remove(hits[0])
@@ -322,6 +392,14 @@ def _with_roles(table: Table, pairs: PairColumns, asked: Asked) -> PairColumns:
     order = next((column for column in free if ORDER.fullmatch(col.norm(column))), "")
     errors = tuple(column for column in free if col.ERRORS.fullmatch(col.norm(column.split(".")[-1])))
     return replace(pairs, roles=roles, order=order, texts=_find_texts(roles, free), errors=errors)
+
+
+def _propose_columns(role: str, free: Sequence[str]) -> list[str]:
+    """Columns with a usual name of a role; tasks may also be numbered as pairs of answers are."""
+    hits = col.usual(role, free)
+    if role == "task":
+        hits += [column for column in free if col.norm(column) in IDENTITIES and column not in hits]
+    return hits
 
 
 def _find_texts(roles: dict[str, str], free: Sequence[str]) -> dict[str, str]:

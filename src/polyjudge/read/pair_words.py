@@ -28,11 +28,14 @@ PLACES = {
     **dict.fromkeys(("b", "2", "second", "right", "b>a", "b>>a", "a<b", "a<<b", "loss", "lost", "ba", "2>1"), SECOND),
     **dict.fromkeys(("tie", "tied", "draw", "equal", "same", "both", "neither", "c", "a=b", "a==b", "b=a", "1=2"), TIE),
     **dict.fromkeys(("bothbad", "tie(bothbad)", "bothgood", "bothequal", "tie(inconsistent)", "inconsistent"), TIE),
+    **dict.fromkeys(("thesame", "aboutthesame", "aboutequal", "similar", "nopreference", "nodifference", "="), TIE),
 }
 """What judges and arenas write for the place of the winner, without spaces and brackets, and without `model_`."""
 NOTHING = {*ABSENT, "", "garbage", "unparsed", "unparsable", "undecided", "skip", "abstained", "no answer"}
 """Words in place of a verdict."""
 SUBJECTS = "model|system|assistant|response|answer|candidate|output|option|generator|completion|winner"
+DEGREES = "much|far|slightly|clearly|significantly|strongly|marginally|somewhat|alittle|abit"
+"""What stands before `better`."""
 MEANINGS = {"first": FIRST, "second": SECOND, "tie": TIE, "none": np.nan}
 """What the user may say that a value means: --verdict 'result:0=tie,1=first,2=second'."""
 
@@ -182,6 +185,8 @@ def _read_words(
 def strip_word(text: pd.Series) -> pd.Series:
     """Words as `PLACES` has them: `[[Model_A]]` is a."""
     plain = text.str.lower().str.replace(r"[\s_\[\]\-]", "", regex=True).str.replace(r"[.]0+$", "", regex=True)
+    plain = plain.str.replace(rf"(?<=.)(is|was)?({DEGREES})?(better|wins|won|preferred)$", "", regex=True)
+    plain = plain.str.replace("^bothare", "both", regex=True)
     return plain.str.replace(rf"^({SUBJECTS})+(?=([ab12]|tie|bothbad)$)", "", regex=True)
 
 
@@ -195,6 +200,19 @@ def are_verdicts(values: Sequence[str], systems: set[str]) -> bool:
     codes = strip_word(pd.Series(known, dtype=object).astype(str))
     is_known = codes.isin(list(PLACES)) | pd.Series(known).isin(list(systems))
     return bool(is_known.all())
+
+
+def are_picks(values: Sequence[str], systems: set[str]) -> bool:
+    """Whether values are verdicts in words of which some are for the first and some for the second answer.
+
+    >>> are_picks(["A", "B", "tie"], set()), are_picks(["A", "tie"], set()), are_picks(["1", "2"], set())
+    (True, False, False)
+    """
+    import pandas as pd
+
+    codes = strip_word(pd.Series(list(values), dtype=object).astype(str))
+    sides = {PLACES[code] for code in codes if code in PLACES and not code.isdigit()}
+    return {FIRST, SECOND} <= sides and are_verdicts(values, systems)
 
 
 def are_places(values: Sequence[str]) -> bool:
@@ -229,21 +247,23 @@ def _odd_word_error(odd: pd.Series, question: Question) -> PanelError:
     word = odd.iloc[0]
     times = count(int((odd == word).sum()), "row")
     flag = shell(f"{question.column}:{word}=tie")
+    if str(word).lower() in ("true", "false", "yes", "no"):
+        yes, no = ("true", "false") if str(word).lower() in ("true", "false") else ("yes", "no")
+        flag = shell(f"{question.column}:{yes}=first,{no}=second")
     return PanelError(
         f"In {question.where}, the winner {name(word)} ({times}) is neither of the two systems, nor model_a, model_b "
         f"or tie. Write one of these; or say what every value means, such as --verdict {flag}."
     )
 
 
-def read_one_hot(is_first: pd.Series, is_second: pd.Series, is_tie: pd.Series | None, where: str) -> Array:
-    """One column for each outcome, of which one is 1."""
-    parts = [is_first, is_second] if is_tie is None else [is_first, is_second, is_tie]
+def read_one_hot(parts: Sequence[pd.Series], where: str) -> Array:
+    """One column for each outcome, of which one is 1: the first wins, the second does, and kinds of ties."""
     marks = np.stack([_as_marks(part) for part in parts], axis=1)
     total = marks.sum(axis=1)
     if (total > 1).any():
         raise PanelError(f"In {where}, some rows have two winners: of {len(parts)} columns only one can be 1.")
-    won = marks[:, 0] + TIE * (marks[:, 2] if is_tie is not None else 0)
-    return np.asarray(np.where(total == 1, won, TIE if is_tie is None else np.nan))
+    won = marks[:, 0] + TIE * marks[:, 2:].sum(axis=1)
+    return np.asarray(np.where(total == 1, won, TIE if len(parts) == 2 else np.nan))
 
 
 def _as_marks(column: pd.Series) -> Array:

@@ -58,6 +58,8 @@ PARTS = (
 )
 """Columns that usually tell verdicts on one pair apart."""
 LONG_TEXTS = "prompt|judgment|judgement|completion|conversation|output|response|text"
+LETTERS = "(model|system|assistant|response|answer)?(a|b|1|2)|first|second|left|right|a>b|b>a|a>>b|b>>a"
+"""Verdicts by place, without spaces and brackets."""
 CANONICAL = {"first", "second", "won"}
 """Columns that readers of tools make: shares of the win, with place (1, -1, 0) and people (true, false)."""
 SWAPPED = frozenset(
@@ -139,9 +141,11 @@ def _fetch_rows(table: Table, pairs: PairColumns, asked: Asked) -> pd.DataFrame:
     common = _common_columns(table, wide, pairs)
     parts: list[pd.DataFrame] = []
     if pairs.one_hot:
-        a, b, tie = pairs.one_hot
-        won = read_one_hot(wide[a], wide[b], wide[tie] if tie else None, table.where)
+        won = read_one_hot([wide[column] for column in pairs.one_hot], table.where)
         parts.append(common.assign(won=won, place=_find_place(wide, pairs, common)))
+    if pairs.first_wins:
+        ties = is_marked(wide[pairs.ties]) if pairs.ties else np.zeros(len(wide), dtype=bool)
+        parts.append(common.assign(won=np.where(ties, 0.5, 1.0), place=_find_place(wide, pairs, common)))
     if pairs.ratings:
         one, other = (pd.to_numeric(wide[column], errors="coerce") for column in pairs.ratings)
         won = np.asarray(0.5 + np.sign(one - other) / 2, dtype=float)
@@ -245,7 +249,11 @@ def _read_column(
     # A verdict of two orders in one has no place.
     is_joint = written.fillna("").str.contains("inconsistent", case=False).any()
     place = np.zeros(len(rows)) if is_joint else _find_place(wide, pairs, rows)
-    return _turn_back(table, rows.assign(place=place), written, pairs)
+    is_swapped = _read_swaps(wide, pairs.order) if pairs.order else None
+    rows = rows.assign(place=place)
+    if is_swapped is not None and (place > 0).all():
+        return _keep_first_order(table, rows, written, is_swapped, pairs.order)
+    return _turn_back(table, rows, written, pairs)
 
 
 # --- the order in which answers were shown ---
@@ -253,19 +261,27 @@ def _read_column(
 
 def _find_place(wide: pd.DataFrame, pairs: PairColumns, rows: pd.DataFrame) -> Array:
     """1 where the first of the row was shown first, -1 where second."""
+    unsaid = np.ones(len(wide)) if pairs.knows_places else np.zeros(len(wide))
     if not pairs.order:
-        return np.ones(len(wide))
+        return unsaid
+    is_swapped = _read_swaps(wide, pairs.order)
+    if is_swapped is not None:
+        return np.ones(len(wide)) if _names_are_exchanged(rows, is_swapped) else np.where(is_swapped, -1.0, 1.0)
     written = wide[pairs.order].fillna("").str.strip()
-    low = written.str.lower().str.replace(r"[\s\-]", "_", regex=True)
-    plain = low.str.replace(r"[.]0+$", "", regex=True)
-    if (plain.nunique() == 2 and plain.isin(SWAPPED | AS_NAMED).all()) or set(plain) == {"1", "2"}:
-        is_swapped = (plain == "2").to_numpy() if set(plain) == {"1", "2"} else plain.isin(SWAPPED).to_numpy()
-        if _names_are_exchanged(rows, is_swapped):
-            return np.ones(len(wide))
-        return np.where(is_swapped, -1.0, 1.0)
     if written.isin(set(rows["first"]) | set(rows["second"])).all():
         return np.where((written == rows["first"]).to_numpy(), 1.0, -1.0)
-    return np.ones(len(wide))
+    return unsaid
+
+
+def _read_swaps(wide: pd.DataFrame, order: str) -> NDArray[np.bool_] | None:
+    """Which rows were asked in the other order; None where the column of the order says something else."""
+    low = wide[order].fillna("").str.strip().str.lower().str.replace(r"[\s\-]", "_", regex=True)
+    plain = low.str.replace(r"[.]0+$", "", regex=True)
+    if set(plain) == {"1", "2"}:
+        return np.asarray(plain == "2")
+    if plain.nunique() == 2 and plain.isin(SWAPPED | AS_NAMED).all():
+        return np.asarray(plain.isin(SWAPPED))
+    return None
 
 
 def _names_are_exchanged(rows: pd.DataFrame, is_swapped: NDArray[np.bool_]) -> bool:
@@ -287,7 +303,7 @@ def _turn_back(table: Table, rows: pd.DataFrame, written: pd.Series, pairs: Pair
     if not is_swapped.any():
         return rows
     words = written.fillna("").str.lower().str.replace(r"[\s_\[\]]", "", regex=True)
-    is_letter = words.str.fullmatch("a|b|1|2|first|second|left|right|a>b|b>a|a>>b|b>>a|responsea|responseb")
+    is_letter = words.str.fullmatch(LETTERS)
     if not is_letter[is_swapped].any() or not pairs.first:
         return rows
     keys = ["task", "language", "judge", "first", "second"]
@@ -307,6 +323,36 @@ def _turn_back(table: Table, rows: pd.DataFrame, written: pd.Series, pairs: Pair
     table.notes.append(
         f"In swapped rows ({name(pairs.order)}) the verdict is read as the place that was shown: so the judge picks "
         f"the same system in {100 * (1 - same):.0f}% of pairs, else in {100 * same:.0f}%."
+    )
+    return rows.assign(won=np.where(is_swapped, 1 - rows["won"], rows["won"]))
+
+
+def _keep_first_order(
+    table: Table, rows: pd.DataFrame, written: pd.Series, is_swapped: NDArray[np.bool_], order: str
+) -> pd.DataFrame:
+    """Where swapped rows exchange the names: their verdicts may still be those of the first order.
+
+    A judge that goes by the place contradicts itself too, but always in favour of one place. Contradictions in favour
+    of either place, in more than half of the pairs, are the work of whoever wrote the file.
+    """
+    words = written.fillna("").str.lower().str.replace(r"[\s_\[\]]", "", regex=True)
+    if not words.str.fullmatch(LETTERS).any():
+        return rows
+    low = rows["first"].where(rows["first"] < rows["second"], rows["second"])
+    won_by_place = rows.assign(low=low, swapped=is_swapped).groupby(
+        ["task", "language", "judge", "low", "swapped"], sort=False
+    )["won"]
+    per = won_by_place.mean().unstack("swapped").dropna()
+    picks = per[(per[False] != 0.5) & (per[True] != 0.5)]
+    contradicts = (picks[False] > 0.5) == (picks[True] > 0.5)
+    for_first = int((picks.loc[contradicts, False] > 0.5).sum())
+    fewer = min(for_first, int(contradicts.sum()) - for_first)
+    if len(picks) < 10 or contradicts.mean() <= 0.5 or fewer < 0.2 * contradicts.sum():
+        return rows
+    table.notes.append(
+        f"Swapped rows ({name(order)}) exchange the names, and their verdict is read as that of the first order: "
+        f"so the judge picks the same system in {100 * contradicts.mean():.0f}% of pairs, else in "
+        f"{100 - 100 * contradicts.mean():.0f}%."
     )
     return rows.assign(won=np.where(is_swapped, 1 - rows["won"], rows["won"]))
 

@@ -61,32 +61,35 @@ def share(hit: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> 
 
 
 def kappa(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:
-    """Cohen's kappa of two raters who say 1 or 0. None where a rater always says the same: kappa is 0 then, whatever
-    the other says.
+    """Cohen's kappa of two raters, each of whose different values is an outcome: 1 and 0, or a tie beside them. None
+    where a rater always says the same: kappa is 0 then, whatever the other says.
 
     Limits from 100 cases on: the error of Fleiss, Cohen and Everitt on the table plus a half per cell, on the scale of
     Fisher's z, units (tasks) drawn as wholes. Below: Wilson's of the accuracy, chance agreement held.
     """
     if not len(y) or np.ptp(y) == 0 or np.ptp(f) == 0:
         return NONE
-    value, chance = _kappa_of(_verdict_table(y, f))
+    outcomes, code = np.unique(np.concatenate([y, f]), return_inverse=True)
+    said, other = code[: len(y)], code[len(y) :]
+    counts = _count_outcomes(said, other, len(outcomes))
+    value, chance = _kappa_of(counts)
     if len(y) < CASES_FOR_KAPPA:
         _, low, high = ((x - chance) / (1 - chance) for x in share((y == f).astype(float), unit, level))
         return value, max(low, -1.0), high
-    table = _verdict_table(y, f) + 0.5
+    table = counts + 0.5
     smoothed, chance = _kappa_of(table)
     influence = _kappa_influence(table, smoothed, chance)  # of a case of each kind
     variance = float((table * influence**2).sum()) / float(table.sum()) ** 2
-    cases = influence[y.astype(int), f.astype(int)]
+    cases = influence[said, other]
     error = math.sqrt(variance * wider(cases - cases.mean(), unit)) / (1 - smoothed**2)
     half = float(ndtri((1 + level) / 2)) * error
     low, high = math.tanh(math.atanh(smoothed) - half), math.tanh(math.atanh(smoothed) + half)
     return value, min(low, value), max(high, value)
 
 
-def _verdict_table(y: Array, f: Array) -> Array:
-    """How often one rater (rows) and the other (columns) say 0 and 1."""
-    return np.array([[float(((y == a) & (f == b)).sum()) for b in (0, 1)] for a in (0, 1)])
+def _count_outcomes(said: NDArray[Any], other: NDArray[Any], n_outcomes: int) -> Array:
+    """(outcomes, outcomes): how often one rater (rows) and the other (columns) say each; both are numbered from 0."""
+    return np.bincount(said * n_outcomes + other, minlength=n_outcomes**2).reshape(n_outcomes, -1).astype(float)
 
 
 def _kappa_of(table: Array) -> tuple[float, float]:
@@ -97,7 +100,7 @@ def _kappa_of(table: Array) -> tuple[float, float]:
 
 
 def _kappa_influence(table: Array, value: float, chance: float) -> Array:
-    """By how much a case of each kind moves kappa, times the number of cases, (2, 2).
+    """By how much a case of each kind moves kappa, times the number of cases, (outcomes, outcomes).
 
     kappa = (a - e) / (1 - e): a case moves the agreement a by [same] - a, and chance e by row + column - 2 e of the
     other rater's shares.
@@ -105,7 +108,7 @@ def _kappa_influence(table: Array, value: float, chance: float) -> Array:
     shares = table / table.sum()
     of_rows, of_columns = shares.sum(1), shares.sum(0)
     moves_chance = of_columns[:, None] + of_rows[None, :] - 2 * chance
-    return np.asarray((np.eye(2) - np.trace(shares) - (1 - value) * moves_chance) / (1 - chance))
+    return np.asarray((np.eye(len(table)) - np.trace(shares) - (1 - value) * moves_chance) / (1 - chance))
 
 
 def correlation(y: Array, f: Array, unit: NDArray[Any] | None = None, level: float = 0.95) -> Limits:

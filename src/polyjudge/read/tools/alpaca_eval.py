@@ -5,6 +5,8 @@ The tool shows the two in random order, turns the verdict back and keeps nothing
 
 from __future__ import annotations
 
+from typing import Any
+
 from polyjudge.read.tools import Record, Rows
 
 TITLE = "AlpacaEval annotations"
@@ -13,9 +15,9 @@ FITS = ({"generator_1", "generator_2", "preference", "instruction"},)
 
 def rows(record: Record) -> Rows:
     """One row; 1.5 is a tie, and so is 0 in old files."""
-    preference = record.get("preference")
+    preference = read_number(record.get("preference"))
     won = None
-    if isinstance(preference, (int, float)) and preference == preference:
+    if preference == preference:
         won = 0.5 if preference == 0 else 2 - preference
     yield {
         "task": record["instruction"],
@@ -29,3 +31,11 @@ def rows(record: Record) -> Rows:
         "response_2": record.get("output_2"),
         "dataset": record.get("dataset"),
     }
+
+
+def read_number(value: Any) -> float:
+    """A preference as a number; NaN where there is none. A table holds it as text."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
