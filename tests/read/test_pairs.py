@@ -15,6 +15,7 @@ import pytest
 from scipy.special import expit
 
 from common import shared_file
+from polyjudge.answers.calibrate import apply, calibrate
 from polyjudge.base.errors import PolyjudgeError
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel
@@ -552,3 +553,17 @@ def test_a_table_of_alpacaeval_annotations_holds_numbers(tmp_path: Path) -> None
     pd.DataFrame(columns | {"preference": np.where(WON == 1, 1.1, 1.8)}).to_csv(path, index=False)
     pairs = pairs_of(read_panel(path))
     assert sorted(set(pairs.won.round(9))) == [0.2, 0.9]
+
+
+def test_calibrated_verdicts_are_not_written_and_that_is_said(tmp_path: Path) -> None:
+    """`calibrate` shows and saves; what would write scores says why there are none."""
+    parts = [frame(judge=j, language=x, winner=words("A", "B")) for j in ("g", "c") for x in ("en", "fr")]
+    path, kept = tmp_path / "pairs.csv", tmp_path / "kept.json"
+    pd.concat(parts, ignore_index=True).to_csv(path, index=False)
+    with pytest.raises(PolyjudgeError, match="have no scores, so no calibrated ones can be written"):
+        calibrate(path, output=tmp_path / "out.csv")
+    shown = calibrate(path, save=kept)
+    assert [step.command.split()[1] for step in shown.report().next] == ["compare", "drift"]
+    with pytest.raises(PolyjudgeError, match="have no scores, so no calibrated ones can be written"):
+        apply(path, kept, output=tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()

@@ -25,6 +25,7 @@ from polyjudge.calibrate.passes import count_near, has_whole_numbers, split_at_m
 from polyjudge.calibrate.saved import load_calibrator, load_consensus
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel, read_table, write_scores
+from polyjudge.read.pairs import NOTHING_TO_WRITE
 from polyjudge.read.table import open_table
 from polyjudge.read.write import PASSES
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
@@ -59,6 +60,7 @@ class Calibrated(Result):
     closer: tuple[float, float, float] | None = None
     saved_: Path | None = None
     check_: str = ""
+    is_of_pairs_: bool = False
 
     def report(self) -> Report:
         """The report."""
@@ -75,7 +77,8 @@ class Calibrated(Result):
         after = [Step(self.check_, "see whether it helps on tasks that it has not seen")] if self.check_ else []
         if self.saved_ is not None:
             saved = shell(str(self.saved_))
-            after.append(Step(f"polyjudge apply NEW.csv {saved} -o new.csv", "calibrate other scores the same way"))
+            if not self.is_of_pairs_:
+                after.append(Step(f"polyjudge apply NEW.csv {saved} -o new.csv", "calibrate other scores the same way"))
             if not by_labels:
                 after.append(Step(f"polyjudge drift {saved} NEW.csv", "see later whether anything has changed"))
         section = Section("cells", what, tables=(Table("cells", what, shown, head, titles),))
@@ -129,7 +132,10 @@ def calibrate(
     _check_files(scores, output, save, (extend, labels), overwrite)
     by_labels = labels is not None or method == "labels"
     _check_options(by_labels, method, extend, threshold, level)
-    panel = margins(read_panel(scores, **columns))
+    whole = read_panel(scores, **columns)
+    if whole.pairs is not None and output is not None and not by_labels:
+        raise UsageError(NOTHING_TO_WRITE)
+    panel = margins(whole)
     _check_one_criterion(panel)
     if by_labels:
         corrector, levels = fit_by_labels(panel, labels, level, unlabelled)
@@ -147,7 +153,12 @@ def calibrate(
     if save is not None:
         result.calibrator_.save(save, overwrite)
     written = _written_findings(result, output, column)
-    return replace(result, findings=(*result.findings, *written), check_=_next_command(panel, by_labels, extend))
+    return replace(
+        result,
+        findings=(*result.findings, *written),
+        check_=_next_command(panel, by_labels, extend),
+        is_of_pairs_=whole.pairs is not None,
+    )
 
 
 def _check_files(

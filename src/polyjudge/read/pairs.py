@@ -60,6 +60,10 @@ PARTS = (
 LONG_TEXTS = "prompt|judgment|judgement|completion|conversation|output|response|text"
 LETTERS = "(model|system|assistant|response|answer)?(a|b|1|2)|first|second|left|right|a>b|b>a|a>>b|b>>a"
 """Verdicts by place, without spaces and brackets."""
+NOTHING_TO_WRITE = (
+    "Verdicts on pairs have no scores, so no calibrated ones can be written. Without -o, `polyjudge calibrate` shows "
+    "how language changes each judge's picks, and --save keeps that for `polyjudge drift`."
+)
 CANONICAL = {"first", "second", "won"}
 """Columns that readers of tools make: shares of the win, with place (1, -1, 0) and people (true, false)."""
 SWAPPED = frozenset(
@@ -94,6 +98,13 @@ def read_pairs(table: Table, asked: Asked, source: Any, votes: Any = None) -> Re
     used = pairs.used if pairs else set(table.columns)
     levels = np.unique(rows["won"].to_numpy(dtype=float))
     return Reading(panel, roles, tuple(c for c in table.columns if c not in used), levels, failed, table.tool)
+
+
+def holds_pairs(table: Table, asked: Asked) -> bool:
+    """Whether a source holds verdicts on pairs."""
+    if table.tool and set(table.columns) >= CANONICAL:
+        return True
+    return find_pair_columns(table, asked) is not None
 
 
 def _refuse_pair_options(asked: Asked) -> None:

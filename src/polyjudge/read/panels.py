@@ -20,7 +20,7 @@ from polyjudge.read import rows, scale, shape
 from polyjudge.read.columns import Asked
 from polyjudge.read.labels import labels_of, spelled_as
 from polyjudge.read.long import Indicator, Long, Sums, distinct, make_panel
-from polyjudge.read.pairs import read_pairs
+from polyjudge.read.pairs import NOTHING_TO_WRITE, holds_pairs, read_pairs
 from polyjudge.read.table import FILE, Table, ident, label_sql, open_frame, open_table, stacked
 from polyjudge.read.texts import ItemTexts, SourceTexts
 from polyjudge.read.work import Reading, Work
@@ -110,8 +110,11 @@ def _several(given: Any) -> tuple[str, ...]:
 
 
 def begin(source: Any, options: Mapping[str, Any]) -> Work:
-    """Open a source of scores, and decide what its columns are."""
-    return _settle(*_open(source, options))
+    """Open a source of scores, and decide what its columns are; verdicts on pairs are refused."""
+    table, asked = _open(source, options)
+    if holds_pairs(table, asked):
+        raise UsageError(NOTHING_TO_WRITE)
+    return _settle(table, asked)
 
 
 def _open(source: Any, options: Mapping[str, Any]) -> tuple[Table, Asked]:

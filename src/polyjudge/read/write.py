@@ -100,8 +100,6 @@ def _plan(
     """The source, the query that makes the new rows, and the numbers of rows and of scores that stay as they were."""
     work = panels.begin(source, options)
     found, roles, columns = work.table, work.roles, work.table.columns
-    if "winner" in roles.of:
-        raise UsageError("Verdicts on pairs are not calibrated: there is no score in a row.")
     dotted = [c for c in roles.used() if c in columns and columns[c][0] != ident(c)]
     more = "".join(f", {columns[c][0]} AS {ident(c)}" for c in dotted)
     work.raw, work.types = f"(SELECT *{more} FROM {found.relation}) AS raw", {c: k for c, (_, k) in columns.items()}
