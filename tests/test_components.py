@@ -28,7 +28,7 @@ def test_tests_skip_without_their_components() -> None:
     assert done.returncode == 0, done.stdout[-3000:]
     assert set(counts) == {"skipped"}, done.stdout[-3000:]
     for component in PACKAGES:
-        assert f"needs {component} (Debian: " in done.stdout
+        assert f"needs {component}: make system installs it (Debian: " in done.stdout
 
 
 def test_hidden_components_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:

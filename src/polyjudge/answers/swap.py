@@ -348,7 +348,7 @@ def _test_changes(exchange: _Exchange, changes: _Changes, allowed: float, level:
     if answer == "refused":
         urgency = np.where(is_beyond, size, 0.0)
     elif answer == "open":
-        urgency = (size + width) / limit
+        urgency = (size + width) / np.maximum(limit, 1e-300)  # what is accepted may be next to nothing
     else:
         urgency = size + width
     widest = int(np.argmax(shares * room))

@@ -57,7 +57,8 @@ def unseen_width(half_width: Array, blind: Array, n_carrying: Array) -> Array:
 def units_to_show(x: Array, interval: Interval, accepted: Accepted, level: float, seed: int = 0) -> int | None:
     """The smallest number of units that shows, in 80% of studies, that nothing changes, if nothing does; None where a
     million are too few. x : (units, c) changes of a pilot, without NaN"""
-    columns = np.argsort(-interval.se / accepted.limit, kind="stable")[:MOST_COLUMNS]
+    limit = np.maximum(accepted.limit, 1e-300)  # what is accepted may be next to nothing
+    columns = np.argsort(-interval.se / limit, kind="stable")[:MOST_COLUMNS]
     n_together = x.shape[1]
     noise = _PilotNoise.of(x[:, columns], interval.se[columns], _take(accepted, columns), seed)
     sizes = np.unique(np.geomspace(6, LARGEST, 400).astype(int))
