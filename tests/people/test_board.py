@@ -17,7 +17,8 @@ from polyjudge.answers.calibrate import calibrate
 from polyjudge.answers.humans.board import COLUMNS, people_board, settle_winner
 from polyjudge.answers.humans.compare import Humans, humans, sides_of
 from polyjudge.answers.humans.draw import draw_labels
-from polyjudge.answers.humans.next_labels import fewest_labelled
+from polyjudge.answers.humans.next_labels import fewest_labelled, next_labels
+from polyjudge.answers.plan_labels import plan_labels
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.calibrate.labelled import labelled
 from polyjudge.calibrate.saved import load_calibrator
@@ -171,6 +172,51 @@ def test_systems_without_labels_or_scores_are_left_out_there() -> None:
     assert "No labels compare alpha with the other systems" in said(made, "unlabelled-systems")
 
 
+def test_nobody_is_first_of_all_where_systems_have_no_labels() -> None:
+    panel, frame, _ = planted(3)
+    some = frame[frame["system"].isin(["charlie", "delta"])]
+    made = humans(panel, some)
+    first = said(made, "board")
+    assert "delta is first overall among the two systems that labels compare" in first
+    assert "alpha and bravo with the other systems" in said(made, "unlabelled-systems")
+    assert "any of them may be first" in said(made, "unlabelled-systems")
+    made_next = next_labels(made.board_)
+    assert made_next is not None
+    assert set(made_next.systems) == set(SYSTEMS)  # those without labels may be first
+    assert "systems without labels may be first too" in " ".join(screen(made.report()).split())
+
+
+def test_labels_of_other_systems_in_each_language_say_nothing_of_the_others() -> None:
+    panel, frame, _ = planted(3)
+    pairs = {"Hindi": ["alpha", "delta"], "Swahili": ["bravo", "charlie"], "German": ["bravo", "charlie"]}
+    some = frame[[system in pairs[language] for system, language in zip(frame.system, frame.language, strict=True)]]
+    made = humans(panel, some)
+    assert "in too few languages to tell the others" in said(made, "few-languages")
+    assert not made.board["basis"].str.startswith("carried").any()
+    assert not (made.board["high"] - made.board["low"] > 60).any()
+    with pytest.raises(PanelError, match="nothing can be carried over"):
+        calibrate(panel, labels=some, unlabelled="carry")
+    with pytest.raises(PanelError, match="do not tell enough"):
+        plan_labels(panel, some, None, level=0.95, seed=0)
+
+
+def test_labels_that_are_all_alike_make_no_board() -> None:
+    panel, frame, _ = planted(3)
+    made = humans(panel, frame.assign(label=3))
+    assert not len(made.board)
+    assert "The labels are all the same on 180 labelled answers" in said(made, "agreement")
+
+
+def test_the_judges_alone_are_shown_as_people_are() -> None:
+    panel, frame, _ = planted(3)
+    made = humans(panel, frame.assign(label=np.where(frame["label"] > 80, "pass", "fail")))
+    shares = [
+        line.split()[-1] for line in screen(made.report()).splitlines() if re.match(r"\s+[-\d]+ +\w+ +\d+% \[", line)
+    ]
+    assert len(shares) == 4
+    assert all(share.endswith("%") and 0 <= float(share[:-1]) <= 100 for share in shares)
+
+
 def test_labels_on_another_scale() -> None:
     panel, frame, _ = planted(4)
     stars = frame.assign(label=(frame["label"] / 20).round().clip(1, 5))
@@ -300,7 +346,7 @@ def test_how_many_labels_a_lead_needs() -> None:
     assert "Even 200 more labels" in pj.plan(panel, labels=frame, separate=0.2).findings[-1].text
     with pytest.raises(PanelError, match="in 3 languages"):
         pj.plan(panel, labels=planted(2)[1])
-    assert "shown" in screen(made.report()) or "lead" in screen(made.report())
+    assert "shown" in screen(made.report()) or "lead" in " ".join(screen(made.report()).split())
 
 
 # --- calibrate by labels ---
@@ -316,6 +362,19 @@ def test_calibrate_and_humans_give_one_number(tmp_path: Path) -> None:
     written = pd.read_csv(tmp_path / "corrected.csv")
     means = written.groupby("language")["corrected"].mean()
     assert means[list(LANGUAGES[:4])].to_numpy() == pytest.approx(shown[list(LANGUAGES[:4])], abs=1e-6)
+
+
+def test_labels_of_some_systems_move_no_language_by_what_these_systems_are_like(tmp_path: Path) -> None:
+    panel, frame, truth = planted(3, 100)
+    best = frame[frame["system"].isin(["bravo", "delta"])]
+    made = calibrate(panel, labels=best, unlabelled="carry", output=tmp_path / "corrected.csv")
+    written = pd.read_csv(tmp_path / "corrected.csv").groupby(["language", "system"])["corrected"].mean()
+    for language in range(3):
+        labelled_ones = written[LANGUAGES[language]][["bravo", "delta"]].mean()
+        assert labelled_ones == pytest.approx(truth[[1, 3], language].mean(), abs=3)
+        assert written[LANGUAGES[language]].mean() == pytest.approx(truth[:, language].mean(), abs=5)
+    (text,) = [f.text for f in made.findings if f.key == "unlabelled"]
+    assert "People's mean of bravo and delta, which labels compare, there: Korean " in text
 
 
 def test_languages_without_labels_are_left_empty_unless_carried(tmp_path: Path) -> None:

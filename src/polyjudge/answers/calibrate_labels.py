@@ -27,12 +27,12 @@ def fit_by_labels(panel: Panel, labels: Any, level: float, unlabelled: str) -> t
     if levels is None or not levels.tells_others:
         if unlabelled == CARRY and (made.n_ == 0).any():
             raise PanelError(
-                f"From labels in one or two {panel.nouns} nothing can be carried over to the others: label answers in "
-                f"three {panel.nouns} or more."
+                f"From these labels nothing can be carried over to other {panel.nouns}: label answers, and not all "
+                f"alike, of the same systems in three {panel.nouns} or more."
             )
         return made, None
     moved = np.ones(len(panel.languages), dtype=bool) if panel.has_systems else made.n_ == 0
-    return made.move_to(panel, np.where(moved, levels.mean, np.nan)), levels
+    return made.move_to(panel, np.where(moved, levels.mean, np.nan), levels.is_compared), levels
 
 
 def people_cells(made: LabelCalibrator, levels: Levels | None) -> pd.DataFrame:
@@ -68,9 +68,19 @@ def unlabelled_findings(panel: Panel, made: LabelCalibrator, levels: Levels | No
     ]
     text = (
         f"{who} {have} no labels: the correction is carried over from {labelled_ones}, taken to be of one kind with "
-        f"them. People's mean there: {', '.join(means[:4])}{' and others' if len(means) > 4 else ''}."
+        f"them. People's mean{_of_systems(panel, levels)} there: {', '.join(means[:4])}"
+        f"{' and others' if len(means) > 4 else ''}."
     )
     return [Finding("notice", "unlabelled", text, "Carried")]
+
+
+def _of_systems(panel: Panel, levels: Levels) -> str:
+    """The systems whose answers the means are of, where labels leave others out."""
+    is_compared = np.any(levels.is_compared, axis=0)
+    if is_compared.all():
+        return ""
+    systems = [system for system, compared in zip(panel.systems, is_compared, strict=True) if compared]
+    return f" of {names(systems)}, which labels compare,"
 
 
 def corrected_with_limits(panel: Panel, made: LabelCalibrator, levels: Levels | None) -> pd.DataFrame:

@@ -55,11 +55,10 @@ def plan_labels(panel: Panel, labels: Any, target: float | None, *, level: float
     sides = sides_of(panel, found)
     board = people_board(panel, sides, level=level, seed=seed)
     if board is None or not board.tells_others or len(board.order) < 2:
-        n_labelled = 0 if board is None else len(board.labelled)
         raise PanelError(
-            f"Labels can be planned from a pilot with labels of two systems or more in {FEWEST_LANGUAGES} "
-            f"{panel.nouns}; here labels in {n_labelled} tell enough. Label 20 answers in each of "
-            f"{FEWEST_LANGUAGES} {panel.nouns} first."
+            f"Labels can be planned from a pilot with labels of the same two systems or more in {FEWEST_LANGUAGES} "
+            f"{panel.nouns}; these do not tell enough. Label 20 answers in each of {FEWEST_LANGUAGES} {panel.nouns} "
+            "first."
         )
     width = found.scale[1] - found.scale[0]
     asked = board.factor * 0.02 * width if target is None else target

@@ -184,12 +184,16 @@ class LabelCalibrator(Calibrator):
                 target = float(every.score[in_language].mean()) + self.moved_[i]
                 self.shift_[i] = -st.offset_to_mean(mapped[in_language], target, scale)
 
-    def move_to(self, panel: Panel, means: Array) -> Self:
-        """Move each language so that the mean of its corrected answers is this one; NaN leaves it where it is."""
+    def move_to(self, panel: Panel, means: Array, is_compared: NDArray[np.bool_] | None = None) -> Self:
+        """Move each language so that the mean of its corrected answers is this one; NaN leaves it where it is.
+
+        is_compared : (languages, systems) whose answers have this mean, all unless said; others move with them
+        """
         scores = self.line_[0] + self.line_[1] * panel_mean(panel)
         scale = self.scale_ if self.clip else None
         for place, mean in enumerate(means):
-            seen = scores[:, :, place][np.isfinite(scores[:, :, place])]
+            there = scores[:, :, place] if is_compared is None else scores[:, is_compared[place], place]
+            seen = there[np.isfinite(there)]
             if np.isfinite(mean) and len(seen):
                 self.shift_[place] = -st.offset_to_mean(self._map(seen), float(mean), scale)
         return self

@@ -28,6 +28,8 @@ UNKNOWN_SPREAD = 1e6
 """Of the sampling variance, where one language cannot tell how languages differ: then nothing is shrunk."""
 FEWEST_LANGUAGES = 3
 """Labelled languages from which on something is said of the others."""
+FEWEST_COMPARED = 2
+"""Systems that labels of a language must hold for it to compare any."""
 FEWEST_LABELS = 2
 """Labels of a system in a language from which on they count."""
 FEWEST_UNITS = 6
@@ -81,6 +83,21 @@ class JudgeErrors:
         """(k,) sampling variance of the mean error of the labelled systems."""
         n_known = np.isfinite(self.error).sum(axis=1)
         return np.asarray(self.covariance.sum(axis=(1, 2)) / np.maximum(n_known, 1) ** 2)
+
+    @property
+    def tells_others(self) -> bool:
+        """Whether languages without labels are taken to differ as these do: at least three must compare systems.
+
+        Labels of other systems in each language do not show how languages differ.
+        """
+        n_systems = self.error.shape[1]
+        joined = joined_systems(np.isfinite(self.error))
+        n_joined = np.isfinite(self.error[:, joined]).sum(axis=1)
+        if n_systems == 1 or joined.sum() < FEWEST_COMPARED:
+            return bool((n_joined > 0).sum() >= FEWEST_LANGUAGES)
+        compared = n_joined[n_joined >= FEWEST_COMPARED]
+        freedom = int((compared - 1).sum()) - (int(joined.sum()) - 1)
+        return len(compared) >= FEWEST_LANGUAGES and freedom >= FEWEST_LANGUAGES - 1
 
     def without(self, row: int) -> JudgeErrors:
         """The errors of the other languages."""
@@ -426,7 +443,7 @@ def draw_errors(measured: JudgeErrors, n_languages: int, n_draws: int, rng: np.r
     precisions = [_precision(measured, row, spread, sampling_scale) for row in range(n_labelled)]
     common = _draw_common(measured, precisions, joined, n_draws, rng)
 
-    says_all = n_labelled >= FEWEST_LANGUAGES
+    says_all = measured.tells_others
     scale = np.sqrt(spread)[:, None]
     # Few languages may not show how far one can lie off: tails of t, not of the normal.
     heavy_noise = rng.standard_t(2 * n_labelled, (n_draws, n_languages, n_systems))

@@ -102,7 +102,13 @@ class PeopleBoard:
     @property
     def tells_others(self) -> bool:
         """Whether labels say something of languages that have none."""
-        return len(self.labelled) >= FEWEST_LANGUAGES
+        return self.measured.tells_others
+
+    @property
+    def uncompared(self) -> list[int]:
+        """The systems that judges scored and labels do not compare with the others: they may have any rank."""
+        is_scored = np.isfinite(self.judges[-1]) | np.isfinite(self.judges[:-1]).any(axis=0)
+        return [int(system) for system in np.flatnonzero(is_scored & ~self.limits.known[-1])]
 
     @property
     def spread(self) -> float:
@@ -148,7 +154,11 @@ class FittedPeople:
 
 
 def fit_people(panel: Panel, sides: Sides, seed: int = 0) -> FittedPeople | None:
-    """What people would say, from the judges' error where people labelled; None where labels are too few."""
+    """What people would say, from the judges' error where people labelled; None where labels are too few, or all alike
+    on a scale of their own: scores cannot be laid on it."""
+    given = sides.y[np.isfinite(sides.y) & np.isfinite(sides.guide)]
+    if not sides.same and (not len(given) or np.ptp(given) == 0):
+        return None
     scores = on_scale_of_labels(sides.guide, sides.y, sides.same)
     judged = judge_means(scores, panel.unit, panel.weight)
     measured = measure_errors(scores, sides.y, panel.unit, judged)
@@ -184,7 +194,7 @@ def people_board(panel: Panel, sides: Sides, *, level: float = 0.95, seed: int =
         means=np.clip(np.median(means, axis=0), *ends),
         low=np.clip(low, *ends),
         high=np.clip(high, *ends),
-        judges=np.vstack([judged.mean, _judges_overall(judged, draws)]),
+        judges=np.clip(np.vstack([judged.mean, _judges_overall(judged, draws)]), *ends),
         limits=limit_differences(draws, [languages, others, [n_languages]], level),
         labels=np.logical_and(np.isfinite(sides.y), np.isfinite(fitted.scores)).sum(axis=0),
         predicted=tuple(predict_left_out(measured, level, seed=seed)),
@@ -348,6 +358,8 @@ def _first(board: PeopleBoard) -> str:
         sources += f", and judges in {spelled(n_others)} more {noun}"
     best = board.may_be_best
     where = "overall" if board.tells_others or not board.unlabelled else "there"
+    if board.uncompared:
+        where += f" among the {spelled(len(board.order))} systems that {board.what} compare"
     systems = [name(board.panel.systems[system]) for system in best]
     if not best:
         return f"From {sources}: {board.what} compare no two systems."
@@ -384,9 +396,10 @@ def _in_others(board: PeopleBoard, leader: int) -> str:
         return f"; carried over, {system} is first in the others too"
     lowest = min(int(board.limits.rank_low[language, leader]) for language in unsure)
     ranks = f"{lowest} to {max(high[language] for language in unsure)}"
+    its_rank = f"{system}'s rank{' among them' if board.uncompared else ''}"
     if len(unsure) <= FEW_NAMES:
-        return f"; in {_languages(board, unsure)} {system}'s rank may be {ranks}"
-    return f"; in {spelled(len(unsure))} {board.panel.nouns} without {board.what} {system}'s rank may be {ranks}"
+        return f"; in {_languages(board, unsure)} {its_rank} may be {ranks}"
+    return f"; in {spelled(len(unsure))} {board.panel.nouns} without {board.what} {its_rank} may be {ranks}"
 
 
 def _judges_alone(board: PeopleBoard, best: list[int]) -> str:
@@ -430,6 +443,8 @@ def _too_few_languages(board: PeopleBoard) -> list[str]:
         return []
     noun, nouns, what = board.panel.noun, board.panel.nouns, board.what.capitalize()
     say = "They say what people think there, and nothing of the others"
+    if len(board.labelled) >= FEWEST_LANGUAGES:
+        return [f"{what} compare the same systems in too few {nouns} to tell the others: three are needed."]
     if len(board.labelled) == 1:
         return [f"{what} are in one {noun} ({_languages(board, board.labelled)}). {say}."]
     return [f"{what} are in two {nouns}. {say}: from three on the others can be told too."]
@@ -437,12 +452,12 @@ def _too_few_languages(board: PeopleBoard) -> list[str]:
 
 def _unlabelled_systems(board: PeopleBoard) -> list[str]:
     """Systems that labels do not compare with the others."""
-    is_scored = np.isfinite(board.judges[-1])
-    unknown = [board.panel.systems[x] for x in np.flatnonzero(is_scored & ~board.limits.known[-1])]
+    unknown = [board.panel.systems[system] for system in board.uncompared]
     if not unknown:
         return []
     it = "it" if len(unknown) == 1 else "them"
-    return [f"No {board.what} compare {names(unknown)} with the other systems: what people think of {it} is not known."]
+    text = f"No {board.what} compare {names(unknown)} with the other systems: what people think of {it} is not known"
+    return [f"{text}, and any of them may be first." if len(unknown) > 1 else f"{text}, and it may be first."]
 
 
 def _one_annotator(board: PeopleBoard) -> list[str]:
@@ -479,7 +494,8 @@ def _columns(h: Humans) -> tuple[dict[str, str], dict[str, str]]:
     """Formats and headings of a board."""
     is_two_valued = h.sides_.verdicts or h.sides_.found.two_valued
     kind = "percent" if is_two_valued else "points"
-    judges_kind = "percent" if h.sides_.verdicts else "points"
+    is_on_labels_scale = h.board_ is not None and is_two_valued
+    judges_kind = "percent" if h.sides_.verdicts or is_on_labels_scale else "points"
     kinds = {"rank_low": "rank rank_high", "system": "name", "people": f"{kind} low high", "judges": judges_kind}
     return kinds, {"rank_low": "rank", "people": "people would give", "judges": "judges alone"}
 

@@ -16,7 +16,6 @@ from polyjudge.answers.humans.board import fit_people
 from polyjudge.answers.humans.compare import sides_of
 from polyjudge.calibrate.labelled import Labelled
 from polyjudge.panel import Panel
-from polyjudge.stats.anchored import FEWEST_LANGUAGES
 
 Array = NDArray[np.float64]
 
@@ -24,17 +23,18 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class Levels:
     """mean, low, high : (languages,) what people would give on average, on the scale of the labels; NaN where nothing
-    is said, or the level has no interval. is_labelled : (languages,)"""
+    is said, or the level has no interval. is_labelled : (languages,)
+
+    is_compared : (languages, systems) whose answers these are means of: of others people said nothing
+    tells_others : whether languages without labels have a level
+    """
 
     mean: Array
     low: Array
     high: Array
     is_labelled: NDArray[np.bool_]
-
-    @property
-    def tells_others(self) -> bool:
-        """Whether languages without labels have a level."""
-        return int(self.is_labelled.sum()) >= FEWEST_LANGUAGES
+    is_compared: NDArray[np.bool_]
+    tells_others: bool
 
 
 def people_levels(panel: Panel, found: Labelled, *, level: float = 0.95, seed: int = 0) -> Levels | None:
@@ -54,4 +54,11 @@ def people_levels(panel: Panel, found: Labelled, *, level: float = 0.95, seed: i
     ends = found.scale if found.two_valued or found.same else (-np.inf, np.inf)
     is_labelled = np.isin(np.arange(len(panel.languages)), fitted.measured.languages)
     mean = np.median(by_language, axis=0)
-    return Levels(np.clip(mean, *ends), np.clip(low, *ends), np.clip(high, *ends), is_labelled)
+    return Levels(
+        mean=np.clip(mean, *ends),
+        low=np.clip(low, *ends),
+        high=np.clip(high, *ends),
+        is_labelled=is_labelled,
+        is_compared=weight > 0,
+        tells_others=fitted.measured.tells_others,
+    )

@@ -65,11 +65,12 @@ def fewest_labelled(labels: Sequence[int]) -> list[int]:
 
 
 def systems_to_label(board: PeopleBoard) -> list[int]:
-    """Systems that may be first overall, at least the leader and its rival; where no labels compare them, all."""
+    """Systems that may be first overall, at least the leader and its rival; also those that labels do not compare."""
     order = board.order
     if len(order) < FEWEST_SYSTEMS:
         return list(range(len(board.panel.systems)))
-    return board.may_be_best if len(board.may_be_best) >= FEWEST_SYSTEMS else order[:FEWEST_SYSTEMS]
+    compared = board.may_be_best if len(board.may_be_best) >= FEWEST_SYSTEMS else order[:FEWEST_SYSTEMS]
+    return [*compared, *board.uncompared]
 
 
 def next_labels(board: PeopleBoard, n: int = 20) -> NextLabels | None:
@@ -78,7 +79,7 @@ def next_labels(board: PeopleBoard, n: int = 20) -> NextLabels | None:
     panel = board.panel
     n_labels = board.labels.sum(axis=0)
     languages = fewest_labelled(n_labels)
-    is_certain = len(board.may_be_best) == 1
+    is_certain = len(board.may_be_best) == 1 and not board.uncompared
     if is_certain and n_labels.min() >= ENOUGH:
         return None
     systems = systems_to_label(board)
@@ -106,6 +107,8 @@ def what_it_brings(board: PeopleBoard, chosen: NextLabels) -> str:
     if len(chosen.languages) == len(board.panel.languages):
         where = f"all {board.panel.nouns}"
     what = f"{names(chosen.systems)} in {where}"
+    if board.uncompared:
+        return f"{what}: systems without labels may be first too"
     if chosen.then < chosen.now:
         return f"{what}: the lead is known to ±{number(chosen.now, 1)}, then to about ±{number(chosen.then, 1)}"
     n_left = 3 - len(board.labelled)

@@ -174,12 +174,20 @@ def _agreement(h: Humans) -> Finding:
         sentences = [_equal_verdicts_sentence(h, row), _error_rates_sentence(row)]
     elif missing(row["r"]):
         labelled = count(int(row["labelled"]), "labelled answer")
-        text = f"Labels or scores are all the same on {labelled}: nothing can be correlated."
+        text = f"{_what_is_alike(h)} on {labelled}: nothing can be correlated."
         return _say("agreement", text, "notice")
     else:
         sentences = [_correlation_sentence(h, row)]
     sentences.append(_single_judges_sentence(h))
     return _say("agreement", " ".join(sentence for sentence in sentences if sentence))
+
+
+def _what_is_alike(h: Humans) -> str:
+    """What has no spread on the labelled answers: "All labels are"."""
+    is_labelled = np.isfinite(h.sides_.y) & np.isfinite(h.sides_.guide)
+    if not is_labelled.any() or np.ptp(h.sides_.y[is_labelled]) > 0:
+        return "The scores are all the same"
+    return "The labels are all the same"
 
 
 def _equal_verdicts_sentence(h: Humans, row: Any) -> str:
@@ -749,13 +757,18 @@ def _rates(h: Humans) -> tuple[Table, ...]:
     titles = {"panel": _who(h), "people": "people would give", "labels": "labels alone"}
     note = f"all: the answers{_in_labelled(h)}" if _in_labelled(h) else ""
     note += f"{'; ' * bool(note)}difference: {_who(h)} less people, in {unit}" if differ else ""
-    table = Table("frame", "What people would give", frame, {**columns, "labelled": "count"}, titles, note)
+    title = "What people would give"
+    if h.board_ is not None:
+        title = f"What people would give, by labels of that {h.panel_.noun} alone"
+        note += f"{'; ' * bool(note)}the board above joins all {h.panel_.nouns}, and is the answer where both differ"
+    table = Table("frame", title, frame, {**columns, "labelled": "count"}, titles, note)
     if not len(h.pairs):
         return (table,)
     pairs = _times(h.pairs, f, *h.pairs.columns[2:])
     kinds = {"system": "name", "other": "name", "panel": "+points", "people": "+points low high"}
     kinds["labels"] = "+points labels_low labels_high"
-    return table, Table("pairs", f"Differences of systems, {unit}", pairs, kinds, titles)
+    where = f" {_in_labelled(h).strip()}" if h.board_ is not None and _in_labelled(h) else ""
+    return table, Table("pairs", f"Differences of systems{where}, {unit}", pairs, kinds, titles)
 
 
 def _disagreements(h: Humans) -> tuple[Table, ...]:
