@@ -134,6 +134,16 @@ def test_one_printed_digit_changed_is_caught(found: Reproduction) -> None:
     assert verdicts[verdicts != "differs"].index.tolist() == []
 
 
+@REAL
+def test_one_digit_of_the_other_panel_changed_is_caught() -> None:
+    rows = reproduce("mrewardbench", anchor=shared_file("mrewardbench/human_anchor_sample.csv")).claims
+    rows = rows[(rows["verdict"] == "reproduced") & ~rows["key"].str.startswith("judge_aware_btl")]
+    assert len(rows) == 89
+    for printed, value in zip(rows["printed"], rows["computed"], strict=True):
+        assert prints(printed, value)
+        assert not prints(another_last_digit(printed), value), printed
+
+
 def another_last_digit(printed: str) -> str:
     """A printed value with its last digit turned two further, or a name with a letter more."""
     try:
