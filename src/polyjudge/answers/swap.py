@@ -20,6 +20,7 @@ from polyjudge.base.numbers import ci, points
 from polyjudge.base.numbers import threshold as pass_mark
 from polyjudge.base.options import ColumnsLabelsItems
 from polyjudge.base.text import name, names
+from polyjudge.cbc import first_max
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
 from polyjudge.stats.blind import BlindSpot, unseen_share
@@ -362,7 +363,7 @@ def _test_changes(exchange: _Exchange, changes: _Changes, allowed: float, level:
         interval=tested,
         width=width,
         limit=limit,
-        decisive=int(np.round(urgency, 9).argmax()),
+        decisive=int(first_max(urgency, 1e-9 * float(urgency.max()))),
         answer=answer,
         tasks_to_show=tasks,
         blind=BlindSpot(float(shares[widest]), float((shares * room)[widest])),
