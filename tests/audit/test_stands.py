@@ -102,6 +102,24 @@ def test_judges_of_one_maker_are_left_out_together() -> None:
     assert "The lead depends on the two OpenAI judges: without them, " in winner(result)
 
 
+def test_a_leader_that_one_judge_or_language_alone_scores_cannot_be_compared_without_it() -> None:
+    y = scores(languages=3)
+    y[:, 0] += 8
+    by_one = y.copy()
+    by_one[:, 0, :, 1:] = np.nan
+    text = winner(look(by_one))
+    assert "Without J1, s1 cannot be compared with any other system." in text
+    assert ". 1 of 4 judges puts it first" in text  # the others were not asked
+    in_one = y.copy()
+    in_one[:, 0, 1:] = np.nan
+    result = look(in_one)
+    assert row(result, "one language")["verdict"] == "cannot be told"
+    assert winner(result).endswith("Without l1, s1 cannot be compared with any other system.")
+    rival = y.copy()
+    rival[:, 2, :, 1:] = np.nan
+    assert winner(look(rival)).endswith("Without J1, s1 cannot be compared with s3.")
+
+
 def test_less_than_half_has_to_be_left() -> None:
     g = np.random.default_rng(0)
     contest = Contest(Panel.from_array(scores(), scale=(0, 100)), 0, (1, 2, 3), 0.95, 6)
@@ -436,6 +454,25 @@ def test_lost_scores_have_a_tipping_point_and_no_verdict() -> None:
     few[:, 0] += 10
     few[0, 0] = np.nan
     assert row(look(few), "missing")["verdict"] == "stands"
+
+
+def test_what_all_systems_lack_alike_is_not_said_of_the_leader() -> None:
+    y = scores(languages=2)
+    y[:, 0] += 8
+    y[np.random.default_rng(1).random(y.shape) < 0.3] = np.nan
+    y[0, 0] = np.nan  # a little more than the others
+    assert "lacks" not in winner(look(y))
+    y[:16, 0] = np.nan
+    assert "s1 lacks 4" in winner(look(y))
+
+
+def test_lost_scores_that_cannot_take_the_lead_have_no_point_off_the_scale() -> None:
+    y = scores(languages=2)
+    y[:, 0] += 5
+    y[:8, 0, 0] = np.nan
+    result = look(y)
+    assert row(result, "missing")["left"] > 0
+    assert "s1 lacks 5% of its scores; were all of them the lowest possible, " in winner(result)
 
 
 def test_fail_on_sees_the_threats(tmp_path: Path) -> None:

@@ -189,7 +189,21 @@ def _judge_sentence(found: Stands, threat: LeftOut) -> str:
         return f"The lead depends on {who}: without {it}, {left_words(found, threat)}."
     if threat.verdict == "stands":
         return f"The lead stands without any one judge; without {who}, {left_words(found, threat)}."
-    return f"Without {who} it would be too close to call: {left_words(found, threat)}."
+    return f"Without {who}{_doubt_words(found, threat)}."
+
+
+def _doubt_words(found: Stands, threat: Threat) -> str:
+    """Why a lead cannot be told after a correction: systems that can no longer be compared, or the interval."""
+    panel, after = found.contest.panel, threat.after
+    top = name(panel.systems[found.contest.top])
+    if after is None or after.rival < 0:
+        return f", {top} cannot be compared with any other system"
+    lost = [panel.systems[rival] for rival in after.rivals if not np.isfinite(after.value[rival])]
+    if lost and after.low[after.rival] > after.tiny:
+        return f", {top} cannot be compared with {names(lost)}"
+    if not np.isfinite(after.low[after.rival]):
+        return f", too few tasks compare {top} and {name(panel.systems[after.rival])} for an interval"
+    return f" it would be too close to call: {left_words(found, threat)}"
 
 
 def _language_sentence(found: Stands, threat: LeftOut) -> str:
@@ -205,7 +219,7 @@ def _language_sentence(found: Stands, threat: LeftOut) -> str:
         return f"The lead depends on {where}: without it, {left_words(found, threat)}.{behind}"
     if threat.verdict == "stands":
         return f"The lead stands without any one {panel.noun}; without {where}, {left_words(found, threat)}.{behind}"
-    return f"Without {where} it would be too close to call: {left_words(found, threat)}.{behind}"
+    return f"Without {where}{_doubt_words(found, threat)}.{behind}"
 
 
 def favour_words(found: Stands, judge: int) -> str:
@@ -231,7 +245,7 @@ def _own_sentence(found: Stands, threat: OwnScores) -> str:
     tail = f" {favour}." if favour else ""
     if threat.verdict == "stands":
         return f"The lead stands without own-maker scores: {left_words(found, threat)}.{tail}"
-    return f"Without own-maker scores it would be too close to call: {left_words(found, threat)}.{tail}"
+    return f"Without own-maker scores{_doubt_words(found, threat)}.{tail}"
 
 
 def longer_words(doublings: float, than: str) -> str:
@@ -298,7 +312,8 @@ def _missing_sentence(found: Stands, threat: LostScores) -> str:
     lacks = f"{name(panel.systems[found.contest.top])} lacks {percent(threat.lacks)} of its scores"
     if threat.verdict == "stands":
         return f"{lacks}; were all of them the lowest possible, it would still be ahead."
-    if np.isfinite(threat.drop):
+    is_gone = threat.after is None or threat.after.rival < 0 or threat.after.value[threat.after.rival] <= 0
+    if np.isfinite(threat.drop) and is_gone:
         drop = size(panel, float(f"{threat.drop:.2g}"))
         return f"{lacks}: they would have to lie {drop} below its others for the lead to vanish."
     return f"{lacks}; were all of them the lowest possible, {left_words(found, threat)}."

@@ -109,7 +109,10 @@ def systems(
     n_languages, n_judges = len(panel.languages), len(panel.judges)
     top = boards["all"].leader
     has_scores = np.asarray(np.isfinite(panel.scores[:, top]).any((0, 2)))
-    by_judge = tuple(first_by(judges=[b]) for b in range(n_judges)) if n_judges > 1 else ()
+    is_judged_by = np.asarray(np.isfinite(panel.scores[:, top]).any((0, 1)))
+    by_judge: tuple[int | None, ...] = ()
+    if n_judges > 1:
+        by_judge = tuple(first_by(judges=[b]) if is_judged_by[b] else None for b in range(n_judges))
     by_language: tuple[int | None, ...] = ()
     if n_languages > 1:
         by_language = tuple(first_by(languages=[x]) if has_scores[x] else None for x in range(n_languages))

@@ -54,7 +54,7 @@ class Threat:
     @property
     def rank(self) -> tuple[int, float]:
         """Order of threats, the worst first."""
-        left = np.inf if self.after is None or self.after.rival < 0 else self.after.value[self.after.rival]
+        left = -np.inf if self.after is None or self.after.rival < 0 else self.after.value[self.after.rival]
         return WORST[self.verdict], float(left)
 
 
@@ -156,12 +156,8 @@ def without_languages(
     tried = []
     for _, (language,) in contest.find_suspects([((), (language,)) for language in range(n_languages)]):
         after = contest.lead_without(languages=[language])
-        if after is None:
-            continue
         verdict = judge_lead(before, after, "depends", n_tried=n_languages)
         tried.append(LeftOut("one language", verdict, True, before, after, language=language))
-    if not tried:
-        return None
     return replace(min(tried, key=lambda threat: threat.rank), behind_in=behind)
 
 
@@ -337,7 +333,7 @@ def with_copies_as_one(contest: Contest, before: Lead, groups: Sequence[Sequence
 def with_lost_scores(contest: Contest, before: Lead) -> LostScores | None:
     """How far below its other scores those that the top lacks would have to lie for the lead to vanish. It stands where
     that is off the scale; else there is the number, and no verdict: what is lost may be failures or an outage. It is
-    seen where the top lacks more than the others do on average; else a schedule may have left the scores out."""
+    seen where the top surely lacks more than the others do on average; else a schedule may have left the scores out."""
     panel, top = contest.panel, contest.top
     seen = np.isfinite(panel.scores)
     weight = panel.weight[:, None, None]
@@ -347,7 +343,7 @@ def with_lost_scores(contest: Contest, before: Lead) -> LostScores | None:
     due = float((weight * seen.any(1)).sum())
     lacks = float((weight * lost).sum()) / due
     others_lack = 1 - float((weight[..., None] * np.delete(seen, top, axis=1)).sum()) / due / (seen.shape[1] - 1)
-    is_seen = lacks > others_lack
+    is_seen = _surely_lacks_more(lacks, others_lack, int(seen.any(1).sum()), seen.shape[1] - 1)
     usual = _usual_scores(panel, top)
     at_worst = _filled(contest, lost, np.full_like(usual, panel.scale[0]))
     if at_worst is not None and at_worst.is_certain:
@@ -361,6 +357,14 @@ def with_lost_scores(contest: Contest, before: Lead) -> LostScores | None:
     drops = drops[np.isfinite(drops)]
     drop = max(float(drops.min()), 0.0) if len(drops) else np.inf
     return LostScores("missing", "no verdict", is_seen, before, at_worst, lacks=lacks, drop=drop)
+
+
+def _surely_lacks_more(lacks: float, others_lack: float, n_due: int, n_others: int) -> bool:
+    """Whether the share of the top's scores that are missing is above the others' by more than chance (one-sided
+    2.5%)."""
+    pooled = (lacks + n_others * others_lack) / (1 + n_others)
+    error = np.sqrt(pooled * (1 - pooled) / n_due * (1 + 1 / n_others))
+    return bool(lacks - others_lack > 1.96 * error)
 
 
 def _usual_scores(panel: Panel, top: int) -> Array:
