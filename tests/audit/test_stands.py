@@ -23,6 +23,7 @@ from polyjudge.base.errors import UsageError
 from polyjudge.panel import Panel
 from polyjudge.read import read_panel
 from polyjudge.report.terminal import screen
+from polyjudge.report.text import markdown
 from polyjudge.stats.cells import Values
 from polyjudge.stats.within_rows import fit_within_rows
 
@@ -537,6 +538,40 @@ def test_of_two_systems_a_lead_is_said_once() -> None:
         assert said[0].startswith("s1 is ahead of s2 by ")
         assert said[0].endswith(clause)
         assert "winner.against" in keys(result)
+
+
+# --- several criteria ---
+
+
+def test_each_criterion_says_without_what_its_win_is_not_sure() -> None:
+    tables = []
+    for seed, criterion in enumerate(("sound", "one judge", "level")):
+        y = scores(seed)
+        y[:, 0, :, :] += 8 if criterion == "sound" else 0
+        y[:, 1, :, 2] += 30 if criterion == "one judge" else 0
+        tables.append(Panel.from_array(y, scale=(0, 100)).to_frame().assign(criterion=criterion))
+    result = audit(read_panel(pd.concat(tables)))
+    doubts = result.criteria.set_index("criterion")["doubt"]
+    assert doubts["one judge"] == "without J3"
+    assert doubts.drop("one judge").isna().all()
+    falls = [f for f in result.findings if f.key == "winner.one_judge" and f.where["criterion"] == "one judge"]
+    assert falls[0].severity == "warning"
+    summary = markdown(result.report())
+    assert "| not sure |" in summary
+    assert summary.count("The lead depends on J3") <= 1
+
+
+def test_the_summary_has_the_whole_table() -> None:
+    y = scores(languages=2)
+    y[:, 0, :, 0] += 30
+    result = look(y)
+    summary = markdown(result.report())
+    folded = summary[summary.index("<details><summary>Does s1's lead stand?") :]
+    for threat in result.stands["threat"]:
+        assert f"| {threat} | " in folded
+    clause = row(result, "one judge")["text"]
+    assert clause.startswith("The lead depends on J1")
+    assert summary.count(clause[:25]) == 2  # on the Winner line and in the table
 
 
 # --- what holds of all ---

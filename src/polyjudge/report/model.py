@@ -55,6 +55,8 @@ class Table:
     note: str = ""
     most: int = 200
     """Rows shown on a page; a terminal shows fewer, CSV and JSON all."""
+    in_summary: bool = False
+    """Whether summary.md has it too, folded."""
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -137,9 +137,27 @@ def topics(report: Report) -> list[tuple[str, list[Finding]]]:
 
 
 def unsaid(report: Report) -> list[Finding]:
-    """Findings that neither the first screen nor a section says."""
+    """Findings that neither the first screen nor a section nor a table says."""
     shown = {f.text for _, found in topics(report) for f in found} | {x for s in report.sections for x in s.text}
-    return [f for f in report.findings if f.text not in shown]
+    shown |= _texts_in_tables(report)
+    return [f for f in report.findings if not any(_without_criterion(f) in text for text in shown)]
+
+
+def _without_criterion(finding: Finding) -> str:
+    """The sentence without the name of its criterion in front: a longer sentence of that criterion may hold it."""
+    return finding.text.removeprefix(f"{name(finding.where.get('criterion', ''))}: ")
+
+
+def _texts_in_tables(report: Report) -> set[str]:
+    """The sentences in tables of sections."""
+    tables = [table for section in report.sections for table in section.tables]
+    return {
+        text
+        for table in tables
+        for column, kind in table.shown.items()
+        if kind == "text"
+        for text in table.data[column]
+    }
 
 
 def fresh(section: Section, report: Report) -> list[str]:
@@ -294,23 +312,31 @@ def markdown(report: Report) -> str:
         out += [f"{lead if i == 0 else ''}{escape(f.text)}  " for i, f in enumerate(found)] + [""]
     out += markdown_table(report.board, 8) if report.board is not None else []
     out += [f"- {_code(step.command)}{f': {escape(step.text)}' if step.text else ''}" for step in report.next] + [""]
+    for table in report.tables:
+        if table.in_summary:
+            out += _folded(table.title, markdown_table(table, with_title=False))
     more = unsaid(report)
     if more:
-        lines = (f"- {escape(f.text)}" for f in more)
-        out += ["<details><summary>Also found</summary>", "", *lines, "", "</details>", ""]
+        out += _folded("Also found", [f"- {escape(f.text)}" for f in more])
     foot = about(report)
     out += [f"<sub>polyjudge {__version__} {report.command}{': ' + escape(foot) if foot else ''}</sub>", ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out))
 
 
-def markdown_table(table: Table, most: int = 30) -> list[str]:
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines that are shown on a click."""
+    return [f"<details><summary>{escape(title)}</summary>", "", *lines, "", "</details>", ""]
+
+
+def markdown_table(table: Table, most: int = 30, *, with_title: bool = True) -> list[str]:
     """A table as lines of Markdown; what is left out is counted."""
     sides = "|".join("---:" if numeric(k) else "---" for k in table.shown.values())
     rows = [heads(table), *cells(table, most)]
     lines = ["| " + " | ".join(escape(x) for x in row) + " |" for row in rows]
     left = table.size - most
     more = [f"and {left:,} more", ""] if left > 0 else []
-    return [f"**{escape(table.title)}**", "", lines[0], f"|{sides}|", *lines[1:], "", *more]
+    title = [f"**{escape(table.title)}**", ""] if with_title else []
+    return [*title, lines[0], f"|{sides}|", *lines[1:], "", *more]
 
 
 def _code(command: str) -> str:

@@ -30,7 +30,7 @@ from polyjudge.answers.audit.position import position
 from polyjudge.answers.audit.retest import COLUMNS as RETEST
 from polyjudge.answers.audit.retest import retest
 from polyjudge.answers.audit.stands_words import COLUMNS as STANDS
-from polyjudge.answers.audit.stands_words import stands_frame
+from polyjudge.answers.audit.stands_words import doubt_in_short, stands_frame
 from polyjudge.answers.audit.systems import Systems, systems
 from polyjudge.answers.margins import choose_system, margins
 from polyjudge.base.errors import PanelError, UsageError
@@ -345,7 +345,7 @@ class _Asked:
         return panel.least(self.matters)
 
 
-def _systems(panel: Panel, asked: _Asked, level: float, *, is_one_criterion: bool = False) -> Systems | None:
+def _systems(panel: Panel, asked: _Asked, level: float) -> Systems | None:
     if not panel.has_systems:
         return None
     return systems(
@@ -356,7 +356,6 @@ def _systems(panel: Panel, asked: _Asked, level: float, *, is_one_criterion: boo
         weights=asked.weights,
         people=asked.people,
         against=asked.against,
-        has_threats=not is_one_criterion,
     )
 
 
@@ -405,7 +404,7 @@ def _criteria(panel: Panel, asked: _Asked) -> dict[str, Part]:
     each = {x: cell_room.without_cells(p, cells[x]) for x, p in each.items()}
     boards: dict[str, Systems | None] = holm(
         every,
-        lambda x, level: _systems(each[x], asked, level, is_one_criterion=True),
+        lambda x, level: _systems(each[x], asked, level),
         lambda s: s is not None and bool(s.board.ahead.any()),
         asked.level,
     )
@@ -428,6 +427,9 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
             row["first"] = b.systems[first] if b.ahead[first, second] else "too close to call"
             row |= {"lead": f * b.gap[first, second], "lead_low": f * b.low[first, second]}
             row["lead_high"] = f * b.high[first, second]
+            row["doubt"] = None
+            if part.systems is not None and part.systems.stands is not None:
+                row["doubt"] = doubt_in_short(part.systems.stands)
         row |= {c: np.nan if a is None else getattr(a, c) for c in ("r", "r_low", "r_high")}
         frame = part.off.frame
         clear = frame[frame["clear"].astype(bool)] if len(frame) else frame
@@ -440,7 +442,8 @@ def _by_criterion(panel: Panel, parts: Mapping[str, Part], found: list[Finding])
         rows.append(row)
         for one in part.findings:
             where = {**one.where, "criterion": x}
-            topic = one.topic if one.severity in ("warning", "serious") else ""
+            is_shown = one.severity in ("warning", "serious") and one.key != "systems.own-maker"
+            topic = one.topic if is_shown else ""
             own.append(replace(one, text=f"{name(x)}: {one.text}", where=where, topic=topic, head=""))
     more = alike_finding(alike(panel.criteria), panel.units)
     return framed(rows), [*found, *(f for f in own if f.topic), *more, *(f for f in own if not f.topic)]

@@ -410,6 +410,9 @@ def _criteria_table(a: Audit) -> Table:
                "off": "text"}  # fmt: skip
     title = "Criteria (who leads and by how much, agreement of two judges, what is off most)"
     titles = {"first": "ahead", "lead": "by", "r": "agreement (r)", "off": "most off"}
+    if "doubt" in a.criteria and a.criteria["doubt"].notna().any():
+        columns["doubt"] = "text"
+        titles["doubt"] = "not sure"
     columns = {c: kind for c, kind in columns.items() if c in a.criteria.columns}
     return Table("criteria", title, a.criteria, columns, titles)
 
@@ -417,8 +420,16 @@ def _criteria_table(a: Audit) -> Table:
 def _criteria(a: Audit) -> list[Section]:
     if not a.parts_:
         return []
-    text = ["Each criterion on its own; the level of what is said is shared among them (Holm).",
-            *(f.text for f in a.findings if f.where.get("criterion") and not f.topic)]  # fmt: skip
+    own = [f for f in a.findings if f.where.get("criterion") and not f.topic]
+    winners = {f.where["criterion"]: f.text for f in own if f.key == "winner"}
+    text = ["Each criterion on its own; the level of what is said is shared among them (Holm)."]
+    for finding in own:
+        criterion = finding.where["criterion"]
+        is_on_winner_line = finding.key.startswith("winner.") and (
+            finding.text.removeprefix(f"{name(criterion)}: ") in winners.get(criterion, "")
+        )
+        if not is_on_winner_line:
+            text.append(finding.text)
     return [Section("criteria", "Criteria", tuple(text))]
 
 

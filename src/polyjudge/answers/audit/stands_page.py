@@ -33,7 +33,7 @@ def stands_sections(found: Stands, padding: tuple[str, ...] = ()) -> list[Sectio
         "hold for all pairs of systems at once; of the judges as a sample the range is shown."
     )
     title = _title(found, top)
-    table = Table("stands", title, shown, columns, titles, note)
+    table = Table("stands", title, shown, columns, titles, note, in_summary=True)
     chart = _before_and_after(found)
     return [Section("stands", title, (_introduction(found), *padding), (table,), (chart,) if chart is not None else ())]
 

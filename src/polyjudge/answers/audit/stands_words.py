@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 
 COLUMNS = ["threat", "left", "low", "high", "verdict", "seen", "text"]
 
+SHORT = {
+    "position": "because of the order",
+    "copies": "with copies as one judge",
+    "own maker": "without own-maker scores",
+    "length": "because of length",
+}
+
 
 def stands_frame(found: Stands) -> pd.DataFrame:
     """threat, left, low, high, verdict, seen, text."""
@@ -102,6 +109,20 @@ def _severity(threat: Threat) -> Severity:
         return "warning"
     is_one_order = isinstance(threat, Places) and threat.after is None
     return "warning" if is_one_order else "notice"
+
+
+def doubt_in_short(found: Stands) -> str | None:
+    """Where a lead is not sure: "without sw", "because of length"; None where it stands, and where there is none."""
+    worst, panel = found.worst, found.contest.panel
+    if worst is None or worst.verdict == "no verdict":
+        return None
+    if not isinstance(worst, LeftOut):
+        return SHORT[worst.name]
+    if worst.language >= 0:
+        return f"without {name(panel.languages[worst.language])}"
+    if worst.maker:
+        return f"without {name(worst.maker)}'s judges"
+    return f"without {names([panel.judges[judge] for judge in worst.judges])}"
 
 
 def stands_clause(found: Stands) -> str:

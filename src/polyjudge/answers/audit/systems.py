@@ -90,14 +90,12 @@ def systems(
     weights: Array | None = None,
     people: bool = False,
     against: str | None = None,
-    has_threats: bool = True,
 ) -> Systems:
     """Everything an audit says about systems, of a panel with at least two.
 
     weights : of the judges, if not equal
     people : whether their labels are at hand
     against : the lead over this system is tested, not that over all
-    has_threats : whether to ask if the win stands
     """
     added: Sums | None
     if panel.pairs is None:
@@ -117,11 +115,7 @@ def systems(
     if n_languages > 1:
         by_language = tuple(first_by(languages=[x]) if has_scores[x] else None for x in range(n_languages))
     cells = ((x, b) for x in range(n_languages) for b in range(n_judges))
-    stands = None
-    if has_threats:
-        stands = find_threats(
-            panel, boards, level=level, given=families_, weights=weights, against=against, added=added
-        )
+    stands = find_threats(panel, boards, level=level, given=families_, weights=weights, against=against, added=added)
     result = Systems(
         boards=boards,
         swapped=swaps(boards, panel.languages),
