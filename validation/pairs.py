@@ -1,8 +1,8 @@
 """Systems from pairs: boards, places, circles (rows K1 to K4).
 
 A pair of answers differs by strengths, by a draw of its own (sd 1) that all judges see, and by what the design says.
-The truth is the share of wins against the average opponent; where a board says that it shows plain shares of wins among
-its own pairs, the truth is that of its own schedule.
+The truth is the share of wins against the average opponent, shown first as often as second; where a board says that it
+shows plain shares of wins among its own pairs, the truth is that of its own schedule.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def play(g: np.random.Generator, design: Design, lead: Array, first: Codes, seco
     )
     met = np.zeros((n_systems, n_systems))
     np.add.at(met, (first, second), 1)
-    return Arena(panel, _true_chance(lead, schedule), met + met.T)
+    both_orders = (_true_chance(lead + place, schedule) + _true_chance(lead - place, schedule)) / 2
+    return Arena(panel, both_orders, met + met.T)
 
 
 def _true_chance(lead: Array, schedule: str) -> Array:

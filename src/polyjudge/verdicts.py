@@ -6,6 +6,7 @@ numbers. People's votes on the same tasks are verdicts too, whose judges are the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from polyjudge.base.later import framed
 from polyjudge.base.text import count, names
-from polyjudge.stats.bradley_terry import Games, fit_strengths, measure_fit, plain_shares
+from polyjudge.stats.bradley_terry import Games, fit_strengths, is_plain_enough, measure_fit, plain_shares
 from polyjudge.stats.cells import Values
 
 if TYPE_CHECKING:
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+
+PEOPLE_NAME = "people"
+"""The judge of a panel of which all verdicts are votes of people."""
+UNNAMED_JUDGE = "judge"
+"""The judge where no column names one."""
+KEY = re.compile(
+    r"((gold|ground_?truth|truth|expected|reference|y_true)(_.*)?|label|key|answer_key|correct|correct_answer)"
+)
+"""What an answer key is called, which is nobody's vote."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +68,11 @@ class Verdicts:
     def knows_place(self) -> bool:
         """Whether the order in which answers were shown is known of any verdict."""
         return bool((self.place != 0).any())
+
+    @property
+    def is_key(self) -> bool:
+        """Whether these are no votes of people, but what is right: an answer key."""
+        return bool(self.voters) and all(KEY.fullmatch(voter.lower()) for voter in self.voters)
 
     def take(self, rows: NDArray[Any]) -> Verdicts:
         """Some of the verdicts; people's votes stay."""
@@ -129,6 +145,8 @@ class Verdicts:
         text = f"{count(len(self), 'verdict')} on pairs of {count(n_systems, 'system')}, {count(n_tasks, 'task')}"
         text += f"{told_apart}{languages}, {count(n_judges, 'judge')}."
         if self.people is not None:
+            if self.people.is_key:
+                return f"{text} An answer key of {count(len(self.people), 'pair')}."
             voters = len(np.unique(self.people.judge))
             text += f" {count(len(self.people), 'vote')} by {'people' if voters < 2 else f'{voters:,} people'}."
         return text
@@ -140,7 +158,7 @@ class Verdicts:
         if n_systems > 2:
             strengths = strengths.allow_for(measure_fit(games, strengths))
         share, influence = strengths.share, strengths.share_influence
-        if n_systems == 2 and not np.isfinite(strengths.place).any():
+        if is_plain_enough(games, strengths):
             share, influence = plain_shares(games)
         components = np.unique(strengths.component)
         # Contrasts of systems that no game joins are not estimable: one column of `null` for each component.

@@ -254,3 +254,27 @@ def test_many_pairs_are_ranked_about_as_fast_as_they_are_counted() -> None:
 
     rank()
     assert best(rank) < 5 * best(group)
+
+
+def test_two_systems_in_both_orders_have_the_share_that_was_observed() -> None:
+    """A judge that goes by the place picks the first answer in most verdicts: nobody wins more than was seen."""
+    panel = read_panel(shared_file("formats/samples/made_up_judgebench_output.jsonl"))
+    board = pair_board(panel, level=0.95)
+    assert board.mean == pytest.approx(board.won, abs=1e-12)
+    assert np.nanmax(board.low[board.leader]) > 0
+
+
+def test_a_judges_place_is_said_once_with_its_interval() -> None:
+    found = audit(read_panel(shared_file("formats/samples/debias_example_judge_data.json")))
+    said = [finding.text for finding in found.findings if finding.topic == "Judges" and "shown first" in finding.text]
+    assert len(said) == 1
+    assert "74% [" in said[0]
+
+
+def test_equal_verdicts_and_votes_of_people_are_called_what_they_are() -> None:
+    level = audit(read_panel(shared_file("formats/samples/made_up_pairs_turns.jsonl")))
+    assert "All clusters say the same of these two, so there is no spread for an interval." in level.findings[0].text
+    voted = audit(read_panel(shared_file("formats/samples/pandalm_testset-v1.json")))
+    assert any(finding.text.startswith("All verdicts are people's") for finding in voted.findings)
+    arena = audit(read_panel(shared_file("formats/samples/made_up_lmarena_55k.csv")))
+    assert any(finding.text.startswith("No column names a judge.") for finding in arena.findings)

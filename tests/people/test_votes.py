@@ -187,3 +187,15 @@ def test_kappa_is_of_three_outcomes_and_its_interval_holds_it(mtbench: Votes) ->
     frame = mtbench.agreement.dropna(subset=["kappa"])
     assert ((frame["kappa_low"] <= frame["kappa"]) & (frame["kappa"] <= frame["kappa_high"])).all()
     assert row_of(mtbench, "all", "all")["kappa"] < 0.6
+
+
+def test_an_answer_key_is_nobodys_vote() -> None:
+    path = shared_file("formats/samples/made_up_judgebench_output.jsonl")
+    panel = read_panel(path)
+    assert panel.facts.endswith("An answer key of 30 pairs.")
+    found = humans(panel)
+    assert isinstance(found, Votes)
+    text = " ".join(finding.text for finding in found.findings)
+    assert "o1-mini picks as the answer key says in 33% [19, 51] of 30 pairs" in text
+    assert "o1-mini picks first answer and the key says second answer" in text
+    assert "people" not in text

@@ -15,6 +15,7 @@ from polyjudge.stats.bradley_terry import (
     expected_share,
     find_components,
     fit_strengths,
+    is_plain_enough,
     measure_fit,
     plain_shares,
 )
@@ -188,3 +189,39 @@ def test_shares_of_many_units_are_those_of_few() -> None:
     half = fit_strengths(replace(games, unit=games.unit % 2_500))
     assert half.theta == pytest.approx(whole.theta, abs=1e-12)
     assert np.sqrt(np.diag(half.covariance)) == pytest.approx(np.sqrt(np.diag(whole.covariance)), rel=0.05)
+
+
+def place_games(seed: int, n: int, n_systems: int, *, is_asked_twice: bool) -> Games:
+    """Two judges, of whom the second mostly picks what is shown first."""
+    g = np.random.default_rng(seed)
+    theta = np.linspace(0.8, -0.8, n_systems)
+    pair = np.sort(np.argsort(g.random((n, n_systems)), axis=1)[:, :2], axis=1)
+    task = np.repeat(np.arange(n), 4)
+    first, second = pair[task].T
+    judge = np.tile([0, 0, 1, 1], n)
+    place = np.tile([1.0, -1.0], 2 * n) if is_asked_twice else g.choice([-1.0, 1.0], 4 * n, p=[0.3, 0.7])
+    chance = 1 / (1 + np.exp(theta[second] - theta[first] - place * np.where(judge == 1, 2.0, 0.0)))
+    won = (g.random(4 * n) < chance).astype(float)
+    return Games(first, second, won, task, n_systems, place=place, judge=judge)
+
+
+def test_shares_are_of_both_orders_asked_equally_often() -> None:
+    """Two systems, both orders: the share is what was observed, whatever the place does."""
+    games = place_games(1, 200, 2, is_asked_twice=True)
+    strengths = fit_strengths(games, half_tie=1e-9)
+    assert strengths.place[1] > 1.5
+    assert strengths.share[0] == pytest.approx(games.won.mean(), abs=1e-6)
+    assert is_plain_enough(games, strengths)
+    assert not is_plain_enough(place_games(1, 200, 2, is_asked_twice=False), strengths)
+    assert not is_plain_enough(place_games(1, 50, 3, is_asked_twice=True), strengths)
+
+
+def test_influences_of_shares_hold_the_place() -> None:
+    """A task that counts a little more moves the shares by its influence, up to its leverage."""
+    games = place_games(2, 300, 3, is_asked_twice=False)
+    strengths = fit_strengths(games)
+    for task in (0, 7, 42):
+        weight = np.where(games.unit == task, 1 + 1e-4, 1.0)
+        # The weights of judges move too: all of this task's judges alike, so hardly.
+        moved = (fit_strengths(replace(games, weight=weight)).share - strengths.share) / 1e-4
+        assert strengths.share_influence[task] == pytest.approx(moved, rel=0.05, abs=3e-5)

@@ -16,6 +16,7 @@ from polyjudge.read.columns import Asked
 from polyjudge.read.pair_words import NOTHING, are_picks, are_places, are_verdicts, parse_meanings
 from polyjudge.read.scale import PATTERN
 from polyjudge.read.table import Table
+from polyjudge.verdicts import KEY
 
 OTHER_SIDE = {"a": "b", "1": "2", "left": "right", "first": "second", "x": "y", "one": "two"}
 STEMS = "model|system|sys|candidate|generator|llm|assistant|agent|bot|framework|team|player|competitor"
@@ -45,9 +46,6 @@ VERDICT = re.compile(
     rf"(?:(.*?)_)?({VERDICT_WORDS}|result|judge?ment|label)(?:_(?:model|system|response|answer|id|name))*"
 )
 PEOPLE = re.compile(r"(human|people|person|user|crowd|expert|annotator|annotation|rater|worker)s?\d*(_.*)?")
-KEY = re.compile(
-    r"((gold|ground_?truth|truth|expected|reference|y_true)(_.*)?|label|key|answer_key|correct|correct_answer)"
-)
 PICK = re.compile(r"(.*_)?(winner|preferred|preference|pick|picked|better)(_(response|answer|output))?")
 GAME = re.compile(rf"(?:g|game|round|order|pass|judge?ment)_?([12])_(?:{VERDICT_WORDS})")
 ORDER = re.compile(

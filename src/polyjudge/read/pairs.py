@@ -30,7 +30,7 @@ from polyjudge.read.scale import failed_sql
 from polyjudge.read.table import Table, ident, label_sql, open_frame, open_table, quote
 from polyjudge.read.texts import SourceTexts
 from polyjudge.read.work import Reading
-from polyjudge.verdicts import Verdicts
+from polyjudge.verdicts import PEOPLE_NAME, UNNAMED_JUDGE, Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,6 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 ANSWER_NAMES = ("first answer", "second answer")
 """What systems are called where no column names them."""
-PEOPLE_NAME = "people"
 ANYBODY = "*"
 MANY_VOTERS = 5
 """So many judges called expert_1, expert_2, ... look like people."""
@@ -128,7 +127,7 @@ def _fetch_canonical(table: Table) -> pd.DataFrame:
     frame["won"] = pd.to_numeric(frame["won"], errors="coerce")
     frame["place"] = pd.to_numeric(frame["place"]).fillna(0) if "place" in frame else 0.0
     frame["people"] = frame["people"].str.lower().eq("true") if "people" in frame else False
-    for axis, default in (("language", ""), ("judge", "judge"), ("task", "")):
+    for axis, default in (("language", ""), ("judge", UNNAMED_JUDGE), ("task", "")):
         frame[axis] = frame[axis].fillna(default) if axis in frame else default
     if "turn" in frame:
         frame["part:turn"] = frame["turn"].fillna("")
@@ -208,7 +207,7 @@ def _common_columns(table: Table, wide: pd.DataFrame, pairs: PairColumns) -> pd.
 
     n = len(wide)
     frame = pd.DataFrame({"task": [f"row {i + 1}" for i in range(n)]})
-    for axis, default in (("task", None), ("language", ""), ("judge", "judge"), ("cluster", None)):
+    for axis, default in (("task", None), ("language", ""), ("judge", UNNAMED_JUDGE), ("cluster", None)):
         column = pairs.roles.get(axis)
         if column is not None:
             _refuse_empty(table, wide[column], axis, column)

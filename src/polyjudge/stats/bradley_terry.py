@@ -6,8 +6,8 @@ strength, for each judge by an amount of its own (`place`). Each pair of systems
 wins of 40 stay finite.
 
 What is shown is no strength but a share of wins: the share that a system is expected to win against the others, all
-of them met equally often. Whether the model fits is asked first (`measure_fit`); where systems beat each other in a
-circle it does not, and plain shares of wins (`plain_shares`) take its place.
+of them met equally often, and shown first as often as second. Whether the model fits is asked first (`measure_fit`);
+where systems beat each other in a circle it does not, and plain shares of wins (`plain_shares`) take its place.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class Strengths:
     place : (judges,) what being shown first adds; NaN where the schedule does not tell it from strengths
     place_influence : (units, judges)
     component : (S,) systems with the same number are connected by games
+    judge_weight : (judges,) share of the verdicts of each; None: nobody knows a place
     """
 
     theta: Array
@@ -95,6 +96,7 @@ class Strengths:
     place: Array
     place_influence: Array
     component: Codes
+    judge_weight: Array | None = None
 
     @property
     def covariance(self) -> Array:
@@ -103,13 +105,31 @@ class Strengths:
 
     @property
     def share(self) -> Array:
-        """(S,) the expected share of wins against the average of the systems that it is connected to."""
-        return expected_share(self.theta, self.component)
+        """(S,) the expected share of wins against the average of the systems that it is connected to.
+
+        Where a judge goes by the place, of both orders: its picks by place are nobody's wins.
+        """
+        if self.judge_weight is None:
+            return expected_share(self.theta, self.component)
+        lead = self.theta[:, None] - self.theta
+        return _average_opponents(_chance_in_both_orders(lead, self._places, self.judge_weight), self.component)
+
+    @property
+    def _places(self) -> Array:
+        """(judges,) place terms, 0 where the schedule does not tell them."""
+        return np.nan_to_num(self.place)
 
     @property
     def share_influence(self) -> Array:
         """(units, S) what each unit adds to `share`."""
-        return self.influence @ _share_slopes(self.theta, self.component).T
+        if self.judge_weight is None:
+            return self.influence @ _share_slopes(self.theta, self.component).T
+        lead = self.theta[:, None] - self.theta
+        by_lead, by_place = _slopes_in_both_orders(lead, self._places, self.judge_weight)
+        by_theta = _slopes_of_shares(by_lead, self.component)
+        of_place = np.stack([_average_opponents(slope, self.component) for slope in by_place], axis=1)
+        moves = np.nan_to_num(self.place_influence) @ np.nan_to_num(of_place).T
+        return np.asarray(self.influence @ by_theta.T + moves)
 
     def allow_for(self, fit: Fit) -> Strengths:
         """The same strengths, less sure of themselves where pairs may not fit: each pair is one more unit."""
@@ -214,7 +234,15 @@ def fit_strengths(games: Games, *, half_tie: float = HALF_TIE) -> Strengths:
         place=places,
         place_influence=place_influence,
         component=component,
+        judge_weight=_weigh_judges(games, n_places) if np.isfinite(places).any() else None,
     )
+
+
+def _weigh_judges(games: Games, n_judges: int) -> Array:
+    """The share of the verdicts of each judge."""
+    judge = np.zeros(len(games.won), dtype=np.int64) if games.judge is None else games.judge
+    weight = _sum_by(judge, games.weights, n_judges)
+    return np.asarray(weight / max(float(weight.sum()), 1e-300))
 
 
 def find_components(first: Codes, second: Codes, n_systems: int) -> Codes:
@@ -341,8 +369,12 @@ def expected_share(theta: Array, component: Codes | None = None) -> Array:
     >>> expected_share(np.array([1.0, 0.0, -1.0])).round(3).tolist()
     [0.806, 0.5, 0.194]
     """
-    opponents = _opponents(theta.shape[-1], component)
-    chance = expit(theta[..., :, None] - theta[..., None, :])
+    return _average_opponents(expit(theta[..., :, None] - theta[..., None, :]), component)
+
+
+def _average_opponents(chance: Array, component: Codes | None) -> Array:
+    """The mean over opponents (last axis) that a system is connected to; NaN where it has none."""
+    opponents = _opponents(chance.shape[-1], component)
     with np.errstate(invalid="ignore"):
         return np.asarray((chance * opponents).sum(axis=-1) / opponents.sum(axis=-1))
 
@@ -357,10 +389,49 @@ def _opponents(n_systems: int, component: Codes | None) -> Array:
 def _share_slopes(theta: Array, component: Codes) -> Array:
     """(S, S) how the share of the row changes with the strength of the column."""
     chance = expit(theta[:, None] - theta)
-    opponents = _opponents(len(theta), component)
-    slopes = -chance * (1 - chance) * opponents / np.maximum(opponents.sum(axis=1, keepdims=True), 1)
+    return _slopes_of_shares(chance * (1 - chance), component)
+
+
+def _slopes_of_shares(by_lead: Array, component: Codes) -> Array:
+    """(S, S) how the share of the row changes with the strength of the column; `by_lead`: how chances do with leads."""
+    opponents = _opponents(len(by_lead), component)
+    slopes = -by_lead * opponents / np.maximum(opponents.sum(axis=1, keepdims=True), 1)
     np.fill_diagonal(slopes, -slopes.sum(axis=1))
     return np.asarray(slopes)
+
+
+def _chance_in_both_orders(lead: Array, places: Array, judge_weight: Array) -> Array:
+    """(S, S) of the row to win against the column, shown first as often as second, by the average judge.
+
+    >>> _chance_in_both_orders(np.array([[0.0, 1.0], [-1.0, 0.0]]), np.array([9.0]), np.array([1.0])).round(2).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    both = [(expit(lead + place) + expit(lead - place)) / 2 for place in places]
+    return np.asarray(np.tensordot(judge_weight, both, axes=1))
+
+
+def _slopes_in_both_orders(lead: Array, places: Array, judge_weight: Array) -> tuple[Array, list[Array]]:
+    """How these chances change with the lead (S, S), and with the place term of each judge."""
+    by_lead = np.zeros_like(lead)
+    by_place = []
+    for place, weight in zip(places, judge_weight, strict=True):
+        first, second = (expit(lead + shift) * (1 - expit(lead + shift)) for shift in (place, -place))
+        by_lead += weight * (first + second) / 2
+        by_place.append(weight * (first - second) / 2)
+    return by_lead, by_place
+
+
+def is_plain_enough(games: Games, strengths: Strengths) -> bool:
+    """Whether two systems' plain shares need no strengths: no place is to be allowed for, or both orders were asked
+    equally often by each judge."""
+    if games.n_systems != 2:
+        return False
+    if games.place is None or not np.isfinite(strengths.place).any():
+        return True
+    judge = np.zeros(len(games.won), dtype=np.int64) if games.judge is None else games.judge
+    shown_first = games.weights * games.place * np.where(games.first == 0, 1.0, -1.0)
+    surplus = _sum_by(judge, shown_first, len(strengths.place))
+    return bool((games.place != 0).all() and (np.abs(surplus) < 1e-9).all())
 
 
 def plain_shares(games: Games) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ from polyjudge.report.model import Finding
 from polyjudge.stats.agreement import AGREE, NEAR, Agreement
 from polyjudge.stats.cells import Values
 from polyjudge.stats.missing import missing_rates
+from polyjudge.verdicts import PEOPLE_NAME, UNNAMED_JUDGE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ def findings(
     Agreement is not correctness. Where nobody has labelled an answer (`has_labels`), the same sentence says so.
     """
     if agreement is None or len(panel.judges) < 2:
-        text = "There is one judge. Whether it is right only people can tell."
+        text = _one_judge_sentence(panel)
         return [Finding("info", "judges.one", text, "Judges", head="One judge")]
     # A judge that never varies has no correlation: it is named by itself and counts nowhere below.
     constant_judges = _constant_judges_finding(panel, agreement)
@@ -77,6 +78,15 @@ def _no_correlation_finding(panel: Panel, agreement: Agreement) -> Finding:
     verb = "tell the systems apart" if panel.has_systems else "vary"
     text = f"No two judges both {verb} on answers that both score, so whether they agree is unknown."
     return Finding("warning", "judges.none", text, "Judges")
+
+
+def _one_judge_sentence(panel: Panel) -> str:
+    """That one judge cannot be checked by others; verdicts of people, or of nobody knows whom, are no judge's."""
+    if panel.pairs is not None and panel.judges == (PEOPLE_NAME,):
+        return "All verdicts are people's: add a judge's on the same pairs to see whether it picks as they do."
+    if panel.pairs is not None and panel.judges == (UNNAMED_JUDGE,):
+        return "No column names a judge. If people voted, add a judge's verdicts on the same pairs to compare them."
+    return "There is one judge. Whether it is right only people can tell."
 
 
 def _verdict_finding(

@@ -26,6 +26,7 @@ from polyjudge.stats.bradley_terry import (
     Games,
     compare_shares,
     fit_strengths,
+    is_plain_enough,
     measure_fit,
     plain_shares,
 )
@@ -91,12 +92,11 @@ def pair_board(panel: Panel, *, level: float, weights: Array | None = None, n_bo
     games = panel.pairs.games(n_systems, panel.unit, weights)
     strengths = fit_strengths(games)
     fit = measure_fit(games, strengths) if n_systems > 2 else None
-    has_place = bool(np.isfinite(strengths.place).any())
     is_plain = fit is not None and fit.fails
     if fit is not None:
         strengths = strengths.allow_for(fit)
     share, influence = strengths.share, strengths.share_influence
-    if is_plain or (n_systems == 2 and not has_place):
+    if is_plain or is_plain_enough(games, strengths):
         share, influence = plain_shares(games)
     n_comparisons = n_boards * n_systems * (n_systems - 1) // 2
     differences = compare_shares(share, influence, strengths.component, level=level, n_comparisons=n_comparisons)

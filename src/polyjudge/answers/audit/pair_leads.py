@@ -16,6 +16,7 @@ from polyjudge.stats.bradley_terry import (
     Strengths,
     compare_shares,
     fit_strengths,
+    is_plain_enough,
     measure_fit,
     plain_shares,
 )
@@ -43,7 +44,7 @@ def find_pair_lead(
     strengths = fit_strengths(games)
     share, influence = strengths.share, strengths.share_influence
     with_misfit = influence
-    if contest.is_plain or (n_systems == 2 and not _knows_places(strengths)):
+    if contest.is_plain or is_plain_enough(games, strengths):
         share, influence = plain_shares(games)
         with_misfit = influence
     elif n_systems > 2:

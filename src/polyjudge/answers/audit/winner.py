@@ -75,6 +75,8 @@ def _few_sentence(panel: Panel, board: Board, race: _Race) -> str:
     text = f"{first} is ahead of {second} by {lead} {panel.unit_name} on average"
     if race.gap <= board.tiny:
         text = f"{first} and {second} are level"
+    if panel.pairs is not None and not board.need[race.top, race.second] > 0:
+        return f"{text}. All {_tasks(panel)} say the same of these two, so there is no spread for an interval."
     if panel.pairs is not None:
         return f"{text}. Too few {_tasks(panel)} decide it for an interval."
     return f"{text}. Too few {_tasks(panel)} compare them for an interval: at least {LEAST} are needed."

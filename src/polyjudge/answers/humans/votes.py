@@ -83,6 +83,8 @@ class Votes(Result):
         titles = {"agreement": "picks as people do", "decided_agreement": "where both pick a winner",
                   "people": "two people pick alike", "people_decided": "of two that pick a winner",
                   "part": pairs.part_noun or "part", "language": panel.noun}  # fmt: skip
+        if pairs.people is not None and pairs.people.is_key:
+            titles["agreement"] = "picks as the answer key says"
         frame = self.agreement
         shown = {column: kind for column, kind in shown.items() if _says_something(frame, column)}
         board = Table("agreement", "Votes", frame, shown, titles)
@@ -425,32 +427,43 @@ def _say(key: str, text: str, severity: Any = "info", topic: str = "People") -> 
 
 def _findings(result: Votes) -> Iterator[Finding]:
     row = _whole_row(result.agreement)
-    yield _agreement_finding(row)
-    people = _people_finding(row)
-    if people is not None:
-        yield people
-    yield from _differing_pair_finding(result)
+    pairs = result.panel_.pairs
+    is_key = pairs is not None and pairs.people is not None and pairs.people.is_key
+    yield _agreement_finding(row, is_key)
+    if not is_key:
+        yield _people_finding(row)
+        yield from _differing_pair_finding(result)
     if len(result.disagreements):
-        worst = result.disagreements.iloc[0]
-        are = "is" if len(result.disagreements) == 1 else "are"
-        text = (
-            f"{count(len(result.disagreements), 'pair')} of answers {are} decided differently, worst first: in "
-            f"{name(worst['task'], 60)}, {name(worst['judge'])} picks "
-            f"{name(worst['picks'])} and {worst['for_people']:g} of {count(int(worst['votes']), 'vote')} "
-            f"{'goes' if worst['for_people'] == 1 else 'go'} to {name(worst['people_pick'])}."
-        )
-        yield _say("disagreements", text, "notice")
+        yield _disagreements_finding(result.disagreements, is_key)
     for rule in result.requirements.itertuples():
         holds = "is met" if rule.met else "is not met" if rule.surely_not else "cannot be told yet"
         size = f"{number(rule.value)} [{number(rule.low)}, {number(rule.high)}]"
         yield _say("require", f"{rule.rule} {holds}: {size}.", "info" if rule.met else "warning")
 
 
-def _agreement_finding(row: Any) -> Finding:
-    """How often the judge picks as people do."""
+def _disagreements_finding(disagreements: pd.DataFrame, is_key: bool) -> Finding:
+    """How many pairs are decided differently, and the worst of them."""
+    worst = disagreements.iloc[0]
+    are = "is" if len(disagreements) == 1 else "are"
+    picks = f"{name(worst['judge'])} picks" if worst["judge"] != "all judges" else "the judges together pick"
+    go = "goes" if worst["for_people"] == 1 else "go"
+    other = f"{worst['for_people']:g} of {count(int(worst['votes']), 'vote')} {go} to {name(worst['people_pick'])}"
+    if is_key:
+        other = f"the key says {name(worst['people_pick'])}"
+    text = (
+        f"{count(len(disagreements), 'pair')} of answers {are} decided differently, worst first: in "
+        f"{name(worst['task'], 60)}, {picks} {name(worst['picks'])} and {other}."
+    )
+    return _say("disagreements", text, "notice")
+
+
+def _agreement_finding(row: Any, is_key: bool) -> Finding:
+    """How often the judge picks as people do, or as the answer key says."""
     who = f"{name(row['judge'])} picks" if row["judge"] != "all judges" else "The judges together pick"
     with_ties = percent_ci(row["agreement"], row["low"], row["high"])
     text = f"{who} as people do in {with_ties} of {count(int(row['votes']), 'vote')}"
+    if is_key:
+        text = f"{who} as the answer key says in {with_ties} of {count(int(row['votes']), 'pair')}"
     if row["decided"] and row["decided"] < row["votes"]:
         decided = percent_ci(row["decided_agreement"], row["decided_low"], row["decided_high"])
         text += f", in {decided} of the {int(row['decided']):,} where both pick a winner"
@@ -459,7 +472,7 @@ def _agreement_finding(row: Any) -> Finding:
     return _say("agreement", f"{text}.")
 
 
-def _people_finding(row: Any) -> Finding | None:
+def _people_finding(row: Any) -> Finding:
     """How often two people pick alike: what a judge can be expected to reach."""
     if missing(row["people"]):
         return _say("one", "No pair of answers has votes of two people: how far they agree is not known.", "notice", "")
