@@ -14,6 +14,7 @@ from common import shared_file
 from polyjudge.answers.audit.audit import audit
 from polyjudge.answers.audit.pair_boards import PairBoard, pair_board, pair_sums
 from polyjudge.answers.calibrate import calibrate
+from polyjudge.answers.check import check
 from polyjudge.answers.drift import drift
 from polyjudge.answers.margins import margins
 from polyjudge.answers.plan import plan
@@ -278,3 +279,20 @@ def test_equal_verdicts_and_votes_of_people_are_called_what_they_are() -> None:
     assert any(finding.text.startswith("All verdicts are people's") for finding in voted.findings)
     arena = audit(read_panel(shared_file("formats/samples/made_up_lmarena_55k.csv")))
     assert any(finding.text.startswith("No column names a judge.") for finding in arena.findings)
+
+
+def test_a_system_that_is_in_no_pair_of_a_task_lacks_nothing() -> None:
+    """A schedule of pairs leaves most systems out of each task: that is no missing score."""
+    generator = np.random.default_rng(3)
+    rows = []
+    for task in range(300):
+        one, other = generator.choice(["a", "rare"] if task % 20 == 0 else ["a", "b", "c"], 2, replace=False)
+        language = "de" if task % 9 == 0 else "en"
+        for judge in ("j1", "j2") if language == "en" else ("j1",):
+            rows.append((task, language, one, other, judge, generator.choice(["model_a", "model_b"])))
+    panel = read_panel(pd.DataFrame(rows, columns=["task", "language", "model_a", "model_b", "judge", "winner"]))
+    assert not [finding for finding in audit(panel).findings if finding.key == "missing"]
+    coverage = check(panel).coverage.set_index(["language", "judge"])
+    assert coverage.loc[("de", "j1")].tolist() == [34, 0]
+    assert coverage.loc[("de", "j2")].tolist() == [0, 34]
+    assert coverage.loc[("en", "j2")].tolist() == [266, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -199,3 +200,15 @@ def test_an_answer_key_is_nobodys_vote() -> None:
     assert "o1-mini picks as the answer key says in 33% [19, 51] of 30 pairs" in text
     assert "o1-mini picks first answer and the key says second answer" in text
     assert "people" not in text
+
+
+def test_pairs_in_another_order_are_named_whole() -> None:
+    """Shares of people and of judges stand in full beside the two systems."""
+    generator = np.random.default_rng(0)
+    n = 60
+    base = {"task": range(n), "model_a": "a-system-of-a-long-name", "model_b": "another-one-of-a-long-name"}
+    people = np.where(generator.random(n) < 0.8, "A", "B")
+    judge = np.where(generator.random(n) < 0.2, "A", "B")
+    found = humans(read_panel(pd.DataFrame(base | {"gpt_winner": judge, "human_winner": people})))
+    (said,) = [finding.text for finding in found.findings if finding.key == "votes.order"]
+    assert re.search(r"\(people \d+%, judges \d+%\)\.$", said)

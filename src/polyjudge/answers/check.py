@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyjudge.base.later import Later, framed
 from polyjudge.base.numbers import percent
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
+from polyjudge.verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Columns = Mapping[str, Sequence[Any]]
+Codes = NDArray[np.int64]
 MOST_LEVELS = 12
 """Distinct scores up to which all are shown."""
 ROLES = ("task", "system", "language", "judge", "score", "human", "criterion", "replicate", "cluster")
@@ -160,13 +163,26 @@ def _roles(panel: Panel, roles: dict[str, str], levels: Any) -> Columns:
 
 
 def _coverage(panel: Panel) -> Columns:
-    scored, whole = panel.coverage
+    scored, whole = panel.coverage if panel.pairs is None else _count_judged_pairs(panel, panel.pairs)
     return {
         "language": [x for x in panel.languages for _ in panel.judges],
         "judge": list(panel.judges) * len(panel.languages),
         "scored": scored.ravel().tolist(),
         "missing": (whole - scored).ravel().tolist(),
     }
+
+
+def _count_judged_pairs(panel: Panel, pairs: Verdicts) -> tuple[Codes, Codes]:
+    """The pairs of answers in each language that each judge decided, (languages, judges), and that anybody did."""
+    n_tasks, n_systems, n_languages, n_judges = panel.shape
+    sizes = (n_tasks, n_systems, n_systems, n_languages, n_judges)
+    lower, upper = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
+    key = np.ravel_multi_index((pairs.task, lower, upper, pairs.language, pairs.judge), sizes)
+    by_judge = np.unique(key)
+    by_anybody = np.unique(by_judge // n_judges)
+    judged = np.bincount(by_judge % (n_languages * n_judges), minlength=n_languages * n_judges)
+    asked = np.bincount(by_anybody % n_languages, minlength=n_languages)
+    return judged.reshape(n_languages, n_judges), np.repeat(asked[:, None], n_judges, axis=1)
 
 
 def _answers(panel: Panel) -> Columns:
@@ -200,7 +216,7 @@ def _levels(panel: Panel, levels: Any) -> Finding:
 
 def _all_missing_of_one(panel: Panel) -> str:
     """A sentence where all missing scores are of one system, language or judge; else empty."""
-    if panel.apart or panel.hashed:
+    if panel.apart or panel.hashed or panel.pairs is not None:
         return ""
     missing_mask = ~np.isfinite(panel.scores)
     for axis, place in (("system", 1), (panel.noun, 2), ("judge", 3)):

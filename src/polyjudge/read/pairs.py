@@ -660,7 +660,7 @@ def _roles_in_words(pairs: PairColumns) -> dict[str, str]:
     said = dict(pairs.roles)
     if pairs.first:
         said["system"] = f"{pairs.first}, {pairs.second}"
-    said["score"] = names(judged, 6)
+    said["score"] = pairs.first if pairs.first_wins else names(judged, 6)
     if people:
         said["human"] = names(people, 6)
     return said

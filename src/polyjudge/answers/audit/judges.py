@@ -298,6 +298,8 @@ def unknown(who: Sequence[str], given: Mapping[str, str] | None) -> list[str]:
 
 def lacking(panel: Panel) -> list[Finding]:
     """Whether missing scores depend on the judge and the language: then they may be failures, not chance."""
+    if panel.pairs is not None:  # a system that is in no pair of a task lacks no verdict there
+        return []
     rates = missing_rates(panel.scores, panel.units, panel.weight)
     if rates is None or not rates.uneven_mask.any():
         return []

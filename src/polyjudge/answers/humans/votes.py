@@ -21,7 +21,7 @@ from polyjudge.answers.humans.board import PeopleBoard, board_findings, board_fr
 from polyjudge.answers.humans.vote_board import board_sections, empty_frame, first_table, vote_board
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.numbers import missing, number, percent, percent_ci
-from polyjudge.base.text import count, name, names
+from polyjudge.base.text import count, name
 from polyjudge.panel import Panel, with_texts
 from polyjudge.read.pairs import read_votes
 from polyjudge.report.model import Finding, Report, Result, Section, Table
@@ -493,4 +493,4 @@ def _differing_pair_finding(result: Votes) -> Iterator[Finding]:
     for row in reversed_pairs.head(3).itertuples():
         sides = f"people {percent(row.people, 0)}, judges {percent(row.judges, 0)}"
         shown.append(f"{name(row.first)} against {name(row.second)} ({sides})")
-    yield _say("order", f"People and judges put pairs in another order: {names(shown)}.", "notice")
+    yield _say("order", f"People and judges put pairs in another order: {'; '.join(shown)}.", "notice")
