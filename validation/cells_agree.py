@@ -1,4 +1,4 @@
-"""Agreement by judge and language on planted truth (METHODS 31b; rows J1 to J4 of scenarios.csv).
+"""Agreement by judge and language on planted truth (METHODS 31b; rows J1 to J5 of scenarios.csv).
 
 score = task (sd 12) + task:language (sd 3) + what a system's answer to the task is worth (sd 8) + noise (sd 5) + 50.
 """
@@ -6,12 +6,13 @@ score = task (sd 12) + task:language (sd 3) + what a system's answer to the task
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.stats.cell_agreement import CellAgreement, cell_agreement
+from polyjudge.stats.cell_agreement import CellAgreement, agreement_with_others, cell_agreement
 from validation.designs import draw, happened
 
 Array = NDArray[np.float64]
@@ -97,9 +98,48 @@ def split(seed: int) -> Held:
     return happened(design, len(look(scores).named_in(language)) == 1)
 
 
+def mixed_scores(generator: np.random.Generator, design: Mapping[str, Any]) -> Array:
+    """Scores of J5: as of the other rows, or with a tenth of the noise four times as large, or 90% that pass."""
+    signal = simulate_signal(generator, design)
+    if design["noise"] in NOISES[:2]:
+        return score(generator, signal, design)
+    shape = (*signal.shape[:3], design["judges"])
+    noise = generator.normal(size=shape)
+    if design["noise"] == "a tenth x4":
+        return signal + 5 * np.where(generator.random(shape) < 0.1, 4.0, 1.0) * noise
+    sd = np.sqrt(signal_variance(design) + 5**2)
+    return np.asarray(signal + 5 * noise > MIDDLE_SCORE - 1.2816 * sd, dtype=float)
+
+
+def signal_variance(design: Mapping[str, Any]) -> float:
+    """Variance of what the answers are worth."""
+    return 12**2 + 3**2 + (8**2 if design["systems"] else 0)
+
+
+@cache
+def true_r(noise: str, judges: int, systems: int) -> float:
+    """r of a cell in a panel of very many tasks."""
+    design = {"tasks": 40_000, "languages": 1, "judges": judges, "systems": systems, "noise": noise}
+    scores = mixed_scores(np.random.default_rng([35, judges, systems]), design)
+    return float(agreement_with_others(scores[:, :, 0], np.arange(len(scores))).r.mean())
+
+
+def limits_hold(seed: int) -> Held:
+    """J5: the limits of all cells hold the true r."""
+    design = draw(
+        seed, tasks=(60, 100, 200), languages=(2, 4), judges=(3, 5), systems=(0, 2),
+        noise=("normal", "Likert", "pass 90%", "a tenth x4"),
+    )  # fmt: skip
+    cells = look(mixed_scores(np.random.default_rng([seed, 35]), design))
+    r = true_r(design["noise"], design["judges"], design["systems"])
+    is_outside = (cells.low > r) | (cells.high < r)  # where there are no limits, nothing is said
+    return happened(design, not is_outside.any())
+
+
 CLAIMS: dict[str, Callable[[int], Held]] = {
     "J1": false_names,
     "J2": reversed_of_100,
     "J4": reversed_of_50,
     "J3": split,
+    "J5": limits_hold,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 from polyjudge.stats.cell_agreement import CellAgreement, agreement_with_others, cell_agreement
 
@@ -54,6 +55,20 @@ def test_the_error_is_that_of_a_jackknife_of_tasks() -> None:
     without = np.array([np.arctanh(np.corrcoef(scores[k, 0, 0], scores[k, 0, 1:].mean(1))[0, 1]) for k in keep])
     jackknife = np.sqrt(59 / 60 * ((without - without.mean()) ** 2).sum())
     assert agreements.se[0] == pytest.approx(jackknife, rel=0.12)
+
+
+def test_limits_are_of_students_t_by_the_tails_of_the_influences() -> None:
+    scores = np.round(scores_of(2, n=60) / 25)  # few steps: few tasks make r
+    cells = look(scores)
+    x, y = scores[:, 0, 1, 2], np.delete(scores[:, 0, 1] - scores[:, 0, 1].mean(0), 2, axis=1).mean(1)
+    x, y = x - x.mean(), y - y.mean()
+    r = (x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum())
+    influence = x * y / np.sqrt((x * x).sum() * (y * y).sum()) - r / 2 * (x * x / (x * x).sum() + y * y / (y * y).sum())
+    se = np.sqrt((influence**2).sum() * 60 / 57) / (1 - r * r)
+    df = 2 / ((influence**4).sum() / (influence**2).sum() ** 2 - 1 / 60) - 1
+    half_width = stats.t.ppf(1 - 0.05 / 20, df) * se
+    assert cells.low[1, 2] == pytest.approx(np.tanh(np.arctanh(r) - half_width), abs=1e-6)
+    assert cells.high[1, 2] == pytest.approx(np.tanh(np.arctanh(r) + half_width), abs=1e-6)
 
 
 def test_clusters_are_units() -> None:

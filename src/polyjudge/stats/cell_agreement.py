@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -34,7 +34,8 @@ MOST_Z = float(np.arctanh(0.999))
 
 
 class Agreements(NamedTuple):
-    """Of each judge in one language: r with the mean of the others, Fisher's z of it and its standard error.
+    """Of each judge in one language: r with the mean of the others, Fisher's z of it, its standard error and the
+    degrees of freedom of that error.
 
     NaN where too few tasks make the variance of the judge, or of the others.
     """
@@ -42,6 +43,12 @@ class Agreements(NamedTuple):
     r: Array
     z: Array
     se: Array
+    df: Array
+
+    def limits(self, quantile: float) -> tuple[Array, Array]:
+        """Limits of r by Student's t, as far out as this quantile of normal errors."""
+        half_width = stdtrit(np.maximum(self.df, 1.0), ndtr(quantile)) * self.se
+        return np.tanh(self.z - half_width), np.tanh(self.z + half_width)
 
 
 class Expected(NamedTuple):
@@ -72,28 +79,41 @@ class NamedCell:
 class CellAgreement:
     """Agreement of every cell with the other judges of its language, shapes (languages, judges).
 
-    r, z, se : with all other judges; NaN where too few tasks make the variance
-    quantile : of the limits, which hold for all cells together
+    agreements : with all other judges; NaN where too few tasks make the variance
+    quantile : of normal errors for all cells together
     named : cells that fall short, the surest first
     """
 
     scores: Array
     unit: Codes
-    r: Array
-    z: Array
-    se: Array
+    agreements: Agreements
     quantile: float
     named: tuple[NamedCell, ...]
 
     @property
+    def r(self) -> Array:
+        """Correlation with the mean of the others."""
+        return self.agreements.r
+
+    @property
+    def z(self) -> Array:
+        """Fisher's z of r."""
+        return self.agreements.z
+
+    @property
+    def se(self) -> Array:
+        """Standard errors of z."""
+        return self.agreements.se
+
+    @property
     def low(self) -> Array:
         """Lower limits of r, all together."""
-        return np.tanh(self.z - self.quantile * self.se)
+        return self.agreements.limits(self.quantile)[0]
 
     @property
     def high(self) -> Array:
         """Upper limits of r, all together."""
-        return np.tanh(self.z + self.quantile * self.se)
+        return self.agreements.limits(self.quantile)[1]
 
     @cached_property
     def expectations(self) -> tuple[Array, Array]:
@@ -141,27 +161,28 @@ def cell_agreement(scores: Array, unit: Codes, *, level: float = 0.95, seed: int
     codes = np.unique(unit, return_inverse=True)[1].ravel().astype(np.int64)
     quantile = float(ndtri(1 - (1 - level) / (n_languages * n_judges)))
     looks = [agreement_with_others(scores[:, :, i], codes) for i in range(n_languages)]
-    r, z, se = (np.stack(column) for column in zip(*looks, strict=True))
-    named = _name_cells(scores, codes, r, z, se, quantile)
-    return CellAgreement(scores=scores, unit=codes, r=r, z=z, se=se, quantile=quantile, named=named)
+    agreements = Agreements(*(np.stack(column) for column in zip(*looks, strict=True)))
+    named = _name_cells(scores, codes, agreements, quantile)
+    return CellAgreement(scores=scores, unit=codes, agreements=agreements, quantile=quantile, named=named)
 
 
-def _name_cells(scores: Array, unit: Codes, r: Array, z: Array, se: Array, quantile: float) -> tuple[NamedCell, ...]:
+def _name_cells(scores: Array, unit: Codes, agreements: Agreements, quantile: float) -> tuple[NamedCell, ...]:
     """Name the surest cell, leave it out, look again, until none falls short."""
-    n_languages, n_judges = z.shape
+    n_languages, n_judges = agreements.z.shape
     most_named = max(1, (n_languages - 1) * (n_judges - 1) // 4)
     named: list[NamedCell] = []
-    remaining, r, z, se = scores, r.copy(), z.copy(), se.copy()
+    remaining, current = scores, Agreements(*(column.copy() for column in agreements))
     among_others: dict[tuple[int, int], Expected] = {}  # what was asked for already, by language and judge
     while len(named) < most_named:
-        cell = _surest_cell(remaining, unit, r, z, se, quantile, among_others)
+        cell = _surest_cell(remaining, unit, current, quantile, among_others)
         if cell is None:
             break
         named.append(cell)
         remaining = remaining.copy() if remaining is scores else remaining
         remaining[:, :, cell.language, cell.judge] = np.nan
         look = agreement_with_others(remaining[:, :, cell.language], unit)
-        r[cell.language], z[cell.language], se[cell.language] = look
+        for column, column_there in zip(current, look, strict=True):
+            column[cell.language] = column_there
         among_others = {key: value for key, value in among_others.items() if key[0] != cell.language}
     return tuple(named)
 
@@ -169,9 +190,7 @@ def _name_cells(scores: Array, unit: Codes, r: Array, z: Array, se: Array, quant
 def _surest_cell(
     scores: Array,
     unit: Codes,
-    r: Array,
-    z: Array,
-    se: Array,
+    agreements: Agreements,
     quantile: float,
     among_others: dict[tuple[int, int], Expected],
 ) -> NamedCell | None:
@@ -180,6 +199,8 @@ def _surest_cell(
     among_others : what the other judges do among themselves, filled in here where it is asked for
     """
     surest, largest = None, quantile
+    r, z, se, _ = agreements
+    low, high = agreements.limits(quantile)
     for language, judge in np.ndindex(z.shape):
         own = _expect_from_own_languages(z, se, language, judge)
         if not own.z > 0 or not r[language, judge] < NAMED_BELOW * np.tanh(own.z):
@@ -189,11 +210,10 @@ def _surest_cell(
         expected = _expect(among_others[language, judge], z, se, language, judge)
         if not expected.z > 0 or not r[language, judge] < NAMED_BELOW * np.tanh(expected.z):
             continue
-        cell_z, cell_se = z[language, judge], se[language, judge]
-        distance = round(float(_distance_to_expected(cell_z, cell_se, *expected)), 9)
+        cell = (language, judge)
+        distance = round(float(_distance_to_expected(z[cell], se[cell], *expected)), 9)
         if distance > largest:
-            low, high = np.tanh(cell_z - quantile * cell_se), np.tanh(cell_z + quantile * cell_se)
-            limits = float(r[language, judge]), float(low), float(high)
+            limits = float(r[cell]), float(low[cell]), float(high[cell])
             surest, largest = NamedCell(language, judge, *limits, float(np.tanh(expected.z))), distance
     return surest
 
@@ -274,7 +294,8 @@ def _correlate(x: Array, y: Array, is_answer: Bools, unit: Codes, n_free: Codes)
 
     With sums over units A of x^2, B of y^2 and C of xy: r = C / sqrt(A B), the influence of unit u is
     C_u / sqrt(A B) - r/2 (A_u / A + B_u / B), and the error of z = atanh(r) is that of r over 1 - r^2. Never below the
-    error of normal scores, 1 / sqrt(n_free - 2).
+    error of normal scores, 1 / sqrt(n_free - 2). Its degrees of freedom are those of a
+    sum of squares with such tails (Satterthwaite), less one.
     """
     xx, yy, xy = (_sum_by_unit(product, unit) for product in (x * x, y * y, x * y))
     n_units = (_sum_by_unit(is_answer.astype(float), unit) > 0).sum(0)
@@ -288,7 +309,10 @@ def _correlate(x: Array, y: Array, is_answer: Bools, unit: Codes, n_free: Codes)
     se = np.sqrt(variance) / np.maximum(1 - r * r, 1e-3)
     se = np.where(is_known, np.maximum(se, 1 / np.sqrt(np.maximum(n_free - 2, 1))), np.nan)
     z = np.clip(np.arctanh(np.clip(r, -0.9999, 0.9999)), -MOST_Z, MOST_Z)
-    return Agreements(r, z, se)
+    # Of normal influences a third of the units carry the sum of their squares: then df is about their number.
+    n_carriers = np.maximum(_effective_number(influence**2), 1.0)
+    df = 2 / np.maximum(1 / n_carriers - 1 / np.maximum(n_units, 1), 1e-9) - 1
+    return Agreements(r, z, se, np.where(is_known, df, np.nan))
 
 
 def _sum_by_unit(x: Array, unit: Codes) -> Array:
