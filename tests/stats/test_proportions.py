@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.special import ndtri, stdtrit
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from polyjudge.stats.proportions import (
+    Shares,
     estimate_calibrated_shares,
     estimate_shares,
     newcombe_limits,
@@ -72,6 +75,18 @@ def test_where_all_pass_answers_of_a_unit_may_be_one() -> None:
     assert (made.limits()[0] > 0.7).all()
     assert made.limits()[1] == pytest.approx([1, 1, 1], abs=1e-12)
     assert np.isnan(estimate_shares(np.ones((5, 3)), np.full(3, 5.0)).limits()).all()
+
+
+@pytest.mark.parametrize("estimate", [estimate_shares, estimate_calibrated_shares])
+def test_a_task_that_fails_as_a_whole_may_not_have_been_drawn(estimate: Callable[..., Shares]) -> None:
+    values = np.ones((60, 2))
+    values[:5, 0], values[5:10, 1] = 0.75, 0.75  # single answers fail, no task does
+    shares = estimate(values, np.array([240.0, 240.0]))
+    low, high = shares.limits()
+    assert low == pytest.approx(shares.share * 0.05 ** (1 / 60))
+    low_of_two, _ = shares.limits(n_comparisons=2)
+    assert (low_of_two < low).all()
+    assert ((shares.share < high) & (high < 1)).all()
 
 
 def test_differences_of_units_that_pass_together_are_known_better() -> None:

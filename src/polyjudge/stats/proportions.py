@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from polyjudge.stats.blind import unseen_share
 from polyjudge.stats.interval import FEWEST
 
 Array = NDArray[np.float64]
@@ -35,8 +36,13 @@ class Shares:
     values: Array
 
     def limits(self, level: float = 0.95, n_comparisons: int = 1) -> tuple[Array, Array]:
-        """Wilson's limits of each share, or of so many together (Sidak); NaN with fewer than six units."""
-        return wilson_limits(self.share, self.number, self._quantile(level, n_comparisons))
+        """Wilson's limits of each share, or of so many together (Sidak); NaN with fewer than six units.
+
+        Units that pass or fail as a whole may be so few that none of them was drawn: the limits allow for these.
+        """
+        low, high = wilson_limits(self.share, self.number, self._quantile(level, n_comparisons))
+        unseen = unseen_share(max(len(self.values), 1), level ** (1 / n_comparisons))
+        return np.minimum(low, self.share * (1 - unseen)), np.maximum(high, self.share + unseen * (1 - self.share))
 
     def difference(
         self, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95, n_comparisons: int = 1
