@@ -107,6 +107,15 @@ def test_swap_is_the_change_of_the_panel_mean() -> None:
     np.testing.assert_allclose(both["change_y"], 2 * both["change_x"])
 
 
+def test_the_units_of_changes_are_in_the_heading() -> None:
+    headings = [
+        swap(study(), judges="old=new", threshold=threshold).report().sections[0].tables[0].titles
+        for threshold in (None, "60")
+    ]
+    assert [x["change"] for x in headings] == ["change, points", "change, points; of pass rates, percentage points"]
+    assert [x["inside"] for x in headings] == ["within 2", "within what is accepted"]
+
+
 def test_swap_answers() -> None:
     yes = swap(study(), judges="old=new", matters=3)
     assert (yes.answer, yes.incomplete, yes.tasks_to_settle) == ("accepted", False, None)

@@ -27,7 +27,7 @@ def test_the_noisier_judge_is_on_the_first_screen() -> None:
     text = next(f.text for f in result.findings if f.key == "judges.retest")
     assert text.startswith(f"Asked again, B gives answers other scores: repeats differ by {row['sd']:.1f} points [")
     others = result.retest.loc[result.retest["judge"] != "B", "high"].max()
-    assert f"those of the other judges by at most {others:.2f}." in text
+    assert f"those of the other judges by at most {np.ceil(10 * others) / 10:.1f}." in text
     assert text in re.sub(r"\s+", " ", screen(result.report()))
     assert result.retest["named"].tolist() == [False, True, False]
     assert "The same answer, scored again" in [section.title for section in result.report().sections]
@@ -36,7 +36,7 @@ def test_the_noisier_judge_is_on_the_first_screen() -> None:
 def test_beside_judges_that_repeat_themselves() -> None:
     text = next(f.text for f in audit(panel(sd=(0, 20, 0))).findings if f.key == "judges.retest")
     assert text.endswith(
-        "(standard deviation), the other judges repeat themselves exactly. Average several runs of it."
+        "(standard deviation), while the other judges repeat themselves exactly. Average several runs of it."
     )
 
 
@@ -53,6 +53,21 @@ def test_the_share_of_the_lead() -> None:
     assert float(said[2]) == pytest.approx(100 * error / lead, abs=1)
     close = next(f.text for f in audit(panel(sd=(5, 5), lead=0.0)).findings if f.key == "retest")
     assert close.endswith("(standard error).")
+
+
+def test_judges_that_were_asked_once_are_said() -> None:
+    made = panel(sd=(5, 20, 5))
+    made.replicates[:, :, :, [0, 2], 1] = np.nan  # type: ignore[index]
+    text = next(f.text for f in audit(made).findings if f.key == "retest")
+    assert text.startswith("Asked again, B's score of the same answer differs by")
+    assert text.endswith("A and C were asked once, so what chance adds to their scores is not in this.")
+
+
+def test_two_noisier_judges_are_averaged_both() -> None:
+    made = panel(sd=(4, 20, 20))
+    text = next(f.text for f in audit(made).findings if f.key == "judges.retest")
+    assert text.startswith("Asked again, B and C give answers other scores")
+    assert text.endswith("Average several runs of them.")
 
 
 def test_without_repeats_nothing_is_said() -> None:

@@ -59,6 +59,12 @@ class Swap(Result):
     panel_: Panel
 
     @property
+    def _has_rates_of_scores(self) -> bool:
+        """Whether some changes are of pass rates and the others of scores."""
+        kinds = set(self.changes["kind"])
+        return "pass rate" in kinds and kinds != {"pass rate"} and self.panel_.unit_name == "points"
+
+    @property
     def incomplete(self) -> bool:
         """The answer is not yes: the command ends with 1."""
         return self.answer != "accepted"
@@ -69,11 +75,14 @@ class Swap(Result):
         compared = _compared_languages(self.changes)
         shown = self.changes.assign(what=[_describe(p, label, compared) for label in _labels_of(self.changes)])
         columns = {"what": "text", "change": "+points low high", "inside": "yes"}
-        heads = {"what": "", "change": f"change, {p.unit_name}", "inside": f"within {self.matters:,.6g}"}
+        unit, accepted = p.unit_name, f"within {self.matters:,.6g}"
+        if self._has_rates_of_scores:
+            unit, accepted = f"{unit}; of pass rates, percentage points", "within what is accepted"
+        heads = {"what": "", "change": f"change, {unit}", "inside": accepted}
         title = f"What changes with {name(self.new)} in place of {name(self.old)}"
         table = Table("changes", title, shown, columns, heads)
         drawn = shown.rename(columns={"what": "label", "change": "value"}).head(60)
-        said = f"Every change with its interval; up to {self.matters:,.6g} is accepted."
+        said = f"Every change with its interval, and whether it is {accepted}."
         more: dict[str, Any] = {"x": heads["change"], "options": {"zero": "no change"}}
         chart = Chart("changes", "intervals", "Changes, and what is accepted", drawn, said, **more)
         after = (Step(command(p, "audit"), "see how the judges differ"),) if self.incomplete else ()

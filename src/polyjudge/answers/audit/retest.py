@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.answers.audit.boards import Board
+from polyjudge.answers.audit.off_words import round_up
 from polyjudge.base.later import framed
-from polyjudge.base.numbers import ci, percent_ci, points
+from polyjudge.base.numbers import ci, percent_ci
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
@@ -94,7 +95,7 @@ def _noisier_finding(panel: Panel, repeats: Repeats) -> list[Finding]:
     text = (
         f"Asked again, {names(judges)} {verb} answers other scores: {subject} differ by "
         f"{_describe(panel, repeats, worst)} (standard deviation), {_describe_others(panel, repeats)}. Average several "
-        "runs of it."
+        f"runs of {'it' if len(judges) == 1 else 'them'}."
     )
     return [Finding("warning", "judges.retest", text, "Judges", {"judge": judges[0]})]
 
@@ -103,8 +104,8 @@ def _describe_others(panel: Panel, repeats: Repeats) -> str:
     """How much the judges differ at most that are not named."""
     high = repeats.high[~repeats.named & (repeats.sd > 0)]
     if not len(high):
-        return "the other judges repeat themselves exactly"
-    return f"those of the other judges by at most {points(panel.factor * high.max())}"
+        return "while the other judges repeat themselves exactly"
+    return f"those of the other judges by at most {round_up(panel, float(high.max()))}"
 
 
 def _describe(panel: Panel, repeats: Repeats, judge: int) -> str:
@@ -117,13 +118,23 @@ def _spread_finding(panel: Panel, repeats: Repeats, noise: _LeadNoise | None) ->
     """How much repeats differ, and what that means for the lead; not for the first screen."""
     known = np.flatnonzero(np.isfinite(repeats.sd))
     least, most = known[np.argmin(repeats.sd[known])], known[np.argmax(repeats.sd[known])]
-    text = f"Asked again, a judge's score of the same answer differs by {_describe(panel, repeats, least)}"
+    subject = "a judge" if len(known) > 1 or len(panel.judges) == 1 else name(panel.judges[most])
+    text = f"Asked again, {subject}'s score of the same answer differs by {_describe(panel, repeats, least)}"
     if least != most:
         text += f" ({name(panel.judges[least])}) to {_describe(panel, repeats, most)} ({name(panel.judges[most])})"
     text += ", standard deviation."
     if noise is not None:
         text += f" {_lead_sentence(panel, noise)}"
+    if len(known) < len(panel.judges):
+        text += f" {_asked_once_sentence(panel, repeats)}"
     return Finding("info", "retest", text, "", {"judge": panel.judges[most]})
+
+
+def _asked_once_sentence(panel: Panel, repeats: Repeats) -> str:
+    """Whose repeats are unknown, and so counted as none."""
+    judges = [judge for judge, sd in zip(panel.judges, repeats.sd, strict=True) if not np.isfinite(sd)]
+    verb = "was" if len(judges) == 1 else "were"
+    return f"{names(judges)} {verb} asked once, so what chance adds to their scores is not in this."
 
 
 def _lead_sentence(panel: Panel, noise: _LeadNoise) -> str:

@@ -117,7 +117,7 @@ def _close_sentences(panel: Panel, board: Board, race: _Race, matters: float) ->
 def _needed_sentence(panel: Panel, board: Board, race: _Race, matters: float, *, is_level: bool) -> str:
     """What is ruled out, or how many tasks would show the lead; a level pair has none, so half of what matters."""
     if max(-race.low, race.high) < matters:
-        return f"A difference of {size(panel, matters)} between the two is ruled out."
+        return _ruled_out_sentence(panel, board, race, matters)
     if is_level and not matters:
         return ""
     difference = matters / 2 if is_level else race.gap
@@ -126,6 +126,15 @@ def _needed_sentence(panel: Panel, board: Board, race: _Race, matters: float, *,
     if is_level:
         return f"About {n_tasks:,} tasks would settle a difference of {size(panel, difference)}."
     return f"If that is the true lead, about {n_tasks:,} tasks would show it."
+
+
+def _ruled_out_sentence(panel: Panel, board: Board, race: _Race, matters: float) -> str:
+    """That the two do not differ by what matters; and which failures of one could have gone unseen (METHODS 29)."""
+    text = f"A difference of {size(panel, matters)} between the two is ruled out"
+    hidden = blind_spot(board.mean[[race.top, race.second]], panel.scale[0], board.units)
+    if hidden.size < matters:
+        return f"{text}."
+    return f"{text}, unless one of them fails on fewer than 1 in {hidden.one_in} {_tasks(panel)}."
 
 
 def held_sentences(panel: Panel, s: Systems) -> str:
