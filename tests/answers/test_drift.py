@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from polyjudge.answers.drift import Drift, drift
 from polyjudge.base.errors import PanelError, UsageError
@@ -299,7 +300,7 @@ def test_strata_are_weighted_means_of_changes_inside_them() -> None:
     old, new = sorted_run(2, 40, 0.3, 0), sorted_run(3, 50, 0.6, 1000)
     cells = drift(old, new, strata="domain", range="-50:150").cells
     found = cells[(cells["language"] == "de") & (cells["judge"] == "gpt5")].iloc[0]
-    change, weight = [], []
+    change, weight, parts, df = [], [], [], []
     for domain in ("law", "news"):
         gaps = []
         for run in (old, new):
@@ -307,7 +308,13 @@ def test_strata_are_weighted_means_of_changes_inside_them() -> None:
             gaps.append(wide["gpt5"] - wide[["b", "c", "d"]].mean(axis=1))
         change.append(gaps[1].mean() - gaps[0].mean())
         weight.append(len(gaps[0]) * len(gaps[1]) / (len(gaps[0]) + len(gaps[1])))
+        for sample in gaps:
+            parts.append(weight[-1] ** 2 * sample.var() / len(sample))
+            df.append(len(sample) - 1)
     assert found["change"] == pytest.approx(np.average(change, weights=weight))
+    welch = sum(parts) ** 2 / sum(part**2 / freedom for part, freedom in zip(parts, df, strict=True))
+    half_width = stats.t.ppf(1 - (1 - 0.95 ** (1 / 12)) / 2, welch) * np.sqrt(sum(parts)) / sum(weight)
+    assert found["high"] - found["change"] == pytest.approx(half_width)
 
 
 def test_a_column_that_sorts_nothing_is_refused() -> None:

@@ -175,24 +175,26 @@ def _compare_two_samples(
 
 
 def _compare_inside_strata(strata: Strata, samples: list[Array]) -> tuple[GapChanges, Array]:
-    """The change inside each stratum, weighed by n1 n2 / (n1 + n2); variances of each sample and stratum."""
+    """The change inside each stratum, weighed by n1 n2 / (n1 + n2); variances of each sample and stratum, and Welch's
+    degrees of freedom, since a stratum of two or three tasks tells little of its variance."""
     old, new = samples
     n_contrasts = old.shape[1]
     before, after, variance = np.zeros(n_contrasts), np.zeros(n_contrasts), np.zeros(n_contrasts)
-    total, df = 0.0, 0
+    total, uncertainty = 0.0, np.zeros(n_contrasts)
     for stratum in strata.shared:
         x, y = old[strata.old == stratum], new[strata.new == stratum]
         weight = len(x) * len(y) / (len(x) + len(y))
         before += weight * x.mean(0)
         after += weight * y.mean(0)
-        variance += weight**2 * (x.var(0, ddof=1) / len(x) + y.var(0, ddof=1) / len(y))
         total += weight
-        df += len(x) + len(y) - 2
+        for sample in (x, y):
+            part = weight**2 * sample.var(0, ddof=1) / len(sample)
+            variance += part
+            uncertainty += part**2 / (len(sample) - 1)
     before, after = before / total, after / total
+    df = np.divide(variance**2, uncertainty, out=np.full(n_contrasts, 1e9), where=uncertainty > 0)
     unknown = np.full(n_contrasts, np.nan)
-    return GapChanges(before, after, after - before, np.sqrt(variance) / total, unknown), np.full(
-        n_contrasts, float(df)
-    )
+    return GapChanges(before, after, after - before, np.sqrt(variance) / total, unknown), df
 
 
 # --- sentences ---
