@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from polyjudge.answers.audit import gates as room
+from polyjudge.answers.audit.audit import audit
 from polyjudge.base.errors import UsageError
 from polyjudge.calibrate.passes import estimate_rates
 from polyjudge.panel import Panel
@@ -119,3 +120,11 @@ def test_intervals_of_pass_rates_cover() -> None:
         hit += int(((f["raw_low"] <= 0.9) & (f["raw_high"] >= 0.9)).sum())
         total += 4
     assert hit / total > 0.91
+
+
+def test_the_table_says_of_how_many_cells_its_intervals_hold() -> None:
+    g = np.random.default_rng(4)
+    scores = g.normal(50, 12, (30, 1, 1, 1)) + g.normal(0, 8, (30, 1, 2, 2))
+    result = audit(Panel.from_array(scores, scale=(-100, 200)), threshold="50")
+    table = next(section for section in result.report().sections if section.name == "gates").tables[0]
+    assert table.note.startswith("Intervals of one cell.")
