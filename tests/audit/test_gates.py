@@ -127,4 +127,4 @@ def test_the_table_says_of_how_many_cells_its_intervals_hold() -> None:
     scores = g.normal(50, 12, (30, 1, 1, 1)) + g.normal(0, 8, (30, 1, 2, 2))
     result = audit(Panel.from_array(scores, scale=(-100, 200)), threshold="50")
     table = next(section for section in result.report().sections if section.name == "gates").tables[0]
-    assert table.note.startswith("Intervals of one cell.")
+    assert table.note.startswith("Intervals of one cell;")

@@ -371,7 +371,7 @@ def _gates(a: Audit) -> list[Section]:
     if a.gates["pass_calibrated"].notna().any():
         columns["pass_calibrated"] = "percent calibrated_low calibrated_high"
     titles = {"pass_raw": "passes", "pass_calibrated": "passes after calibrating"}
-    note = "Intervals of one cell. Those of the lowest and the highest rate on the first screen hold for all cells at once."
+    note = "Intervals of one cell; those of the lowest and the highest rate on the first screen hold for all at once."
     table = _table(a, "gates", "Pass rates", a.gates, columns, titles, note if len(a.gates) > 1 else "")
     ends = {x: 100 * a.gates[y] for x, y in (("value", "pass_raw"), ("low", "raw_low"), ("high", "raw_high"))}
     frame = a.gates.assign(panel=a.gates["judge"], label=a.gates["language"], **ends)
