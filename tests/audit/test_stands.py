@@ -158,6 +158,20 @@ def test_a_favour_for_the_own_maker_is_named_and_taken_out() -> None:
     assert row(result, "own maker")["left"] == pytest.approx(rest[0] - np.delete(rest, 0).max(), abs=1.5)
 
 
+def test_own_maker_scores_are_taken_out_of_a_weighted_board_too() -> None:
+    y = scores(systems=4)
+    y[:, 0, :, 0] += 25
+    panel = Panel.from_array(y, judges=MODELS, systems=SMALL[:4], scale=(0, 100))
+    rest = np.where(np.eye(4, dtype=bool)[None, :, None, :], np.nan, panel.scores)
+    weights = np.array([2.0, 1.0, 0.0, 1.0]) / 4
+    lead = Contest(panel, 0, (1, 2, 3), 0.95, 6, weights).lead_by_known_judges(replace(panel, scores=rest))
+    assert lead is not None
+    gaps = y[:, 0, 0, :] - y[:, 3, 0, :]  # over SMALL[3], which J4 made: only the second judge compares the two
+    assert lead.value[3] == pytest.approx(gaps[:, 1].mean())
+    gaps = y[:, 0, 0, :] - y[:, 2, 0, :]
+    assert lead.value[2] == pytest.approx((gaps[:, 1].mean() + gaps[:, 3].mean()) / 2)
+
+
 def test_a_favour_without_a_win_is_said_of_the_judge() -> None:
     y = scores(systems=5)
     y[:, 0, :, 0] += 12

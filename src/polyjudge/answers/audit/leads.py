@@ -134,6 +134,23 @@ class Contest:
             return self.lead(panel.system_values(), compared)
         return self.lead(board_values(panel, weights)[0], compared)
 
+    def lead_by_known_judges(self, panel: Panel) -> Lead | None:
+        """The weighted lead where judges lack systems: over each rival by the judges that compare the two."""
+        weights = np.ones(len(panel.judges)) if self.weights is None else self.weights
+        total, weight = np.zeros((panel.units, len(panel.systems))), np.zeros(len(panel.systems))
+        for judge in np.flatnonzero(weights > 0):
+            values = panel.select(judges=[panel.judges[judge]]).system_values()
+            gaps = values.v - values.v[:, [self.top]]
+            is_lost = np.abs(values.null - values.null[self.top]).max(1, initial=0.0) > 1e-6
+            is_known = np.isfinite(gaps).all(0) & ~is_lost
+            total[:, is_known] += weights[judge] * gaps[:, is_known]
+            weight += weights[judge] * is_known
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gaps = np.where(weight > 0, total / weight, np.nan)
+        if not np.isfinite(gaps[:, list(self.rivals)]).any():
+            return None
+        return self.lead(Values(gaps, np.zeros((gaps.shape[1], 0)), "weighted"), compared_units(panel))
+
     def find_suspects(self, left_out: Sequence[LeftOut]) -> list[LeftOut]:
         """Those of a large panel whose absence may take most of the lead, by estimates: the smallest leads that are
         left, also in units of their error. The others are left with more, and surer; a fit of each would take long."""

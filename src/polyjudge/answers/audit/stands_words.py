@@ -253,6 +253,8 @@ def favour_words(found: Stands, judge: int) -> str:
 def _own_sentence(found: Stands, threat: OwnScores) -> str:
     own, top = found.own, found.contest.panel.systems[found.contest.top]
     if threat.after is None or threat.after.rival < 0:
+        if own.own is not None and not own.own[found.contest.top].all():
+            return f"Without own-maker scores{_doubt_words(found, threat)}."
         return (
             f"No judge of another maker scores {name(top)}, so a favour for the own maker cannot be told from quality."
         )

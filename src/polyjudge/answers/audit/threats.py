@@ -171,7 +171,9 @@ def without_own_makers(contest: Contest, before: Lead, found: OwnMaker) -> OwnSc
     if own is None or not own.any() or len(contest.panel.judges) < 2:
         return None
     panel = contest.panel
-    after = contest.lead_in(_without_scores(panel, own), contest.weights)
+    rest = _without_scores(panel, own)
+    is_weighted = contest.weights is not None and panel.pairs is None
+    after = contest.lead_by_known_judges(rest) if is_weighted else contest.lead_in(rest, contest.weights)
     of_top = [b for b in range(len(panel.judges)) if own[contest.top, b]]
     favouring = found.favouring
     is_seen = any(b in favouring for b in of_top) if of_top else bool(favouring)
