@@ -109,6 +109,13 @@ def test_an_empty_cell_is_named_and_the_others_are_estimated() -> None:
     pd.testing.assert_frame_equal(found.frames["calibration"], without.frames["calibration"])
 
 
+def test_few_shared_tasks_of_nearly_all_replicates() -> None:
+    """Of 55 tasks a few draws have fewer than 30: they are left out, not the row."""
+    table = report(Panel.from_array(made(n=55, replicates=1)[..., 0]), replicates=1000).frames["few_shot"]
+    assert ((cbc.draw(55, 1000, 0) > 0).sum(1) < 30).any()
+    assert table["shared_tasks"].tolist() == [0, 2, 5, 12, 30]
+
+
 def test_families_of_tasks(tmp_path: Path) -> None:
     scores = made(n=40, replicates=1)[..., 0]
     frame = Panel.from_array(scores, scale=(0.0, 100.0)).to_frame()
@@ -121,6 +128,8 @@ def test_families_of_tasks(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "scores.csv", index=False)
     again = report(tmp_path / "scores.csv", family="domain", replicates=100).frames["families"]
     pd.testing.assert_frame_equal(table, again)
+    frame["gaps"] = frame["domain"].where(frame["domain"] != "rare")
+    pd.testing.assert_frame_equal(report(frame, family="gaps", replicates=100).frames["families"], table)
     with pytest.raises(UsageError, match="no column 'topic'"):
         report(frame, family="topic")
     with pytest.raises(UsageError, match="two families"):

@@ -69,3 +69,13 @@ def test_json_of_a_page_is_told_from_other_json(tmp_path: Path) -> None:
     path.write_text(json.dumps({"answers": {"a": 1}}))
     with pytest.raises(ValueError, match="not a file that the page saved"):
         _records(path)
+
+
+def test_labels_of_one_alone_are_passes_beside_margins() -> None:
+    """Where the sign of a score decides, "all pass" is a label as any other; on a scale from 1 to 5 a 1 is a grade."""
+    scores = np.random.default_rng(0).normal(size=(20, 2, 3)).clip(-2, 2)
+    ones = pd.DataFrame(
+        {"task": [f"t{i}" for i in range(1, 21)] * 2, "language": ["l1"] * 20 + ["l2"] * 20, "label": 1}
+    )
+    assert labelled(Panel.from_array(scores, scale=(-2.0, 2.0)), ones).two_valued
+    assert not labelled(Panel.from_array(scores + 3, scale=(1.0, 5.0)), ones).two_valued

@@ -147,8 +147,11 @@ def _codes(frame: pd.DataFrame, column: str, known: Sequence[str]) -> Codes:
 def _pass_or_fail(label: Array, panel: Panel) -> tuple[Array, bool]:
     """Labels of two values as 1 and 0, where they are pass or fail."""
     seen = np.unique(label)
-    if np.isin(seen, (0.0, 1.0)).all() and (panel.two_valued or 0.0 in seen or panel.scale == (0.0, 1.0)):
-        return label, len(seen) > 1 or panel.two_valued
+    are_margins = panel.scale[0] < 0  # there a label of 1 alone is no grade
+    if np.isin(seen, (0.0, 1.0)).all() and (
+        panel.two_valued or 0.0 in seen or panel.scale == (0.0, 1.0) or are_margins
+    ):
+        return label, len(seen) > 1 or panel.two_valued or are_margins
     if panel.two_valued and np.isin(seen, panel.scale).all():
         return (label - panel.scale[0]) / panel.width, True
     return label, False

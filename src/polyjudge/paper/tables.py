@@ -79,6 +79,8 @@ WHOLE_GRID = (
 """Tables that take every judge in every language."""
 PERCENT = ("share", "accuracy", "agree_raw", "agree_calibrated", "gain_without_ties")
 SHARED_TASKS = (0, 2, 5, 12, 30)
+USABLE_SHARE = 0.9
+"""Of the replicates, that have so many tasks; the others are left out."""
 SMALLEST_FAMILY = 5
 """Tasks."""
 
@@ -217,7 +219,7 @@ def _unknown_cells(panel: Panel, is_known: NDArray[np.bool_]) -> str:
 
 
 def families_of(source: Any, panel: Panel, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Names of the families of tasks, and the number of each task's family."""
+    """Names of the families of tasks, and the number of each task's family, -1 where none is given."""
     if isinstance(source, Panel):
         raise UsageError("Families of tasks are a column of the scores: give the file or the frame, not a panel.")
     frame = source if hasattr(source, "iloc") else read_table(source)
@@ -242,7 +244,7 @@ class _Work:
     """What the tables are made of.
 
     marks : pass marks of the gates and how they pass, ">" or ">="; empty where the user names none
-    families : names of the families of tasks, and the number of each task's
+    families : names of the families of tasks, and the number of each task's, -1 where it has none
     """
 
     panel: Panel
@@ -392,7 +394,7 @@ def _few_shot(w: _Work) -> pd.DataFrame:
     s = w.split()
     rows: list[tuple[int, float, float, float]] = []
     for shared in SHARED_TASKS:
-        if (s.drawn > 0).sum(1).min() < shared:  # every language and replicate must have them
+        if ((s.drawn > 0).sum(1) >= shared).mean() < USABLE_SHARE:
             continue
         taus = np.mean([protocols.few_shot(s, language, shared, w.seed) for language in languages], axis=0)
         rows.append((shared, *protocols.summary(taus)))
@@ -405,11 +407,11 @@ def _families(w: _Work) -> pd.DataFrame:
     labels, family = w.families
     if len(w.values) != len(family):
         raise PanelError("it takes single tasks, and here units are clusters of them.")
-    sizes = np.bincount(family, minlength=len(labels))
+    sizes = np.bincount(family[family >= 0], minlength=len(labels))
     is_large = sizes >= SMALLEST_FAMILY
     if is_large.sum() < 2:
         raise PanelError(f"it takes two families of {SMALLEST_FAMILY} tasks or more.")
-    is_used = is_large[family]
+    is_used = (family >= 0) & is_large[family]
     numbers = np.unique(family[is_used], return_inverse=True)[1]
     effect = protocols.compare_families(w.values[is_used], numbers, w.replicates, w.seed)
     return pd.DataFrame(
