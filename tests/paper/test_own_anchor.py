@@ -104,7 +104,7 @@ def test_what_is_missing_is_said() -> None:
     human = stranger.human
     assert human is not None
     elsewhere = Panel.from_array(scores, scale=(-4.0, 4.0), human=human.assign(task="nowhere"))
-    with pytest.raises(PanelError, match="no label belongs"):
+    with pytest.raises(PanelError, match="no tasks of these scores"):
         compare_with_people(elsewhere, cbc.interaction(scores), None, 1e-9)
 
 

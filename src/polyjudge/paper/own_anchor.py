@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from polyjudge.base.errors import PanelError
 from polyjudge.base.numbers import ci, percent
 from polyjudge.base.text import name
+from polyjudge.calibrate.labelled import labelled
 from polyjudge.panel import Panel
 from polyjudge.stats.interval import interval
 
@@ -81,35 +82,11 @@ def _pass_mark(panel: Panel, pass_mark: tuple[float, str] | None) -> tuple[float
 def people_by_answer(panel: Panel, mark: float) -> Array:
     """People's verdict on each answer, (rows, systems, languages): 1, -1; NaN where there is none or they are split."""
     if panel.human is None:
-        raise PanelError("it needs people's labels: a column human, or --human COLUMN.")
-    labels = panel.human
-    values = labels["label"].to_numpy(dtype=float)
-    are_verdicts = bool(np.isin(values, (0.0, 1.0)).all())
-    passes = values == 1 if are_verdicts else values > mark
-    shape = panel.scores.shape[:3]
-    place = [
-        _positions(labels, axis, names)
-        for axis, names in zip(("task", "system", "language"), _axes(panel), strict=True)
-    ]
-    is_known = np.all([index >= 0 for index in place], axis=0)
-    flat = np.ravel_multi_index(tuple(index[is_known] for index in place), shape)
-    size = int(np.prod(shape))
-    total = np.bincount(flat, weights=np.where(passes[is_known], 1.0, -1.0), minlength=size)
-    verdicts = np.where(total == 0, np.nan, np.sign(total)).reshape(shape)
-    if not np.isfinite(verdicts).any():
-        raise PanelError("no label belongs to an answer of this panel.")
-    return np.asarray(verdicts)
-
-
-def _axes(panel: Panel) -> tuple[tuple[str, ...], ...]:
-    return panel.tasks, panel.systems, panel.languages
-
-
-def _positions(labels: pd.DataFrame, axis: str, names: tuple[str, ...]) -> NDArray[np.int64]:
-    """The place of each label on an axis; -1 for names that the panel does not have."""
-    if axis not in labels:
-        return np.zeros(len(labels), dtype=np.int64) if len(names) == 1 else np.full(len(labels), -1, dtype=np.int64)
-    return np.asarray(pd.Index(names).get_indexer(pd.Index(labels[axis].astype(str))), dtype=np.int64)
+        raise PanelError("it needs people's labels: a column human, or --labels FILE.")
+    people = labelled(panel)
+    are_verdicts = bool(np.isin(people.label, (0.0, 1.0)).all())
+    share = people.by_answer(people.label if are_verdicts else (people.label > mark).astype(float))
+    return np.where(share == 0.5, np.nan, np.sign(share - 0.5))
 
 
 def _decide(

@@ -376,33 +376,48 @@ def compare_families(scores: Array, family: Counts, draws: int = 1000, seed: int
 
 def _spread_between(per_task: Array, family: Counts, n_families: int) -> float:
     """Sum of squares between the families' means."""
-    sizes = np.bincount(family, minlength=n_families)
-    sums = np.zeros((n_families, per_task.shape[1]))
-    np.add.at(sums, family, per_task)
-    centred = sums / sizes[:, None] - per_task.mean(0)
-    return float((sizes[:, None] * centred**2).sum())
+    is_member = (family == np.arange(n_families)[:, None]).astype(float)
+    sizes = is_member.sum(1)
+    centred = is_member @ per_task / sizes[:, None] - per_task.mean(0)
+    return float((sizes * (centred**2).sum(1)).sum())
 
 
-def _true_correlation(here: Array, elsewhere: Array) -> float:
+class MeanOverTasks(NamedTuple):
+    """mean : (..., cells); noise : (...) the variance of the mean, summed over cells"""
+
+    mean: Array
+    noise: Array
+
+
+def _mean_over_tasks(sample: Array) -> MeanOverTasks:
+    return MeanOverTasks(sample.mean(0), np.asarray(sample.var(0, ddof=1).sum() / len(sample)))
+
+
+def _means_without_one(sample: Array) -> MeanOverTasks:
+    """The mean over all tasks but one, for each task that is left out."""
+    rest = len(sample) - 1
+    mean = (sample.sum(0) - sample) / rest
+    size = (sample**2).sum(1)
+    squares_about_mean = size.sum() - size - rest * (mean**2).sum(1)
+    return MeanOverTasks(mean, np.maximum(squares_about_mean, 0.0) / max(rest - 1, 1) / rest)
+
+
+def _true_correlation(here: MeanOverTasks, elsewhere: MeanOverTasks) -> Array:
     """Correlation of two means over tasks, less what the noise of both takes from it; NaN where noise is all."""
-    means = here.mean(0), elsewhere.mean(0)
-    noise = (here.var(0, ddof=1).sum() / len(here), elsewhere.var(0, ddof=1).sum() / len(elsewhere))
-    signal = [float((mean**2).sum() - variance) for mean, variance in zip(means, noise, strict=True)]
-    if min(signal) <= 0:
-        return float("nan")
-    return float((means[0] * means[1]).sum() / np.sqrt(signal[0] * signal[1]))
+    signals = [(sample.mean**2).sum(-1) - sample.noise for sample in (here, elsewhere)]
+    is_known = (signals[0] > 0) & (signals[1] > 0)
+    size = np.sqrt(np.where(is_known, signals[0] * signals[1], 1.0))
+    return np.where(is_known, (here.mean * elsewhere.mean).sum(-1) / size, np.nan)
 
 
 def _correlation_interval(here: Array, elsewhere: Array) -> tuple[float, float, float]:
     """The correlation of two samples of tasks, and its interval: each task of each sample left out once."""
-    r = _true_correlation(here, elsewhere)
+    both = _mean_over_tasks(here), _mean_over_tasks(elsewhere)
+    r = float(_true_correlation(*both))
     without_one = (
-        np.array([_true_correlation(np.delete(here, task, 0), elsewhere) for task in range(len(here))]),
-        np.array([_true_correlation(here, np.delete(elsewhere, task, 0)) for task in range(len(elsewhere))]),
+        _true_correlation(_means_without_one(here), both[1]),
+        _true_correlation(both[0], _means_without_one(elsewhere)),
     )
-    if not all(np.isfinite(values).all() for values in without_one):
-        return r, float("nan"), float("nan")
-    variance = sum(float((len(values) - 1) * values.var()) for values in without_one)
-    smaller = min(len(here), len(elsewhere))
-    half_width = float(stdtrit(smaller - 1, 0.975)) * np.sqrt(variance)
+    variance = sum((len(values) - 1) * float(values.var()) for values in without_one)  # NaN where one is
+    half_width = float(stdtrit(min(len(here), len(elsewhere)) - 1, 0.975)) * np.sqrt(variance)
     return r, r - half_width, r + half_width

@@ -157,6 +157,7 @@ def _texts_in_tables(report: Report) -> set[str]:
         for column, kind in table.shown.items()
         if kind == "text"
         for text in table.data[column]
+        if isinstance(text, str)  # a cell may be empty
     }
 
 
