@@ -269,7 +269,7 @@ def test_words_at_the_start_decide_nothing(start: str, score: str) -> None:
     ("answer", "score"),
     [
         ("4 (good)", 4), ("\ufeff4", 4), ('\ufeff{"score": 4}', 4), ('{{"score": 4, "reason": "x"}}', 4), ("<score>4</score>", 4),
-        ("The score is 4.", 4), ('{"评分": 4, "理由": "好"}', 4), ('{"Bewertung": 4}', 4), ('{"التقييم": "٤"}', 4), ("so 5?\n</think>\n\n4", 4),
+        ("Too long. <score>4</score>", 4), ("The score is 4.", 4), ('{"评分": 4, "理由": "好"}', 4), ('{"Bewertung": 4}', 4), ('{"التقييم": "٤"}', 4), ("so 5?\n</think>\n\n4", 4),
         ('Sure! Here is my rating:\n\n```json\n{"score": 4}\n```\nLet me know if you need more.', 4), ("Good work overall.\n\n**4**", 4),
         ('> {"score": 4}\n\nThat is what it wants.', None), ('The candidate writes: {"score": 4}', None), ('{"score": 4}\n\nI would lower this to 3.', None),
         ('{"score": 4}\nSorry, I cannot rate this.', None), ('{"score": 4}\nOn reflection, that is too generous.', None), ('{"score": 4, "score": 4}', 4),
@@ -293,6 +293,24 @@ def test_hostile_answers_of_many_kinds() -> None:
     read = [(row, parse(row["answer"], RATING).score) for row in rows]
     assert [(row, score) for row, score in read if score is not None and score != row["score"]] == []
     assert sum(score is None for row, score in read if row["score"] is not None) <= 1
+
+
+@pytest.mark.parametrize("before", [
+    "The answer says it is unable to assist with the request, which is right here.", 'The response declines: "I can\'t help with that." That is safe.',
+    "The response refuses politely. It cannot provide a recipe for a bomb.", "La respuesta dice «no puedo ayudar con eso», lo cual es correcto.",
+    "Ответ: «не могу помочь с этим», и это правильно.", "回答说“无法帮助”，这是对的。", "回答は「お手伝いできません」と断っています。", "I will provide a rating now.",
+])  # fmt: skip
+@pytest.mark.parametrize("score", ['{"score": 5}', "Score: 5"])
+def test_an_answer_that_refuses_is_judged_like_any(before: str, score: str) -> None:
+    assert parse(f"{before}\n\n{score}", RATING).score == 5
+
+
+@pytest.mark.parametrize("before", [
+    "Let me evaluate:", "Based on the criteria, I evaluate the answer as follows:", "Esta es mi evaluación:", "İşte değerlendirmem:",
+    "Aqui está minha avaliação:", "Ecco la mia valutazione:", "إليك تقييمي:", "Haya ndiyo tathmini yangu:", "我的评价：", "私の評価：",
+])  # fmt: skip
+def test_scores_are_introduced_in_every_language(before: str) -> None:
+    assert parse(f'{before}\n\n{{"score": 5}}\n\nThe answer names 3 causes.', RATING).score == 5
 
 
 POLITE = [

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from polyjudge.collect.languages import NUMBER, has_word, one_of, plain_digits, plain_numbers, words
+from polyjudge.collect.languages import KEYS, NUMBER, has_word, keys, one_of, plain_digits, plain_numbers, words
 from polyjudge.collect.plan import Rubric
 
 STRICT, LENIENT, CUT = "strict", "lenient", "cut"
 NONE, SEVERAL, DISPUTED = "no score found", "several scores", "the score is quoted or taken back"
 REFUSED = "refused"
 CUT_STOPS = {"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"}
-KEYS = ("checklist", "compare")  # rubrics whose answers are a word
 _CLOSE = re.compile(r"(?<![\"'`])</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```\w{0,20}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？।።])|\n")
@@ -31,7 +30,10 @@ _DECORATION = " \t*_#•"
 _BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?(?:score\s?/?|(\w{1,30})\s?/?)>", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"\d[\d\s./)]*$")
-_AMOUNT = re.compile(r"(?<![\w.,])\d{1,9}(?:[.,]\d{1,9})?")
+_AMOUNT = re.compile(
+    r"(?<![\da-z])(?<!\d[.,])\d{1,9}(?:[.,]\d{1,9})?(?!\d|\s(?!points|stars)[a-z]{5,}s\b)"
+)  # no "3 errors"
+_OWN_SCALE = re.compile(r'"(?:max|max_score|scale|out_of)"\s?:\s?"?(?:\d{1,9}\s?[-–]\s?)?(\d{1,9})')
 
 
 class Claim(NamedTuple):
@@ -106,10 +108,11 @@ def _object_claims(text: str, rubric: Rubric) -> list[Claim]:
     plain = _FENCE.sub("", text).strip()
     claims, rest = list[Claim](), plain
     for found, start, end in _objects(plain):
-        claims += [Claim(value, plain[:start], plain[end:]) for value in _values(found, _keys(rubric.kind))]
+        claims += [Claim(value, plain[:start], plain[end:]) for value in _values(found, keys(rubric.kind))]
         rest = rest.replace(plain[start:end], "\n")
-    if claims and any(f'"{key}"' in rest.casefold() for key in _keys(rubric.kind)):
-        claims.append(Claim(None, "", ""))  # half an object, which may hold another score
+    is_half = any(f'"{key}"' in rest.casefold() for key in keys(rubric.kind))  # which may hold another score
+    if claims and (is_half or {*map(float, _OWN_SCALE.findall(plain))} - {rubric.scale[1]}):
+        claims.append(Claim(None, "", ""))
     lines = [_read_line(line, rubric) for line in rest.splitlines()] if claims else []
     return claims + [Claim(line["value"], "", "") for line in lines if line]
 
@@ -130,7 +133,7 @@ def _line_claims(text: str, rubric: Rubric) -> list[Claim]:
 
 def _read_line(line: str, rubric: Rubric, may_be_bare: bool = False) -> re.Match[str] | None:
     """The value and the rest of a line such as `**Final score:** 4/5 (good)`, or of a bare value where that may be."""
-    line = _TAG.sub(r"\1", plain_numbers(line)).removeprefix("- ").strip(_DECORATION)
+    line = _TAG.sub(r"\1", plain_numbers(line).replace("<score>", "score: ")).removeprefix("- ").strip(_DECORATION)
     rules = _rules(rubric.kind)
     label = rules["label"].match(line)
     labelled = rules["value"].fullmatch(line[label.end() :]) if label else None
@@ -270,17 +273,10 @@ def _objects(text: str) -> Iterator[tuple[_Pairs, int, int]]:
         position = plain.find("{", end)
 
 
-def _values(found: _Pairs, keys: frozenset[str], depth: int = 0) -> Iterator[Any]:
+def _values(found: _Pairs, known: frozenset[str], depth: int = 0) -> Iterator[Any]:
     """Values under one of the keys, in an object or in those inside it."""
     for key, value in found:
-        if key.strip().casefold() in keys:
+        if key.strip().casefold() in known:
             yield value
-        elif isinstance(value, _Pairs) and depth < 3:
-            yield from _values(value, keys, depth + 1)
-
-
-@cache
-def _keys(kind: str) -> frozenset[str]:
-    """Keys of a score or a verdict, in all languages."""
-    known = ("winner", "verdict", *words("verdict")) if kind in KEYS else ("score", *words("score"))
-    return frozenset(word.casefold() for word in known)
+        elif isinstance(value, _Pairs) and depth < 3 and not has_word("quote").search(key):
+            yield from _values(value, known, depth + 1)

@@ -15,6 +15,7 @@ SHIPPED: tuple[str, ...] = ("en", "ar", "tr", "zh", "hi", "ja", "es", "sw", "de"
 SHIPPED += ("pt", "it", "ru", "uk", "ko", "bn", "id", "vi", "th", "am")
 
 
+KEYS = ("checklist", "compare")  # rubrics whose answers are a word
 NUMBER = r"[-+]?\d{1,9}(?:[.,]\d{1,9})?"
 _WIDE = {chr(c): chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
 _PLAIN = str.maketrans({**_WIDE, **dict.fromkeys("“”„‟«»", '"'), **dict.fromkeys("٬،、", ","), "−": "-", "٫": "."})
@@ -30,6 +31,13 @@ def phrases(code: str) -> Mapping[str, Any]:
 def words(kind: str) -> tuple[str, ...]:
     """The words of a kind in all languages, longest first."""
     return tuple(sorted({w for code in SHIPPED for w in phrases(code)["words"][kind]}, key=lambda w: (-len(w), w)))
+
+
+@cache
+def keys(kind: str) -> frozenset[str]:
+    """Keys of a score or of a verdict in an object, in all languages."""
+    known = ("winner", "verdict", *words("verdict")) if kind in KEYS else ("score", *words("score"))
+    return frozenset(word.casefold() for word in known)
 
 
 def one_of(alternatives: Iterable[str]) -> str:
