@@ -260,3 +260,17 @@ def test_rows_of_hashed_units_are_no_tasks_whatever_they_weigh() -> None:
     hashed = replace(one, indicator=lambda threshold, how: one)
     assert len(check(one).levels) > 0
     assert check(hashed).levels == ()
+
+
+def test_versions_that_were_never_made_are_not_missing(tmp_path: Path) -> None:
+    lines = ["task,version,judge,score"]
+    for task in range(8):
+        versions = ("clean", "damage-1", f"plea-{task % 2}")
+        lines += [
+            f"t{task},{version},{judge},{1 + (task + len(version)) % 5}" for version in versions for judge in "ab"
+        ]
+    lines[-1] = lines[-1].rpartition(",")[0] + ","
+    path = tmp_path / "probes.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    first = probe(path, system="version").report().facts[0]
+    assert first == "8 tasks x 2 judges: 47 scores from 1 to 5 for 4 versions of answers, 1 of 48 missing."

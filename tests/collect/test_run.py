@@ -68,7 +68,13 @@ def test_pairs_comparisons_and_replicates(tmp_path: Path, server: Running) -> No
         want = [truth(r.judge, r.task, r.language, part) for part in ("chosen", "rejected")]
         assert (r.chosen, r.rejected, r.score, r.subset) == (*want, want[0] - want[1], f"g{r.task[-1]}")
     compare = write_plan(tmp_path / "compare", server.url, "compare", tasks=4)
-    assert not run(compare).incomplete
+    compared = run(compare)
+    assert not compared.incomplete
+    steps = [step.command for step in compared.report().next]
+    assert steps == [
+        f"polyjudge audit {compare.parent / 'run'}",
+        f"polyjudge audit {compare.parent / 'run'}/orders.csv",
+    ]
     for r in scores(compare).itertuples():
         a, b = (truth(r.judge, r.task, r.language, part) for part in ("chosen", "rejected"))
         assert r.score == (50 if a == b else 100 if a > b else 0)
@@ -369,6 +375,8 @@ def test_no_pair_of_limits_buys_twice(tmp_path: Path, server: Running, first: fl
     limits = [f.text for f in two.findings if f.key == "limit"]
     assert (two.scored == two.calls) == (limits == [])
     assert "near" not in "".join(limits)
+    again = "The same command asks again" in " ".join(f.text for f in two.findings)
+    assert not (limits and again)  # more money is needed, the same command does nothing
 
 
 def test_growth_is_accepted_and_changes_are_refused(tmp_path: Path, server: Running) -> None:

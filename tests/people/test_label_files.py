@@ -303,3 +303,10 @@ def test_a_rubric_for_each_language(tmp_path: Path) -> None:
     assert "There is no rubric for ar." in " ".join(f.text for f in some.findings)
     with pytest.raises(UsageError, match="no language fr"):
         draw_labels(p, n=5, items=items(p), output=tmp_path / "d", rubric={"fr": "Bon ?"})
+    by_name = draw_labels(p, n=5, items=items(p), output=tmp_path / "e", rubric="German=Gut?,Arabic=جيد؟")
+    assert "German=" not in (tmp_path / "e" / "de-1.html").read_text()
+    assert not [f for f in by_name.findings if f.key == "label.rubric"]
+    with pytest.raises(UsageError, match="no language sw"):
+        draw_labels(p, n=5, items=items(p), output=tmp_path / "f", rubric="de=Gut?,ar=جيد؟,sw=Nzuri?")
+    with pytest.raises(UsageError, match=r"no file rubric.txt"):
+        draw_labels(p, n=5, items=items(p), output=tmp_path / "g", rubric="rubric.txt")

@@ -19,7 +19,7 @@ from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.later import framed
 from polyjudge.base.numbers import ci, percent, percent_ci
 from polyjudge.base.options import ReadingOptions
-from polyjudge.base.text import name, names, shell
+from polyjudge.base.text import count, name, names, shell
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Report, Result, Section, Step, Table
 from polyjudge.stats.cells import mean_seen, unit_means
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 VERSION = re.compile(r"clean|damage-([1-9])(-.*)?|placebo(-.*)?|plea(-.*)?|padding(-.*)?", re.IGNORECASE)
+PROBES = "probes.csv"
 BLIND = 0.4
 """A judge is blind where it surely loses less than this share of the usual loss for a step of damage."""
 AT_END = 0.25
@@ -100,10 +101,14 @@ class Probe(Result):
         blind = self.cells[self.cells["sees"] == "no"]
         cells = [f"{x},{j}".lstrip(",") for x, j in zip(blind["language"], blind["judge"], strict=True)]
         flags = " ".join(f"--without {shell(x)}" for x in cells)
-        after = (Step(f"polyjudge audit scores.csv {flags}", "audit without what is blind"),) if flags else ()
+        source = Path(p.source)
+        audited = shell(source.parent) if source.name == PROBES else "scores.csv"
+        after = (Step(f"polyjudge audit {audited} {flags}", "audit without what is blind"),) if flags else ()
         about = {"level": self.level, "matters": self.matters}
         title, parts = "Do the judges notice damage?", tuple(sections)
-        return Report("probe", title, (*p.read_facts, *p.notes), self.findings, None, after, parts, about=about)
+        return Report(
+            "probe", title, (_facts(p), *p.read_facts[1:], *p.notes), self.findings, None, after, parts, about=about
+        )
 
 
 def probe(
@@ -142,11 +147,23 @@ def probe(
     return Probe(cells, moves, reaction.loss[0], reaction, least, level, said, panel)
 
 
+def _facts(panel: Panel) -> str:
+    """What was read. Not every version is made of every task and language: what no judge scored is not missing."""
+    is_scored = np.isfinite(panel.scores)
+    n_scores, n_asked = int(is_scored.sum()), int(is_scored.any(-1).sum()) * len(panel.judges)
+    missing = f"{n_asked - n_scores:,} of {n_asked:,} missing" if n_asked > n_scores else "none missing"
+    who = [count(round(panel.weight.sum()), "task"), count(len(panel.judges), "judge")]
+    who[1:1] = [count(len(panel.languages), panel.noun)] if len(panel.languages) > 1 else []
+    low, high = panel.scale
+    scores = f"{count(n_scores, 'score')} from {low:g} to {high:g} for {len(panel.systems)} versions of answers"
+    return f"{' x '.join(who)}: {scores}, {missing}."
+
+
 def probes_of_run(source: Any, columns: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Where the scores of probes stand, and how they are read, if the source is the folder of a run."""
     if not isinstance(source, str | Path) or not (Path(source) / "polyjudge-run.json").is_file():
         return source, dict(columns)
-    probes = Path(source) / "probes.csv"
+    probes = Path(source) / PROBES
     if not probes.is_file():
         text = f"The run {name(source, 200)} has no probes: add `probes: true` to its plan"
         raise PanelError(f"{text}, and collect into it once more.")

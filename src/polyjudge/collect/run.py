@@ -48,6 +48,7 @@ class Collection(Result):
     folder: str = ""
     by: str = "language"
     has_probes: bool = False
+    has_orders: bool = False
     prompts: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -67,8 +68,9 @@ class Collection(Result):
         heading = f"{ {'run': 'Run', 'check': 'Check'}.get(self.kind, 'Plan') }: {shown(self.name)}"
         table = Table("judges", "Judges", self.judges, board, {"cost": "dollars"})
         probing = Step(f"polyjudge probe {shell(self.folder)}", "see whether judges notice damage")
-        steps = (step, probing) if self.has_probes else (step,)
-        next_steps = steps if self.kind == "run" and self.scored else ()
+        ordered = Step(f"polyjudge audit {shell(f'{self.folder}/orders.csv')}", "see which answer wins in which order")
+        wanted = ((step, True), (ordered, self.has_orders), (probing, self.has_probes))
+        next_steps = tuple(x for x, is_wanted in wanted if is_wanted and self.kind == "run" and self.scored)
         return Report("collect", heading, (), self.findings, table, next_steps, tuple(sections))
 
 

@@ -159,7 +159,8 @@ class Sitting:
         if self.kind == "run":
             write_tables(self.plan, self.folder, frame)
         collection = count_calls(self.plan, self.kind, frame, findings, str(self.folder))
-        return replace(collection, findings=(*self._name_gaps(frame, collection.cells), *findings))
+        is_limited = any(finding.key == "limit" for finding in findings)
+        return replace(collection, findings=(*self._name_gaps(frame, collection.cells, is_limited), *findings))
 
     def _ask_within(self, max_cost: float) -> list[Finding]:
         """Ask in slices of whole tasks whose worst case still fits into what remains of the money."""
@@ -222,8 +223,8 @@ class Sitting:
 
     # --- what came back ---
 
-    def _name_gaps(self, frame: pd.DataFrame, cells: pd.DataFrame) -> Iterator[Finding]:
-        """What is missing: how much, why, and where."""
+    def _name_gaps(self, frame: pd.DataFrame, cells: pd.DataFrame, is_limited: bool) -> Iterator[Finding]:
+        """What is missing: how much, why, and where; and whether the same command asks for it."""
         n_lost = {kind: int(cells[kind].sum()) for kind in KINDS[2:] if cells[kind].sum()}
         total = count(len(frame), "call")
         if not n_lost:
@@ -231,7 +232,7 @@ class Sitting:
             return
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in n_lost.items())
         text = f"{sum(n_lost.values()):,} of {total} gave no score: {kinds}. Missing: {_cells_with_gaps(cells)}."
-        can_be_asked = bool(n_lost.keys() & KINDS[4:]) and self.kind == "run"
+        can_be_asked = bool(n_lost.keys() & KINDS[4:]) and self.kind == "run" and not is_limited
         again = " The same command asks again for what failed or was not asked." if can_be_asked else ""
         yield Finding("serious", "gaps", text + again)
         for judge, guard in self.guards.items():

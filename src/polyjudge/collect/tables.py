@@ -56,6 +56,7 @@ def count_calls(plan: Plan, kind: str, frame: pd.DataFrame, said: Sequence[Findi
         folder=folder,
         by="wording" if plan.wordings else "language",
         has_probes=bool(plan.probes),
+        has_orders=plan.rubric.kind == "compare",
     )
 
 

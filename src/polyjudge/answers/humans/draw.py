@@ -188,20 +188,38 @@ def _check(n: int, annotators: int, overlap: float, ask: str | None) -> None:
 def _rubrics(rubric: str | Mapping[str, str], languages: Sequence[str]) -> dict[str, str]:
     """The rubric of each language: of a mapping or of de=...,ar=... its own, else one for all."""
     if not isinstance(rubric, str):
-        unknown = [x for x in rubric if x not in languages]
+        of_language = {language: _own_key(language, rubric) for language in languages}
+        unknown = [key for key in rubric if key not in of_language.values()]
         if unknown:
             raise UsageError(f"There is no language {names(unknown)} in the scores: they have {names(languages)}.")
-        return {language: _text_of(rubric.get(language, "")) for language in languages}
-    mark = "|".join(re.escape(x) for x in languages if x)
-    starts = list(re.finditer(rf"(?:^|,)\s*({mark})=", rubric)) if mark else []
-    if not starts or starts[0].start() != 0:
+        return {language: _text_of(rubric[key] if key else "") for language, key in of_language.items()}
+    names_of_data = "".join(f"{re.escape(x)}|" for x in languages if x)
+    starts = [
+        start
+        for start in re.finditer(rf"(?:^|,)\s*({names_of_data}[^\s,=]{{2,40}})=", rubric)
+        if start[1] in languages or words_of(start[1])["known"]
+    ]
+    if not starts or starts[0].start() != 0 or languages in ([""], ("",)):
         return dict.fromkeys(languages, _text_of(rubric))
     ends = [start.start() for start in starts[1:]] + [len(rubric)]
     return _rubrics({a[1]: rubric[a.end() : b].strip() for a, b in zip(starts, ends, strict=True)}, languages)
 
 
+def _own_key(language: str, rubric: Mapping[str, str]) -> str | None:
+    """The key that names a language: itself, or another name or the code of it (fr for French)."""
+    if language in rubric:
+        return language
+    words = words_of(language)
+    same = [key for key in rubric if words["known"] and words_of(key) == words]
+    return same[0] if same else None
+
+
 def _text_of(rubric: str) -> str:
-    return read_text(rubric) if 0 < len(rubric) < 200 and Path(rubric).is_file() else rubric
+    if 0 < len(rubric) < 200 and Path(rubric).is_file():
+        return read_text(rubric)
+    if re.fullmatch(r"\S+\.(?:txt|md)", rubric):
+        raise UsageError(f"There is no file {name(rubric)} with a rubric.")
+    return rubric
 
 
 def _question(seen: Array, scale: tuple[float, float], two: bool, ask: Ask | None) -> dict[str, Any]:
