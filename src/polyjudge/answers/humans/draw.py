@@ -193,16 +193,19 @@ def _rubrics(rubric: str | Mapping[str, str], languages: Sequence[str]) -> dict[
         if unknown:
             raise UsageError(f"There is no language {names(unknown)} in the scores: they have {names(languages)}.")
         return {language: _text_of(rubric[key] if key else "") for language, key in of_language.items()}
+    by_language = _split_by_language(rubric, languages)
+    return _rubrics(by_language, languages) if by_language else dict.fromkeys(languages, _text_of(rubric))
+
+
+def _split_by_language(rubric: str, languages: Sequence[str]) -> dict[str, str]:
+    """The texts of de=...,ar=... under their languages; none where it is one text for all."""
     names_of_data = "".join(f"{re.escape(x)}|" for x in languages if x)
-    starts = [
-        start
-        for start in re.finditer(rf"(?:^|,)\s*({names_of_data}[^\s,=]{{2,40}})=", rubric)
-        if start[1] in languages or words_of(start[1])["known"]
-    ]
-    if not starts or starts[0].start() != 0 or languages in ([""], ("",)):
-        return dict.fromkeys(languages, _text_of(rubric))
+    marks = re.finditer(rf"(?:^|,)\s*({names_of_data}[^\s,=]{{2,40}})=", rubric)
+    starts = [mark for mark in marks if mark[1] in languages or words_of(mark[1])["known"]]
+    if not any(languages) or not starts or starts[0].start() != 0:
+        return {}
     ends = [start.start() for start in starts[1:]] + [len(rubric)]
-    return _rubrics({a[1]: rubric[a.end() : b].strip() for a, b in zip(starts, ends, strict=True)}, languages)
+    return {start[1]: rubric[start.end() : end].strip() for start, end in zip(starts, ends, strict=True)}
 
 
 def _own_key(language: str, rubric: Mapping[str, str]) -> str | None:
