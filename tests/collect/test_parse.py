@@ -368,3 +368,11 @@ def test_no_ordinary_answer_is_lost_and_means_stay(shape: str) -> None:
     answers = ordinary(shape)
     assert len(answers) == 60
     assert [(text, parse(text, RATING), score) for text, score in answers if parse(text, RATING).score != score] == []
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"winner": "Answer B"}', '{"winner": "Antwort B"}', '{"winner": "回答B"}', "Winner: Response B", "B"]
+)
+def test_the_winner_may_be_called_an_answer(answer: str) -> None:
+    assert parse(answer, Rubric(kind="compare")).score == 0
+    assert parse(answer.replace("B", "not B"), Rubric(kind="compare")).score is None

@@ -196,9 +196,9 @@ def _score(value: Any, rubric: Rubric) -> float | str:
 @cache
 def _verdicts(kind: str) -> dict[str, float]:
     """What the words of a verdict are worth."""
-    if kind == "compare":
-        return {**dict.fromkeys(words("tie"), 50.0), "a": 100.0, "b": 0.0}  # percent for the one shown first
-    return {**dict.fromkeys(words("unsatisfied"), 0.0), **dict.fromkeys(words("satisfied"), 100.0)}
+    first_wins = {"tie": 50.0, "first": 100.0, "second": 0.0}  # percent for the one shown first
+    worth = first_wins if kind == "compare" else {"unsatisfied": 0.0, "satisfied": 100.0}
+    return {word: points for name, points in worth.items() for word in words(name)}
 
 
 def _number(value: Any, high: float) -> float | None:
