@@ -354,6 +354,11 @@ def test_a_judge_renamed_or_a_plan_split_buys_nothing_again(tmp_path: Path, serv
     found = run(plan)
     assert "other name is asked as jb was: its 10 answers are taken over." in text_of(found)
     assert not found.incomplete
+    for name in ("jb", "other name"):  # back to a name that it had before
+        raw["judges"][1]["name"] = name
+        plan.write_text(json.dumps(raw))
+        assert not run(plan).incomplete
+        assert server.answered == 20
     for judges, languages in (([0], ["en", "th"]), ([1], ["en", "th"]), ([0, 1], ["th"]), ([0, 1], ["en", "th"])):
         part = {**raw, "judges": [raw["judges"][i] for i in judges], "languages": languages}
         plan.write_text(json.dumps(part))

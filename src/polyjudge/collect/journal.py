@@ -34,6 +34,7 @@ class Journal:
     answers : the answers
     failures : of calls without an answer, the last error
     plain : judges whose service refuses a schema of the answer
+    left_names : names that judges had before they were renamed
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -41,6 +42,7 @@ class Journal:
         self.answers: dict[str, dict[str, Answer]] = defaultdict(dict)
         self.failures: dict[str, dict[str, str]] = defaultdict(dict)
         self.plain: set[str] = set()
+        self.left_names: set[str] = set()
         self.broken: OSError | None = None
         """Why a line could not be written: then nothing more is asked, for it would be lost."""
         if path is not None and path.exists():
@@ -71,6 +73,7 @@ class Journal:
     def _take(self, entry: dict[str, Any]) -> None:
         judge = entry["judge"]
         if "was" in entry:
+            self.left_names.add(entry["was"])
             self.answers[judge] |= self.answers.pop(entry["was"], {})
             self.failures[judge] |= self.failures.pop(entry["was"], {})
         elif "refuses_schema" in entry:

@@ -120,7 +120,8 @@ class Sitting:
         left = [name for name in self.journal.answers if name not in planned and self.journal.answers[name]]
         findings = []
         for judge in self.plan.judges:
-            if f"{judge.name}: model" in before or self.journal.answers.get(judge.name):
+            is_known = f"{judge.name}: model" in before and judge.name not in self.journal.left_names
+            if is_known or self.journal.answers.get(judge.name):
                 continue
             same = [name for name in left if all(before.get(f"{name}: {k}") == v for k, v in judge.identity.items())]
             if same:
