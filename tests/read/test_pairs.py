@@ -567,3 +567,25 @@ def test_calibrated_verdicts_are_not_written_and_that_is_said(tmp_path: Path) ->
     with pytest.raises(PolyjudgeError, match="have no scores, so no calibrated ones can be written"):
         apply(path, kept, output=tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_numbered_verdicts_are_no_judges() -> None:
+    """Two orders of judges that a column names: which is which has to be said."""
+    table = frame(judge=["g", "c"] * 30, verdict_1=words("A", "B"), verdict_2=words("B", "A"))
+    with pytest.raises(PolyjudgeError, match="no column `winner`"):
+        read_panel(table)
+    with pytest.raises(PolyjudgeError, match="no column `winner`"):
+        read_panel(table.drop(columns="judge"))
+
+
+def test_the_name_of_the_winner_may_be_spelled_in_another_case() -> None:
+    table = frame(winner=words("X", "Y"))
+    assert pairs_of(read_panel(table)).won.tolist() == WON.tolist()
+    # A is a place first: systems called a and b stand in both orders here.
+    letters = frame(winner=words("A", "B")).assign(model_a=["a", "b"] * 30, model_b=["b", "a"] * 30)
+    assert pairs_of(read_panel(letters)).won.tolist() == WON.tolist()
+
+
+def test_decimal_commas_are_named() -> None:
+    with pytest.raises(PolyjudgeError, match=r"holds 0,\d: write decimals with a point"):
+        read_panel(frame(preference=words("0,9", "0,2")), favours="first")

@@ -304,19 +304,27 @@ def _bare_judge_columns(table: Table, free: Sequence[str], pairs: PairColumns) -
     """Columns called as their judges are, or `score`: all their values are verdicts in words, for both sides."""
     if not pairs.first:
         return []
-    systems = {*list_values(table, pairs.first), *list_values(table, pairs.second)}
-    usual = {
-        column for role in ("task", "language", "judge", "cluster", "replicate") for column in col.usual(role, free)
-    }
-    columns = []
-    for column in free:
-        called = col.norm(column.split(".")[-1])
-        is_taken = column in usual or ORDER.fullmatch(called) or called in ("shown", "shown_as")
-        if not is_taken and are_picks(list_values(table, column), systems):
-            columns.append(column)
-    if len(columns) == 1 and (col.norm(columns[0]) in GENERIC or col.usual("judge", free)):
-        return [VerdictColumn(columns[0])]
+    columns = _columns_of_picks(table, free, pairs)
+    has_judges = bool(col.usual("judge", free))
+    if len(columns) == 1:
+        is_judge = not has_judges and col.norm(columns[0]) not in GENERIC
+        return [VerdictColumn(columns[0], judge=columns[0] if is_judge else "")]
+    # Columns that are numbered are orders or tries of one judge, and beside a column of judges nobody's name.
+    stems = [re.sub(r"[_\W]*\d$", "", col.norm(column)) for column in columns]
+    if has_judges or any(re.fullmatch(VERDICT_WORDS, stem) for stem in stems):
+        return []
     return [VerdictColumn(column, judge=column) for column in columns]
+
+
+def _columns_of_picks(table: Table, free: Sequence[str], pairs: PairColumns) -> list[str]:
+    """Columns without another role, all of whose values are verdicts in words, for both sides."""
+    systems = {*list_values(table, pairs.first), *list_values(table, pairs.second)}
+    roles = ("task", "language", "judge", "cluster", "replicate")
+    usual = {column for role in roles for column in col.usual(role, free)}
+    called = {column: col.norm(column.split(".")[-1]) for column in free if column not in usual}
+    orders = ("shown", "shown_as")
+    without_role = [column for column, word in called.items() if not ORDER.fullmatch(word) and word not in orders]
+    return [column for column in without_role if are_picks(list_values(table, column), systems)]
 
 
 def _can_be_verdict(table: Table, column: str, pairs: PairColumns) -> bool:

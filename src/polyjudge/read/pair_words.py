@@ -174,12 +174,21 @@ def _read_words(
     place_of = dict(zip(distinct, strip_word(distinct).map(PLACES), strict=True))
     by_name = np.asarray(np.select([(text == first), (text == second)], [FIRST, SECOND], np.nan), dtype=float)
     by_place = np.asarray(text.map(place_of), dtype=float)
+    by_name = np.where(np.isnan(by_name) & np.isnan(by_place), _names_in_another_case(text, first, second), by_name)
     _refuse_names_that_are_places(text, first, second, by_name, by_place, question)
     won = np.where(np.isfinite(by_name), by_name, by_place)
     is_odd = np.isnan(won) & ~is_nothing
     if is_odd.any():
         raise _odd_word_error(text[is_odd], question)
     return np.asarray(np.where(is_nothing & np.isnan(by_name), np.nan, won))
+
+
+def _names_in_another_case(text: pd.Series, first: pd.Series, second: pd.Series) -> Array:
+    """The winner by its name, spelled with other capitals or blanks around it; NaN where both systems would fit."""
+    low, one, other = (names_of.str.strip().str.lower() for names_of in (text, first, second))
+    return np.asarray(
+        np.select([(one != other) & (low == one), (one != other) & (low == other)], [FIRST, SECOND], np.nan)
+    )
 
 
 def strip_word(text: pd.Series) -> pd.Series:
@@ -246,6 +255,9 @@ def _refuse_names_that_are_places(
 def _odd_word_error(odd: pd.Series, question: Question) -> PanelError:
     word = odd.iloc[0]
     times = count(int((odd == word).sum()), "row")
+    decimals = r"\d+,\d+"
+    if re.fullmatch(decimals, str(word)):
+        return PanelError(f"In {question.where}, {name(question.column)} holds {word}: write decimals with a point.")
     flag = shell(f"{question.column}:{word}=tie")
     if str(word).lower() in ("true", "false", "yes", "no"):
         yes, no = ("true", "false") if str(word).lower() in ("true", "false") else ("yes", "no")
