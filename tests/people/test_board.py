@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.answers.calibrate import calibrate
+from polyjudge.answers.calibrate import apply, calibrate
 from polyjudge.answers.humans.board import COLUMNS, people_board, settle_winner
 from polyjudge.answers.humans.compare import Humans, humans, sides_of
 from polyjudge.answers.humans.draw import draw_labels
@@ -331,6 +331,27 @@ def test_what_labels_brought_is_held_against_what_was_expected(tmp_path: Path) -
     assert "Join both" in said(humans(panel, Folder()), "brought")
 
 
+def test_earlier_labels_and_those_of_a_draw_are_joined(tmp_path: Path) -> None:
+    panel, frame, _ = planted(4, 40)
+    earlier = frame[frame["language"].isin(LANGUAGES[:2])]
+    later = frame[~frame["language"].isin(LANGUAGES[:2])]
+    earlier.to_csv(tmp_path / "earlier.csv", index=False)
+    later.to_csv(tmp_path / "later.csv", index=False)
+    both = f"{tmp_path / 'earlier.csv'},{tmp_path / 'later.csv'}"
+    pd.testing.assert_frame_equal(humans(panel, both).board, humans(panel, frame).board)
+    items = [
+        {"task": task, "system": system, "language": language, "prompt": "Ask.", "response": "Say."}
+        for task in panel.tasks for system in SYSTEMS for language in LANGUAGES
+    ]  # fmt: skip
+    drawn = draw_labels(
+        panel, items=pd.DataFrame(items), labels=str(tmp_path / "earlier.csv"), output=tmp_path / "more"
+    )
+    assert f"earlier.csv,{tmp_path / 'more'}" in " ".join(step.command for step in drawn.report().next)
+    later.assign(label="pass").to_csv(tmp_path / "later.csv", index=False)
+    with pytest.raises(UsageError, match="not labels of one kind"):
+        humans(panel, both)
+
+
 def test_how_many_labels_a_lead_needs() -> None:
     panel, frame, _ = planted(3, 60)
     made = pj.plan(panel, labels=frame, separate=4)
@@ -375,6 +396,21 @@ def test_labels_of_some_systems_move_no_language_by_what_these_systems_are_like(
         assert written[LANGUAGES[language]].mean() == pytest.approx(truth[:, language].mean(), abs=5)
     (text,) = [f.text for f in made.findings if f.key == "unlabelled"]
     assert "People's mean of bravo and delta, which labels compare, there: Korean " in text
+
+
+def test_carried_limits_stay_on_the_scale_and_what_is_empty_is_said(tmp_path: Path) -> None:
+    panel, frame, _ = planted(3, 60)
+    calibrate(panel, labels=frame, unlabelled="carry", output=tmp_path / "carried.csv", save=tmp_path / "carried.json")
+    rows = pd.read_csv(tmp_path / "carried.csv")
+    assert rows[["low", "high"]].stack().between(0, 100).all()
+    calibrate(panel, labels=frame, save=tmp_path / "empty.json")
+    for kind, words in (("carried", "carried over from the others"), ("empty", "their answers are left empty")):
+        applied = apply(panel, tmp_path / f"{kind}.json", output=tmp_path / f"again_{kind}.csv")
+        (text,) = [f.text for f in applied.findings if f.key == "unlabelled"]
+        assert text.startswith("Korean, Thai and Greek had no labels when this was saved: ")
+        assert words in text
+    with pytest.raises(UsageError, match="--unlabelled carry is about calibrating by labels"):
+        calibrate(panel, unlabelled="carry")
 
 
 def test_languages_without_labels_are_left_empty_unless_carried(tmp_path: Path) -> None:

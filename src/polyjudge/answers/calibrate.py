@@ -18,7 +18,7 @@ from polyjudge.base.numbers import ci, percent
 from polyjudge.base.numbers import threshold as pass_mark
 from polyjudge.base.text import count, name, names, shell
 from polyjudge.calibrate.baselines import Gain
-from polyjudge.calibrate.by_labels import LabelCalibrator
+from polyjudge.calibrate.by_labels import CARRY, LabelCalibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator, interaction_parts
 from polyjudge.calibrate.labelled import answers, panel_mean
 from polyjudge.calibrate.passes import count_near, has_whole_numbers, split_at_mark
@@ -132,6 +132,8 @@ def calibrate(
     _check_files(scores, output, save, (extend, labels), overwrite)
     by_labels = labels is not None or method == "labels"
     _check_options(by_labels, method, extend, threshold, level)
+    if unlabelled == CARRY and not by_labels:
+        raise UsageError("--unlabelled carry is about calibrating by labels: add --labels LABELS.")
     whole = read_panel(scores, **columns)
     if whole.pairs is not None and output is not None and not by_labels:
         raise UsageError(NOTHING_TO_WRITE)
@@ -422,7 +424,23 @@ def _by_answer(
         mean = panel_mean(made.transform(panel, unseen=unseen), read_weights(panel, weights))
         frame, what = answers(panel, weighted=mean), "one row an answer: weighted, the mean of its calibrated scores"
     _write_answers(frame, output)
-    return Applied(seen, 0, (Finding("info", "written", f"{name(str(output), 200)} holds {what}.", "Written"),))
+    findings = _without_labels_findings(panel, made) if weights is None else []
+    findings.append(Finding("info", "written", f"{name(str(output), 200)} holds {what}.", "Written"))
+    return Applied(seen, 0, tuple(findings))
+
+
+def _without_labels_findings(panel: Panel, made: Any) -> list[Finding]:
+    """The languages of these scores that had no labels when the calibrator was saved, and what they are given."""
+    n_labels = dict(zip(made.languages_, made.n_, strict=True))
+    without = [language for language in panel.languages if n_labels.get(language, 0) == 0]
+    if not without:
+        return []
+    text = f"{names(without)} had no labels when this was saved: "
+    if made.unlabelled == CARRY:
+        text += "the correction is carried over from the others, and its interval is in what `calibrate` wrote."
+        return [Finding("notice", "unlabelled", text, "Carried")]
+    text += f"{'its answers are' if len(without) == 1 else 'their answers are'} left empty."
+    return [Finding("notice", "unlabelled", text, "Empty")]
 
 
 def _write_answers(frame: pd.DataFrame, output: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyjudge.answers.humans.levels import Levels, people_levels
+from polyjudge.answers.humans.returned import join_labels
 from polyjudge.base.errors import PanelError
 from polyjudge.base.numbers import ci
 from polyjudge.base.text import name, names
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def fit_by_labels(panel: Panel, labels: Any, level: float, unlabelled: str) -> tuple[LabelCalibrator, Levels | None]:
     """The corrector, its languages moved to the levels of people's board where there is one."""
-    given = labelled(panel, labels)
+    given = labelled(panel, join_labels(labels))
     made = LabelCalibrator(level=level, unlabelled=unlabelled).fit(panel, given)
     levels = people_levels(panel, given, level=level) if len(panel.languages) > 1 else None
     if levels is None or not levels.tells_others:
@@ -91,4 +92,6 @@ def corrected_with_limits(panel: Panel, made: LabelCalibrator, levels: Levels | 
     place = {language: i for i, language in enumerate(panel.languages)}
     at = corrected["language"].map(place).to_numpy(dtype=int)
     below, above = (levels.mean - levels.low)[at], (levels.high - levels.mean)[at]
-    return corrected.assign(low=corrected["corrected"] - below, high=corrected["corrected"] + above)
+    ends = made.scale_ if made.clip else (-np.inf, np.inf)
+    low, high = corrected["corrected"] - below, corrected["corrected"] + above
+    return corrected.assign(low=low.clip(*ends), high=high.clip(*ends))

@@ -14,6 +14,7 @@ import numpy as np
 from polyjudge.answers.humans.board import PeopleBoard, people_board
 from polyjudge.answers.humans.compare import sides_of
 from polyjudge.answers.humans.next_labels import systems_to_label
+from polyjudge.answers.humans.returned import join_labels
 from polyjudge.base.errors import PanelError
 from polyjudge.base.numbers import number, percent
 from polyjudge.base.text import count, name
@@ -51,7 +52,7 @@ def plan_labels(panel: Panel, labels: Any, target: float | None, *, level: float
 
     if not panel.has_systems or len(panel.languages) < 2:
         raise PanelError("Labels are planned for systems in several languages. With one: polyjudge humans says more.")
-    found = labelled(panel, labels)
+    found = labelled(panel, join_labels(labels))
     sides = sides_of(panel, found)
     board = people_board(panel, sides, level=level, seed=seed)
     if board is None or not board.tells_others or len(board.order) < 2:

@@ -17,7 +17,7 @@ import numpy as np
 from polyjudge.answers.audit.gates import tipped_ties_finding
 from polyjudge.answers.humans import words
 from polyjudge.answers.humans.board import COLUMNS, PeopleBoard, board_frame, frame_of_one_language, people_board
-from polyjudge.answers.humans.returned import is_label_folder, read_labels
+from polyjudge.answers.humans.returned import Returned, join_labels
 from polyjudge.answers.humans.votes import votes
 from polyjudge.answers.humans.weights import weights_by_labels
 from polyjudge.base.errors import PanelError, UsageError
@@ -173,8 +173,8 @@ def humans(
         raise UsageError(f"allow is a share of errors above 0 and below 0.5, such as 0.05, not {allow:g}.")
     rules = [_rule(text) for text in require or ()]
     said: tuple[Finding, ...] = ()
-    if is_label_folder(labels):
-        labels = read_labels(labels)
+    labels = join_labels(labels)
+    if isinstance(labels, Returned):
         said = tuple(f for f in labels.findings if f.severity != "info")
         if not len(labels.labels) and panel.human is None:
             raise UsageError(" ".join(f.text for f in said))

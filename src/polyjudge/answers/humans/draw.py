@@ -25,7 +25,13 @@ from polyjudge.answers.humans.next_labels import (
     expected_entry,
     where_of_use,
 )
-from polyjudge.answers.humans.returned import is_label_folder, label_folders, read_labels, read_manifest
+from polyjudge.answers.humans.returned import (
+    Returned,
+    is_label_folder,
+    join_labels,
+    label_folders,
+    read_manifest,
+)
 from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, Look, manifest_text, page, words_of
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import new_folder, read_text, write_text
@@ -52,6 +58,12 @@ class Drawn(Result):
     folder: str
     findings: tuple[Finding, ...]
     panel_: Panel
+    earlier_: str = ""
+
+    @property
+    def _all_labels(self) -> str:
+        """The earlier labels with those that will come back."""
+        return shell(",".join(part for part in (self.earlier_, self.folder) if part))
 
     def report(self) -> Report:
         """The report."""
@@ -62,7 +74,7 @@ class Drawn(Result):
         steps = (
             Step("", "Send each annotator a page. It works offline in a browser, and saves a file to send back."),
             Step(f"polyjudge label read {folder} -o labels.csv", "when the files are in that folder"),
-            Step(f"polyjudge humans {scores} {folder}", "compare judges and people"),
+            Step(f"polyjudge humans {scores} {self._all_labels}", "compare judges and people"),
         )
         pages, facts = (Section("pages", "Pages", tables=(table,)),), (self.panel_.facts,)
         return Report("label make", "Answers to label", facts, self.findings, next=steps, sections=pages)
@@ -118,7 +130,9 @@ def draw_labels(
     taken, two, scale, seen = np.zeros(panel.scores.shape[:3], dtype=bool), panel.two_valued, panel.scale, panel.scores
     chosen: NextLabels | None = None
     folders = label_folders(labels) if is_label_folder(labels) else []
-    labels = read_labels(folders).labels if folders else labels
+    earlier = str(labels) if isinstance(labels, str | Path) else ""
+    labels = join_labels(labels)
+    labels = labels.labels if isinstance(labels, Returned) else labels
     if panel.human is not None or (labels is not None and (isinstance(labels, (str, Path)) or len(labels))):
         found = labelled(panel, labels)
         taken, two, scale, seen = np.isfinite(found.y), found.two_valued, found.scale, found.label
@@ -164,6 +178,7 @@ def draw_labels(
         folder=str(output),
         findings=_findings(panel, drawn, n, question, known, rubrics, allowed),
         panel_=panel,
+        earlier_=earlier,
     )
 
 

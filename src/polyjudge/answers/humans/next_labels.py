@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from polyjudge.base.errors import PolyjudgeError, UsageError
 from polyjudge.base.files import read_json
-from polyjudge.base.numbers import number
+from polyjudge.base.numbers import digits_of, number
 from polyjudge.base.text import name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Finding
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 EXPECTED = "expected"
 """The part of a manifest of `label make` that says what its labels were expected to bring."""
 FEWEST_SYSTEMS = 2
+HARDLY = 0.95
+"""Of the half-width of the lead, above which it is not said to be narrowed."""
 ENOUGH = 20
 """Labels of a language above which it is not asked for once more where the winner is certain."""
 
@@ -109,8 +111,12 @@ def what_it_brings(board: PeopleBoard, chosen: NextLabels) -> str:
     what = f"{names(chosen.systems)} in {where}"
     if board.uncompared:
         return f"{what}: systems without labels may be first too"
+    if chosen.then < HARDLY * chosen.now:
+        digits = digits_of(chosen.then)
+        now, then = number(chosen.now, digits), number(chosen.then, digits)
+        return f"{what}: the lead is known to ±{now}, then to about ±{then}"
     if chosen.then < chosen.now:
-        return f"{what}: the lead is known to ±{number(chosen.now, 1)}, then to about ±{number(chosen.then, 1)}"
+        return f"{what}: these would hardly narrow the lead; -n says how many"
     n_left = 3 - len(board.labelled)
     if n_left > 0:
         return f"{what}: with labels in three {board.panel.nouns} the others can be told too"

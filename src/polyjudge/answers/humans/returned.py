@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from polyjudge.answers.humans.sheet import FORMAT, MANIFEST, VERSION, checksum
 from polyjudge.base.errors import PanelError, UsageError
 from polyjudge.base.files import MARKER, check_apart, check_new, read_json, read_text, write_text
 from polyjudge.base.text import count, name, names, shell
+from polyjudge.read.labels import labels_of
 from polyjudge.report.model import Finding, Report, Result, Section, Step, Table
 from polyjudge.report.text import csv as as_csv
 
@@ -168,6 +169,27 @@ def is_label_folder(path: Any) -> bool:
     with suppress(OSError, ValueError):
         return all((folder / MANIFEST).is_file() for folder in label_folders(path))
     return False
+
+
+def join_labels(labels: Any) -> Any:
+    """Labels as they are; a folder is read, and tables and folders that are named with commas are joined to a table."""
+    import pandas as pd
+
+    if is_label_folder(labels):
+        return read_labels(labels)
+    is_path = isinstance(labels, str | Path)
+    parts = [part for part in str(labels).split(",") if part] if is_path and not Path(labels).exists() else []
+    if len(parts) < 2:
+        return labels
+    folders = [part for part in parts if is_label_folder(part)]
+    tables = [labels_of(part) for part in parts if part not in folders]
+    returned = read_labels(folders) if folders else None
+    if returned is not None and len(returned.labels):
+        tables.append(labels_of(returned.labels))
+    if len({table["label"].dtype == bool for table in tables}) > 1:
+        raise UsageError(f"Of {names(parts)} one has pass and fail, another numbers: they are not labels of one kind.")
+    joined = pd.concat(tables, ignore_index=True)
+    return joined if returned is None else replace(returned, labels=joined)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
