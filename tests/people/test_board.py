@@ -223,6 +223,8 @@ def test_labels_on_another_scale() -> None:
     made = humans(panel, stars)
     overall = made.board[made.board["language"] == "all"]
     assert overall["people"].between(1, 5).all()
+    small = humans(panel, frame.assign(label=frame["label"] / 1000))
+    assert "(0.0 points" not in said(small, "carried")
     assert overall["system"].iloc[0] == "delta"
     same = humans(panel, frame).board
     assert list(same[same["language"] == "all"]["system"]) == list(overall["system"])
@@ -328,7 +330,7 @@ def test_what_labels_brought_is_held_against_what_was_expected(tmp_path: Path) -
     assert got < expected["now"]
     assert 0.4 < got / expected["then"] < 2.5
     Folder.labels = new
-    assert "Join both" in said(humans(panel, Folder()), "brought")
+    assert "Name all of them" in said(humans(panel, Folder()), "brought")
 
 
 def test_earlier_labels_and_those_of_a_draw_are_joined(tmp_path: Path) -> None:
@@ -338,7 +340,10 @@ def test_earlier_labels_and_those_of_a_draw_are_joined(tmp_path: Path) -> None:
     earlier.to_csv(tmp_path / "earlier.csv", index=False)
     later.to_csv(tmp_path / "later.csv", index=False)
     both = f"{tmp_path / 'earlier.csv'},{tmp_path / 'later.csv'}"
-    pd.testing.assert_frame_equal(humans(panel, both).board, humans(panel, frame).board)
+    made = humans(panel, both)
+    pd.testing.assert_frame_equal(made.board, humans(panel, frame).board)
+    (step,) = [step for step in made.report().next if "label make" in step.command]
+    assert f"--labels {both} -n 20" in step.command
     items = [
         {"task": task, "system": system, "language": language, "prompt": "Ask.", "response": "Say."}
         for task in panel.tasks for system in SYSTEMS for language in LANGUAGES

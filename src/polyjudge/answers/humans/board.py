@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from polyjudge.answers.amounts import spelled
-from polyjudge.base.numbers import ci, number
+from polyjudge.base.numbers import ci, digits_of, number
 from polyjudge.base.text import count, name, names
 from polyjudge.panel import Panel
 from polyjudge.report.model import Chart, Finding, Section, Severity, Table
@@ -418,7 +418,8 @@ def _assumption(board: PeopleBoard) -> list[str]:
         who = f"{_languages(board, board.unlabelled)} {'is' if n_others == 1 else 'are'}"
     else:
         who = f"The {spelled(n_others)} {board.panel.nouns} without {board.what} are"
-    spread = f"{number(board.factor * board.spread, 1)} {board.unit}, sd"
+    size = board.factor * board.spread
+    spread = f"{number(size, max(digits_of(size), 1))} {board.unit}, sd"
     labelled = _languages(board, board.labelled)
     ask = "label 20 answers" if board.what == LABELS else "let people vote on 100 pairs"
     return [f"{who} taken to differ from {labelled} as these differ from each other ({spread}): {ask} there to know."]

@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -173,6 +174,7 @@ def humans(
         raise UsageError(f"allow is a share of errors above 0 and below 0.5, such as 0.05, not {allow:g}.")
     rules = [_rule(text) for text in require or ()]
     said: tuple[Finding, ...] = ()
+    named = labels if isinstance(labels, str | Path) else ""
     labels = join_labels(labels)
     if isinstance(labels, Returned):
         said = tuple(f for f in labels.findings if f.severity != "info")
@@ -206,7 +208,14 @@ def humans(
         "panel_": panel,
         "sides_": sides,
         "calibrator_": calibrator,
-        "options_": {"threshold": threshold, "allow": allow, "level": level, "seed": seed, "given": labels},
+        "options_": {
+            "threshold": threshold,
+            "allow": allow,
+            "level": level,
+            "seed": seed,
+            "given": labels,
+            "named": named,
+        },
     }
     parts |= _board(panel, sides, parts, level, seed)
     made = Humans(findings=(), **parts)

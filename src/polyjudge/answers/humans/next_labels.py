@@ -144,8 +144,8 @@ def brought_findings(h: Humans) -> list[Finding]:
         return []
     if n_labels < 0.9 * entry["labels"]:
         text = (
-            f"These are {n_labels:,} labels; with the earlier ones {entry['labels']:,} were expected. Join both in one "
-            "file to see what the new ones brought."
+            f"These are {n_labels:,} labels; with the earlier ones {entry['labels']:,} were expected. Name all of them "
+            f"to see what the new ones brought: --labels earlier.csv,{folder}."
         )
         return [Finding("notice", "humans.brought", text, "People")]
     half_width = h.board_.limits.half_width[-1, systems.index(leader), systems.index(rival)] * h.board_.factor
@@ -160,7 +160,8 @@ def _entry(folder: str | None) -> dict[str, Any] | None:
     """What a draw expected, from the manifest of its folder; None where it says nothing."""
     from polyjudge.answers.humans.sheet import MANIFEST
 
-    path = Path(folder) / MANIFEST if folder else None
+    # Of several draws the last was to bring what is looked at.
+    path = Path(folder.split(",")[-1]) / MANIFEST if folder else None
     if path is None or not path.is_file():
         return None
     try:

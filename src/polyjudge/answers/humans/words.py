@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -651,9 +650,9 @@ def counted(h: Humans) -> str:
 
 def _files(h: Humans) -> tuple[str, str]:
     """The scores as they are read, and the labels where they are a file of their own, as words of a command."""
-    given = getattr(h.options_["given"], "folder", h.options_["given"])
+    given = h.options_["named"] or getattr(h.options_["given"], "folder", "")
     scores = " ".join(map(shell, (h.panel_.source or "scores.csv", *h.panel_.read)))
-    return scores, f" {shell(str(given))}" if isinstance(given, (str, Path)) else ""
+    return scores, f" {shell(str(given))}" if given else ""
 
 
 def more_labels(h: Humans) -> list[Step]:
