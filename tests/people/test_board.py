@@ -405,6 +405,8 @@ def test_labels_of_some_systems_move_no_language_by_what_these_systems_are_like(
 
 def test_carried_limits_stay_on_the_scale_and_what_is_empty_is_said(tmp_path: Path) -> None:
     panel, frame, _ = planted(3, 60)
+    unlike = frame["language"].map({"Hindi": -25, "Swahili": 0, "German": 25})
+    frame = frame.assign(label=(frame["label"] + unlike).clip(0, 100))
     calibrate(panel, labels=frame, unlabelled="carry", output=tmp_path / "carried.csv", save=tmp_path / "carried.json")
     rows = pd.read_csv(tmp_path / "carried.csv")
     assert rows[["low", "high"]].stack().between(0, 100).all()
