@@ -173,14 +173,16 @@ def is_label_folder(path: Any) -> bool:
 
 def join_labels(labels: Any) -> Any:
     """Labels as they are; a folder is read, and tables and folders that are named with commas are joined to a table."""
-    import pandas as pd
-
     if is_label_folder(labels):
         return read_labels(labels)
-    is_path = isinstance(labels, str | Path)
-    parts = [part for part in str(labels).split(",") if part] if is_path and not Path(labels).exists() else []
-    if len(parts) < 2:
-        return labels
+    is_list = isinstance(labels, str | Path) and "," in str(labels) and not Path(labels).exists()
+    return _join_parts([part for part in str(labels).split(",") if part]) if is_list else labels
+
+
+def _join_parts(parts: Sequence[str]) -> Any:
+    """The labels of several tables and folders as one table, with what is said of the folders."""
+    import pandas as pd
+
     folders = [part for part in parts if is_label_folder(part)]
     tables = [labels_of(part) for part in parts if part not in folders]
     returned = read_labels(folders) if folders else None
