@@ -83,6 +83,7 @@ CASES: dict[str, Case] = {
     "people: an answer key in words": Case(RATED.assign(human_label=np.repeat(np.where(TRUTH > 3, "yes", "no"), 3)), note="same for all systems", human=False),
     "people: labels of answers": Case(RATED.assign(human_label=OWN), human=True),
     "people: an expert model among the judges": Case(LONG.replace({"judge": {"gpt": "expert-7b"}}), judges=("claude", "expert-7b", "gemini"), human=False),
+    **{f"people: {c} could be people's": Case(people(c), note=f"Column {c} could be people's: --human {c}", judges=J3, human=False) for c in ("human_eval_score", "annotator_impression", "people_say")},
     # score
     **{f"score: {c} beside score": Case(LONG.assign(**{c: LONG["score"] * 1.5}), refused=("score and " + c, f"--score {c}")) for c in ("revised_score", "total_score", "score_v2", "z_score", "raw_score", "rating_normalized")},
     "score: not the highest possible": Case(LONG.assign(max_score=5), judges=J3),
@@ -97,6 +98,9 @@ CASES: dict[str, Case] = {
     "score: a document with flags and two lists": Case(json.dumps({"dataset": "d", "original_prompt": False, "metrics": [{"name": "m", "kind": "k"}], "instances": [{"id": t, "gpt": int(a), "claude": int(b)} for t, a, b in zip(TASKS, GPT, CLAUDE, strict=True)]}), shape=(N, 1, 1, 2)),
     "score: a document of labels and flags": Case(json.dumps({"dataset": "d", "expert_annotator": "true", "original_prompt": False, "instances": [{"id": t, "annotations": {"grammar": {"majority_human": "Yes" if s > 3 else "No"}}} for t, s in zip(TASKS, GPT, strict=True)]}), refused=("human labels", "no scores of a judge")),
     "score: a document with a count": Case(json.dumps({"dataset": "d", "n": 3, "version": 1.5, "items": [{"id": t, "gpt": int(s)} for t, s in zip(TASKS, GPT, strict=True)]}), shape=(N, 1, 1, 1), judges=("gpt",)),
+    "score: a list for each judge": Case(json.dumps({"dataset": "d", "gpt": [{"task": t, "score": int(s)} for t, s in zip(TASKS, GPT, strict=True)], "claude": [{"task": t, "score": int(s)} for t, s in zip(TASKS, CLAUDE, strict=True)]}), refused=("2 lists of scores", "gpt and claude")),
+    "score: an overall rating": Case(LONG.rename(columns={"score": "overall_rating"}), judges=J3, shape=SHAPE),
+    "score: decimal points and commas": Case(LONG.assign(score=[f"{s}.5" if i % 2 else f"{s},5" for i, s in enumerate(LONG["score"])]), refused=("not a number",)),
     # judge columns
     **{f"judges: {c} on other levels": Case(WIDE.assign(**{c: v}), note=f"{c} is not read as a judge", judges=J3) for c, v in (("bleu", np.random.default_rng(1).random(N) * 100), ("upvotes", noise(high=90)), ("topic", noise(low=0, high=9)), ("rouge", np.random.default_rng(2).random(N)), ("views", noise(high=9000)))},
     **{f"judges: {c} says the same": Case(WIDE.assign(**{c: v}), note=f"{c} is not read as a judge", judges=J3) for c, v in (("qwen", 1), ("mistral", 4), ("llama", 5))},
@@ -110,6 +114,9 @@ CASES: dict[str, Case] = {
     "judges: one box a row": Case(pd.DataFrame({"case": TASKS} | {c: (noise(5, 0, 3) == i) * 1 for i, c in enumerate(("hallucination", "omission", "addition", "fine"))}), refused=("--criteria hallucination,omission",)),
     **{f"judges: two columns on two scales, {c}": Case(pd.DataFrame({"question": TASKS, "gpt": GPT, c: v}), refused=("--score gpt", f"--score {c}")) for c, v in (("retrieval", np.random.default_rng(2).random(N)), ("upvotes", noise(high=90)), ("z", noise(low=-40, high=40)))},
     "judges: that pass or fail": Case(pd.DataFrame({"task": TASKS, "gpt": (GPT > 3) * 1, "claude": (CLAUDE > 3) * 1, "gemini": (GEMINI > 3) * 1}), judges=J3),
+    **{f"judges: {c} is the mean of the others": Case(WIDE.assign(**{c: np.round((GPT + CLAUDE + GEMINI) / 3, digits)}), judges=J3, note=f"{c} is not read as a judge: it is the mean") for c, digits in (("Ø", 2), ("jury", 1), ("x", 9))},
+    "judges: a judge and a system in each name": Case(WIDE.set_axis(["task", "gpt_A", "gpt_B", "claude_A"], axis=1).assign(claude_B=GPT), shape=(N, 1, 1, 4), note="gpt and claude, each with A and B"),
+    "judges: a language model of each size": Case(WIDE.set_axis(["task", "gpt_a", "gpt_b", "claude_c"], axis=1), shape=SHAPE),
     "judges: chosen beside rejected": Case(pd.DataFrame({"task": TASKS, "chosen_score": GPT, "rejected_score": CLAUDE}), shape=(N, 2, 1, 1), note="systems are in the names"),
     "judges: score_chosen and score_rejected": Case(pd.DataFrame({"id": TASKS, "score_chosen": GPT, "score_rejected": CLAUDE}), shape=(N, 2, 1, 1)),
     "judges: means of chosen and rejected": Case(pd.DataFrame({"id": TASKS, "avg_chosen": GPT, "avg_rejected": CLAUDE}), refused=("holds means", "--systems")),
@@ -147,14 +154,21 @@ CASES: dict[str, Case] = {
     "repeats: a run that is an order": Case(pd.concat([LONG.assign(rep=i, swapped=bool(i), score=LONG["score"]) for i in (0, 1)]), refused=("swapped",)),
     **{f"repeats: {c} numbers them": Case(pd.concat([LONG.assign(**{c: 1}), LONG.assign(**{c: 2}, score=6 - LONG["score"])]), shape=SHAPE) for c in ("run", "epoch", "repeat", "replicate")},
     "repeats: in the names of columns": Case(WIDE.rename(columns={"gpt": "run_1", "claude": "run_2", "gemini": "run_3"}), shape=(N, 1, 1, 1)),
+    "repeats: runs of two models": Case(pd.concat([LONG.assign(run=a, score=LONG["score"] if a == "gpt-4" else 6 - LONG["score"]) for a in ("gpt-4", "llama-3")]), refused=("run tells them apart",)),
+    "repeats: runs of one name": Case(pd.concat([LONG.assign(run=f"run-{i}") for i in (1, 2)]), shape=SHAPE),
     # names
     "names: pt-BR and pt_BR": Case(pd.concat([LONG.assign(language="en"), LONG.assign(language=np.where(LONG["judge"] == "gpt", "pt_BR", "pt-BR"))]), shape=(N, 1, 2, 3), note="as one"),
     "names: a soft hyphen": Case(LONG.assign(judge=[j.replace("gpt", "g\u00adpt") if i % 2 else j for i, j in enumerate(LONG["judge"])]), judges=J3, note="as one"),
+    "names: gpt-4o and gpt_4o": Case(LONG.assign(judge=np.where(LONG["judge"] == "gpt", np.where(np.arange(180) % 2, "gpt-4o", "gpt_4o"), LONG["judge"])), shape=SHAPE, note="as one"),
+    "names: gpt-4o beside gpt_4o": Case(LONG.replace({"judge": {"gpt": "gpt-4o", "claude": "gpt_4o"}}), shape=SHAPE),
+    "names: systems called -1 and 1": Case(RATED.replace({"system": {"x": "-1", "y": "1"}}), shape=(N, 3, 1, 1)),
     "names: a mark of byte order": Case(LONG.assign(judge=["\ufeff" + j if i == 7 else j for i, j in enumerate(LONG["judge"])]), judges=J3, note="as one"),
     **{f"names: {word!r} is no judge": Case(LONG.assign(judge=[word if i == 7 else j for i, j in enumerate(LONG["judge"])]), refused=("1 score", "no judge")) for word in ("nan", "None", "N/A")},
     **{f"names: {word!r} is no language": Case(LONG.assign(language=[word if i % 9 == 7 else "de" for i in range(180)]), refused=("20 scores", "no language")) for word in ("nan", "None", "N/A")},
     # tasks
     "tasks: one": Case(LONG.drop_duplicates("judge").assign(task="run 7"), refused=("one task", "--task COLUMN")),
+    **{f"tasks: not {c}, which numbers the rows": Case(LONG.assign(**{c: range(180)}), shape=SHAPE) for c in ("sample_id", "record_id", "id")},
+    "tasks: not a kind of tasks": Case(WIDE[["gpt"]].assign(sample_id=TASKS, task=["sum", "qa", "chat"] * 20, judge="g").rename(columns={"gpt": "score"}), shape=(N, 1, 1, 1)),
     "tasks: one record": Case({"task": ["t"], "judge": ["a"], "score": [3]}, refused=("one task",)),
     "tasks: one prompt": Case(WIDE.assign(task="p").rename(columns={"task": "prompt"}).head(1), refused=("one task",)),
     "tasks: a board": Case(pd.DataFrame({"system": ["a", "b", "c", "d"], "score": [71.2, 70.1, 66.0, 50.3]}), refused=("board", "--task")),
@@ -250,7 +264,8 @@ def test_older_encodings_are_recognised(coding: str, name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("coding", "name"), [("koi8-r", "Привет судья"), ("gb18030", "评审员甲乙"), ("euc-kr", "심사위원")]
+    ("coding", "name"),
+    [("mac_roman", "Großbüro"), ("koi8-r", "Привет судья"), ("gb18030", "评审员甲乙"), ("euc-kr", "심사위원")],
 )
 def test_other_encodings_are_refused(coding: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_bytes(LONG.assign(judge=LONG["judge"] + name).to_csv(index=False).encode(coding))

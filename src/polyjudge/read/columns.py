@@ -84,7 +84,7 @@ HUMANS = re.compile(
 COULD_BE_PEOPLE = re.compile(
     r"((experts?|gold|ground_?truth|truth|expected|reference|y_true|labels?|true|target|answer|key|score|rating|"
     r"verdict|\d+)(_|$))*(experts?|gold|ground_?truth|truth|expected|reference|y_true|labels?)((_|$)"
-    r"(\d+|score|rating|verdict|labels?|answer|grade|value))*"
+    r"(\d+|score|rating|verdict|labels?|answer|grade|value))*|(humans?|annotators?|people)_.+"
 )
 """Columns with such a name may be people's labels, or an answer key: only the user can tell."""
 
@@ -313,7 +313,9 @@ def strip_words(columns: Sequence[str]) -> dict[str, str]:
 def key(axis: str, label: str) -> str:
     """A label as its spellings are compared: 3.0 is 3, openai/gpt-4o is gpt-4o, English is en."""
     plain = re.sub(r"[\u00ad\u200b-\u200d\u2060\ufeff]", "", unicodedata.normalize("NFC", label).casefold())
-    plain = re.sub(r"[\s_-]+" if axis == "language" else r"[\s_]+", " ", plain).strip()
+    plain = re.sub(r"[\s_]+", " ", plain).strip()
+    if axis != "task":
+        plain = re.sub(r"(?<=\w)-(?=\w)", " ", plain)  # gpt-4o is gpt_4o; -1 stays
     plain = re.sub(r"^(-?)0*(\d+)(\.0+)?$", r"\1\2", plain)
     plain = _languages().get(plain, plain) if axis == "language" else plain
     return plain.rsplit("/", 1)[-1] if axis in ("judge", "system") else plain

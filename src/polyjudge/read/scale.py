@@ -145,7 +145,8 @@ def _text_sql(
         words = sorted(verdicts, key=lambda v: (-PASS[v], v))
         notes.append(f"Words are read as numbers: {', '.join(f'{v} = {PASS[v]:g}' for v in words)}.")
         return f"CASE lower(\0) {' '.join(f'WHEN {quote(v)} THEN {PASS[v]}' for v in words)} ELSE {finite} END"
-    if "comma" in found <= {"comma", "thousand"}:
+    has_points = "comma" in found and table.rows(f"SELECT v FROM ({values}) AS texts WHERE v LIKE '%.%' LIMIT 1")
+    if "comma" in found <= {"comma", "thousand"} and not has_points:
         notes.append("Commas are read as decimal commas: 1,5 is one and a half.")
         return number_sql("replace(\0, ',', '.')", portable)
     if found == {"percent"} and not mixed:

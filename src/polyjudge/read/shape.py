@@ -15,6 +15,7 @@ from polyjudge.read import columns as col
 from polyjudge.read import scale
 from polyjudge.read.people import check_people
 from polyjudge.read.sample import Levels, Sample
+from polyjudge.read.table import Table
 from polyjudge.read.work import Work
 
 MAXIMA = ("max_score", "max_points", "out_of", "max_rating", "score_max", "scale_max", "max_grade", "max_value")
@@ -77,15 +78,28 @@ def _refuse_several_maxima(work: Work) -> None:
 
 
 def _replace_row_number(work: Work) -> None:
-    """An `id` that numbers the rows of a long table is not the task, where another column may be it."""
+    """An id that numbers the rows of a long table is not the task, where another column may be it."""
     roles, table = work.roles, work.table
     task = roles.of.get("task", "")
     others = col.usual("task", [*roles.unused, *roles.texts.values()])
-    if col.norm(task) in ("id", "idx") and not work.asked.task and {"judge", "system"} & {*roles.of} and others:
-        sql = table.columns[task][0]
-        n_rows, n_values = table.rows(f"SELECT count(*), count(DISTINCT {sql}) FROM {table.relation}")[0]
-        if n_rows == n_values:
-            roles.of["task"] = others[0]
+    if not task or work.asked.task or not others or not {"judge", "system"} & {*roles.of}:
+        return
+    n_rows, n_values = _count_distinct(table, [task])
+    if n_rows != n_values:
+        return
+    rest = [roles.of[role] for role in ("system", "language", "judge", "criterion") if role in roles.of]
+    is_id = col.norm(task) in ("id", "idx")
+    if is_id or len(set(_count_distinct(table, [others[0], *rest]))) == 1:  # else `task` may be a kind of tasks
+        roles.of["task"] = others[0]
+        roles.unused = [column for column in roles.unused if column != others[0]] + [task]
+
+
+def _count_distinct(table: Table, columns: Sequence[str]) -> tuple[int, int]:
+    """The number of rows, and of different ones in these columns."""
+    listed = ", ".join(table.columns[column][0] for column in columns)
+    of_rows = f"(SELECT DISTINCT {listed} FROM {table.relation}) AS of_rows"
+    n_rows = table.rows(f"SELECT count(*) FROM {table.relation}")[0][0]
+    return int(n_rows), int(table.rows(f"SELECT count(*) FROM {of_rows}")[0][0])
 
 
 def _assign_listed(work: Work) -> bool:
@@ -213,11 +227,14 @@ def _assign_score_columns(work: Work, sample: Sample) -> None:
     candidates = _find_candidates(work, sample, free)
     _take_roles_away(work, candidates.misnamed)
     judge_columns = _columns_named_like_judges(work, candidates.number_columns)
+    if not judge_columns and len(candidates.number_columns) == 1 and {"judge", "system"} & {*work.roles.of}:
+        judge_columns = [c for c in candidates.number_columns if _is_called_score(c)]  # overall_rating, of each row
     score_columns = _largest_group(sample, judge_columns)
     _refuse_checkboxes(work, sample, score_columns)
     has_one_axis = len(next(iter(col.spread(score_columns, "judge", True).values()), {})) < 2
     if has_one_axis:  # else a judge may well say the same in one language
         score_columns = _without_constants(sample, score_columns)
+    score_columns = _without_means(work, sample, score_columns)
     varied = _without_constants(sample, judge_columns)
     if len(score_columns) == 1 and len(varied) > 1:
         raise _no_score_error(work, varied)  # each on a scale of its own
@@ -343,6 +360,25 @@ def _without_constants(sample: Sample, columns: list[str]) -> list[str]:
     return varied or columns
 
 
+def _without_means(work: Work, sample: Sample, columns: list[str]) -> list[str]:
+    """The columns without one that is the mean of all others, whatever it is called."""
+    if not 3 <= len(columns) <= MOST_COMPARED:
+        return columns
+    scores = np.stack([sample.numbers(column) for column in columns])
+    scores = scores[:, np.isfinite(scores).all(0)]
+    if scores.shape[1] < 20:
+        return columns
+    for place, column in enumerate(columns):
+        others = np.delete(scores, place, axis=0)
+        is_whole = bool((others == np.round(others)).all())
+        tolerance = 0.051 if is_whole else 0.0051  # a mean is rounded to one or two digits
+        if others.std(0).any() and np.abs(scores[place] - others.mean(0)).max() <= tolerance:
+            _note_left(work, [column], ": it is the mean of the others")
+            work.roles.unused = [other for other in work.roles.unused if other != column]
+            return [other for other in columns if other != column]
+    return columns
+
+
 def _refuse_checkboxes(work: Work, sample: Sample, columns: Sequence[str]) -> None:
     """Refuse columns of 0 and 1 that exclude each other, or are rare and unrelated: criteria, not judges."""
     if len(columns) < 3 or any(not sample.levels(column) <= {0.0, 1.0} for column in columns):
@@ -386,6 +422,8 @@ def _assign_by_names(work: Work, score_columns: list[str]) -> None:
     roles.unused = [column for column in roles.unused if column not in cells]
     _refuse_board(work, Sample(work.table, work.asked.drop))
     _note_axes(work, cells)
+    if columns_are_judges:
+        _note_crossed(work, [labels["judge"] for labels in cells.values() if [*labels] == ["judge"]])
 
 
 def _note_axes(work: Work, cells: dict[str, dict[str, str]]) -> None:
@@ -394,6 +432,19 @@ def _note_axes(work: Work, cells: dict[str, dict[str, str]]) -> None:
         nouns = "criteria" if axis == "criterion" else plural(axis)
         labels = list(dict.fromkeys(cell[axis] for cell in cells.values()))
         work.notes.append(f"The {nouns} are in the names of columns: {names(labels, 6)}.")
+
+
+def _note_crossed(work: Work, labels: Sequence[str]) -> None:
+    """Say that each name is one of some beginnings and one of some ends: there may be systems in it."""
+    for separator in ("__", "::", "/", "|", ":", "_", " "):
+        cuts = [label.rpartition(separator) for label in labels]
+        firsts, ends = (list(dict.fromkeys(cut[side] for cut in cuts)) for side in (0, 2))
+        if "" not in firsts and min(len(firsts), len(ends)) > 1 and len(firsts) * len(ends) == len(set(labels)):
+            work.notes.append(
+                f"The names of the judges are {names(firsts, 6)}, each with {names(ends, 6)}. If one of these is what "
+                "is judged, write one row a score, with a column system."
+            )
+            return
 
 
 def _refuse_means(work: Work, columns: Sequence[str]) -> None:
@@ -486,7 +537,9 @@ def _check_replicate(work: Work, sample: Sample) -> None:
     if not replicate or work.asked.replicate or work.table.tool:
         return
     values = {text.lower() for text in sample.texts(replicate) if text}
-    if not all(re.fullmatch(r"([a-z]*[ _-]?\d+(\.0)?)|[0-9a-f-]{8,}", value) for value in values):
+    stems = {value.rstrip("0123456789.") for value in values if not re.fullmatch("[0-9a-f-]{8,}", value)}
+    are_numbered = all(re.fullmatch(r"([a-z]*[ _-]?\d+(\.0)?)|[0-9a-f-]{8,}", value) for value in values)
+    if not are_numbered or len(stems) > 1:  # gpt-4 and claude-3 number nothing
         roles.unused.append(roles.of.pop("replicate"))
         return
     keys = [roles.of[role] for role in ("task", "system", "language", "judge", "criterion") if role in roles.of]

@@ -149,7 +149,7 @@ def engine_errors(where: str) -> Iterator[None]:
         line = re.search(r"Line: (\d+)", text)
         at = f", line {line[1]}" if line else ""
         found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
-        first = re.sub(r"\s+", " ", redact(text).split("\n")[0])
+        first = re.sub(r"\s+", " ", redact(text).split("\n")[0]).rstrip(". ")
         said = f" cannot be read: {name(first, 160)}."
         if found:
             said = f" has {found[2]} fields, the header {found[1]}. Mend that line, or quote its text."
@@ -467,6 +467,8 @@ def _older_encoding(data: bytes, shown: str) -> str:
     or Japanese; others are refused."""
     runs = re.findall(rb"[\x80-\xff][\x40-\xff]*[\x80-\xff]{2}", data)
     odd = re.sub(rb"[\x00-\x7f]", b"", data)
+    if re.search(rb"[A-Za-z][\x81\x87-\x89\x8d\x8f\x90\x98\x9d\x9f\xa7][a-z]", data):  # a section sign in a word
+        raise PanelError(f"{shown} is not in UTF-8, and its encoding is not known. Save it as CSV in UTF-8.")
     if not runs:
         return "cp1252"
     with suppress(UnicodeDecodeError):
@@ -547,8 +549,8 @@ def _open_csv(paths: list[Path], where: str) -> Table:
     for path, (own, delimiter, skip, encoding) in zip(paths, heads, strict=True):
         if odd := sorted({*own} ^ {*columns}):
             raise PanelError(
-                f"{name(path, 200)} and {name(paths[0], 200)} have different columns (such as {name(odd[0])}). Give "
-                "the files the same columns."
+                f"In {where}, {name(path.name, 200)} and {name(paths[0].name, 200)} have different columns "
+                f"(such as {name(odd[0])}). Give the files the same columns."
             )
         if encoding in OLDER and not notes:
             notes.append(f"{name(path, 200)} is not in UTF-8; it was read as {OLDER[encoding]}.")
@@ -701,6 +703,7 @@ def _list_of_scores(table: Table, lists: list[tuple[str, str, Any]], is_document
     holding = [each for each in lists if _holds_scores(each[2])]
     if is_document:
         candidates = holding or lists
+        _refuse_equal_lists(table, candidates)
         sizes = table.rows(f"SELECT {', '.join(f'len({sql})' for _, sql, _ in candidates)} FROM {table.relation}")[0]
         return max(zip(sizes, candidates, strict=True), key=lambda each: each[0] or 0)[1]
     own = _score_of_every_record(table)
@@ -710,6 +713,18 @@ def _list_of_scores(table: Table, lists: list[tuple[str, str, Any]], is_document
             "read. If those are meant, leave that column out."
         )
     return holding[0] if len(holding) == 1 and not own else None
+
+
+def _refuse_equal_lists(table: Table, lists: Sequence[tuple[str, str, Any]]) -> None:
+    """Refuse a document with several lists of scores: one of each judge, system or language, whose key says which."""
+    fields = [{column for column, _ in _fields(kind)} for _, _, kind in lists]
+    scored = [usual("score", of_list) + usual("weak score", of_list) for of_list in fields]
+    alike = [each[0] for each, of_list in zip(lists, fields, strict=True) if of_list == fields[0]]
+    if len(alike) > 1 and scored[0]:
+        raise PanelError(
+            f"{table.where} holds {len(alike)} lists of scores ({names(alike, 8)}). Write one list, whose records say "
+            "in a field, such as judge, system or language, which of these they belong to."
+        )
 
 
 def _score_of_every_record(table: Table) -> str:
