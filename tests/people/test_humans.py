@@ -242,7 +242,9 @@ def test_labels_on_another_scale_are_correlated_and_no_more() -> None:
 def test_labels_of_other_answers_are_said() -> None:
     panel, frame = cases()
     more = pd.concat([frame, pd.DataFrame({"task": ["elsewhere"] * 3, "label": "pass"})])
-    assert "3 labels belong to no answer" in text_of(humans(panel, more), "lost")
+    lost = text_of(humans(panel, more), "lost")
+    assert "3 labels belong to no answer" in lost
+    assert lost.endswith("(unknown: task elsewhere).")
     with pytest.raises(PanelError, match="are no tasks of these scores: elsewhere"):
         humans(panel, more.tail(3))
     own = replace(panel, human=pd.DataFrame({"task": [*panel.tasks[:40], "not scored"], "label": 1.0}))

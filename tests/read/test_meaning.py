@@ -16,9 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from common import workbook
 from polyjudge.base.errors import PolyjudgeError
 from polyjudge.panel import Panel
 from polyjudge.read import explain, read_panel
+from polyjudge.read.table import connect, engine_errors
 
 N = 60
 G = np.random.default_rng(7)
@@ -83,6 +85,8 @@ CASES: dict[str, Case] = {
     "people: an answer key in words": Case(RATED.assign(human_label=np.repeat(np.where(TRUTH > 3, "yes", "no"), 3)), note="same for all systems", human=False),
     "people: labels of answers": Case(RATED.assign(human_label=OWN), human=True),
     "people: an expert model among the judges": Case(LONG.replace({"judge": {"gpt": "expert-7b"}}), judges=("claude", "expert-7b", "gemini"), human=False),
+    "people: a column says which judges are": Case(LONG.assign(type=np.where(LONG["judge"] == "gpt", "llm", "human")), note="type calls claude and gemini people. If so: --human-judges claude,gemini", judges=J3, human=False),
+    "people: a column says it of answers": Case(LONG.assign(origin=np.where(np.arange(180) % 2, "model", "human")), judges=J3, human=False),
     **{f"people: {c} could be people's": Case(people(c), note=f"Column {c} could be people's: --human {c}", judges=J3, human=False) for c in ("human_eval_score", "annotator_impression", "people_say")},
     # score
     **{f"score: {c} beside score": Case(LONG.assign(**{c: LONG["score"] * 1.5}), refused=("score and " + c, f"--score {c}")) for c in ("revised_score", "total_score", "score_v2", "z_score", "raw_score", "rating_normalized")},
@@ -114,6 +118,8 @@ CASES: dict[str, Case] = {
     "judges: one box a row": Case(pd.DataFrame({"case": TASKS} | {c: (noise(5, 0, 3) == i) * 1 for i, c in enumerate(("hallucination", "omission", "addition", "fine"))}), refused=("--criteria hallucination,omission",)),
     **{f"judges: two columns on two scales, {c}": Case(pd.DataFrame({"question": TASKS, "gpt": GPT, c: v}), refused=("--score gpt", f"--score {c}")) for c, v in (("retrieval", np.random.default_rng(2).random(N)), ("upvotes", noise(high=90)), ("z", noise(low=-40, high=40)))},
     "judges: that pass or fail": Case(pd.DataFrame({"task": TASKS, "gpt": (GPT > 3) * 1, "claude": (CLAUDE > 3) * 1, "gemini": (GEMINI > 3) * 1}), judges=J3),
+    "judges: fields of one record": Case([{"task": t, "judges": {"gpt": {"score": int(a), "why": "so"}, "claude": {"score": int(b), "why": "so"}, "gemini": {"score": int(c), "why": ""}}} for t, a, b, c in zip(TASKS, GPT, CLAUDE, GEMINI, strict=True)], judges=J3, shape=SHAPE),
+    "judges: fields of a record of numbers": Case([{"task": t, "ratings": {"gpt": int(a), "claude": int(b)}} for t, a, b in zip(TASKS, GPT, CLAUDE, strict=True)], judges=("claude", "gpt")),
     **{f"judges: {c} is the mean of the others": Case(WIDE.assign(**{c: np.round((GPT + CLAUDE + GEMINI) / 3, digits)}), judges=J3, note=f"{c} is not read as a judge: it is the mean") for c, digits in (("Ø", 2), ("jury", 1), ("x", 9))},
     "judges: a judge and a system in each name": Case(WIDE.set_axis(["task", "gpt_A", "gpt_B", "claude_A"], axis=1).assign(claude_B=GPT), shape=(N, 1, 1, 4), note="gpt and claude, each with A and B"),
     "judges: a language model of each size": Case(WIDE.set_axis(["task", "gpt_a", "gpt_b", "claude_c"], axis=1), shape=SHAPE),
@@ -139,6 +145,8 @@ CASES: dict[str, Case] = {
     "sentinel: -1 beside 0 and 1": Case(LONG.assign(score=np.where(np.arange(180) % 3 == 0, -1, LONG["score"] // 3)), refused=("--drop -1",)),
     "sentinel: 2 beside 0 and 1": Case(LONG.assign(score=np.where(np.arange(180) % 5 == 0, 2, LONG["score"] // 4)), note="--drop 2"),
     "sentinel: 99 on 1 to 5": Case(LONG.assign(score=np.where(np.arange(180) % 5 == 0, 99, LONG["score"])), refused=("--drop 99", "36 scores")),
+    **{f"sentinel: one {value} below 1 to 5": Case(LONG.assign(score=np.where(np.arange(180) == 7, value, LONG["score"])), refused=(f"--drop {value}", "1 score of 180")) for value in (-3, -5, -50)},
+    "sentinel: from -2 to 2 is a scale": Case(LONG.assign(score=LONG["score"] - 3), shape=SHAPE),
     "sentinel: 9 on 1 to 5": Case(LONG.assign(score=np.where(np.arange(180) % 3 == 0, 9, LONG["score"])), refused=("--drop 9",)),
     "sentinel: 0 far below": Case(LONG.assign(score=np.where(np.arange(180) % 4 == 0, 0, LONG["score"] * 5 + 60)), note="--drop 0"),
     # failed rows
@@ -343,3 +351,35 @@ def test_blank_scores_are_counted_as_missing() -> None:
         read_panel(blank).facts
         == "52 tasks x 3 judges: 156 scores from 1 to 5, 24 of 180 missing (8 more tasks have no score)."
     )
+
+
+@pytest.mark.parametrize(("value", "is_refused"), [("", True), ("<v/>", True), ("<v>3</v>", False)])
+def test_formulas_without_values_are_refused(value: str, is_refused: bool, tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    workbook(tmp_path / "plain.xlsx", {"a": WIDE.assign(gemini=3)})
+    with zipfile.ZipFile(tmp_path / "plain.xlsx") as plain, zipfile.ZipFile(tmp_path / "s.xlsx", "w") as book:
+        for member in plain.namelist():
+            text = plain.read(member).decode()
+            if "sheet0" in member and member.endswith(".xml"):
+                text = text.replace("<c><v>3</v></c></row>", f"<c><f>1+2</f>{value}</c></row>")
+            book.writestr(member, text)
+    if is_refused:
+        with pytest.raises(PolyjudgeError, match="60 formulas without a value"):
+            read_panel(tmp_path / "s.xlsx")
+    else:
+        assert read_panel(tmp_path / "s.xlsx", judges=("gpt", "claude", "gemini")).shape == SHAPE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_blamed() -> None:
+    con = connect()
+    with pytest.raises(PolyjudgeError, match="The disk is full"), engine_errors("scores.csv"):
+        con.execute("COPY (SELECT range FROM range(1000000)) TO '/dev/full' (FORMAT csv, USE_TMP_FILE false)")
+
+
+def test_files_of_a_zip_with_different_columns_are_named_as_they_are_inside(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as book:
+        book.writestr("a.csv", LONG.to_csv(index=False))
+        book.writestr("b.csv", LONG.assign(system="x").to_csv(index=False))
+    with pytest.raises(PolyjudgeError, match=r"s\.zip, b\.csv and a\.csv have different columns"):
+        read_panel(tmp_path / "s.zip")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.base.errors import PanelError, UsageError
-from polyjudge.base.text import count, names
+from polyjudge.base.text import count, names, plural
 from polyjudge.panel import Panel
 from polyjudge.read import labels_of, spelled_as
 from polyjudge.stats.cells import mean_seen
@@ -35,6 +35,7 @@ class Labelled:
     annotators : their names; one of them "" where the table names none
     two_valued : labels are pass or fail; same : labels and scores share a scale; scale : lowest and highest label
     lost : labels of answers that the panel does not have; unscored : answers of its table with a label and no score
+    strangers : the tasks, systems and languages of lost labels that the panel does not have, in words
     """
 
     y: Array
@@ -49,6 +50,7 @@ class Labelled:
     scale: tuple[float, float]
     lost: int = 0
     unscored: int = 0
+    strangers: str = ""
 
     @property
     def answers(self) -> int:
@@ -114,10 +116,22 @@ def labelled(panel: Panel, labels: Any = None) -> Labelled:
     scale, same = _scale(panel, label, two_valued)
     row, system, language = where[0][found], where[1][found], where[2][found]
     unscored = len(frame.loc[~found & (own | known), [a for a in axes if a in frame]].drop_duplicates())
-    lost, every = int((~found & ~own & ~known).sum()), tuple(map(str, annotators))
+    lost_mask = ~found & ~own & ~known
+    lost, every = int(lost_mask.sum()), tuple(map(str, annotators))
     empty = np.zeros(panel.scores.shape[:3])
     made = Labelled(empty, row, system, language, codes, label, every, two_valued, same, scale, lost, unscored)
-    return replace(made, y=made.by_answer(label))
+    return replace(made, y=made.by_answer(label), strangers=_strangers(frame[lost_mask], panel))
+
+
+def _strangers(frame: pd.DataFrame, panel: Panel) -> str:
+    """The tasks, systems and languages of labels that the panel does not have."""
+    parts = []
+    for axis in ("task", "system", "language"):
+        labels = frame[axis].dropna().astype(str).unique() if axis in frame else ()
+        unknown = [label for label in labels if label not in getattr(panel, f"{axis}s")]
+        if unknown:
+            parts.append(f"{axis if len(unknown) == 1 else plural(axis)} {names(unknown)}")
+    return "; ".join(parts)
 
 
 def _named(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:

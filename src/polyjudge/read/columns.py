@@ -303,6 +303,9 @@ def strip_words(columns: Sequence[str]) -> dict[str, str]:
     """Names without the words for scores that all of them begin or end with."""
     out = {c: re.sub(r"\s*\([\d\s.,/–-]+\)$", "", c) for c in columns}  # (1-5)
     out = out if len(set(out.values())) == len(out) and all(out.values()) else {c: c for c in columns}
+    inner = {c: x.split(".", 1)[-1] for c, x in out.items()}
+    if len({x.partition(".")[0] for x in out.values()}) == 1 < len(set(inner.values())) == len(columns):
+        out = inner  # judges.gpt and judges.claude are fields of one record
     for pattern in (rf"(?i)([_\-./:| ]+{SCORE_WORDS})+$", rf"(?i)^({SCORE_WORDS}[_\-./:| ]+)+"):
         short = {c: re.sub(pattern, "", x) for c, x in out.items()}
         if len(set(short.values())) == len(columns) and all(short[c] != out[c] for c in columns):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.base.text import name, shell
+from polyjudge.base.text import name, names, shell
 from polyjudge.read import columns as col
 from polyjudge.read.sample import Sample
 from polyjudge.read.work import Work
@@ -28,6 +30,7 @@ def check_people(work: Work, sample: Sample) -> None:
             roles.unused.append(column)
     if roles.humans or asked.human:
         return
+    _note_kinds_of_judges(work, sample)
     known = frozenset().union(*(sample.levels(column) for column in scored))
     for column in roles.unused:
         levels = sample.levels(column)
@@ -35,6 +38,32 @@ def check_people(work: Work, sample: Sample) -> None:
         if is_verdict and col.COULD_BE_PEOPLE.fullmatch(col.norm(column.split(".")[-1])):
             work.notes.append(f"Column {name(column)} could be people's: --human {shell(column)}.")
             return
+
+
+def _note_kinds_of_judges(work: Work, sample: Sample) -> None:
+    """Say which judges another column calls people: `type` is human in their rows."""
+    roles = work.roles
+    judge = roles.of.get("judge")
+    if not judge or work.asked.human_judges:
+        return
+    for column in roles.unused:
+        people = _people_by_kind(sample.texts(judge), [col.norm(kind) for kind in sample.texts(column)])
+        if people:
+            flag = ",".join(map(shell, people))
+            work.notes.append(f"{name(column)} calls {names(people)} people. If so: --human-judges {flag}.")
+            return
+
+
+def _people_by_kind(judges: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """The judges whose rows all say that they are people, where other judges' never do; their own names do not."""
+    human_kinds = {kind for kind in set(kinds) if col.HUMANS.fullmatch(kind)}
+    if not human_kinds or len(set(kinds)) > 12:
+        return []
+    people = {judge for judge, kind in zip(judges, kinds, strict=True) if kind in human_kinds}
+    others = {judge for judge, kind in zip(judges, kinds, strict=True) if kind not in human_kinds}
+    if not others or people & others:
+        return []
+    return sorted(judge for judge in people if not col.HUMANS.fullmatch(col.norm(judge)))
 
 
 def _why_no_label(work: Work, sample: Sample, column: str, scored: list[str]) -> str:

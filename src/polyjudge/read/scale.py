@@ -339,7 +339,8 @@ class _End:
         is_beside_pass_or_fail = self.others.tolist() == [0.0, 1.0]
         if self.is_low:
             is_usual_code = self.value in LOW and lowest >= 0
-            return is_usual_code or is_beside_pass_or_fail or self._is_heap_of_zeros(nearest_times)
+            is_below_zero = self.value < 0 and self._is_beyond_scale()
+            return is_usual_code or is_beside_pass_or_fail or is_below_zero or self._is_heap_of_zeros(nearest_times)
         is_usual_code = self.value in HIGH and 0 < highest < self.value / 2
         # 0, 1 and 2 may be a scale of three steps.
         is_third_code = is_beside_pass_or_fail and self.value > 2
@@ -352,7 +353,7 @@ class _End:
         return is_scale_from_one and self.times > surely_more and self.share > 0.02
 
     def _is_beyond_scale(self) -> bool:
-        """Whether it is far above a usual scale of which every level is used."""
+        """Whether it is far outside a usual scale of which every level is used."""
         lowest, highest = self._ends
         is_whole_scale = lowest in (0, 1) and highest in (3, 4, 5, 10, 100) and step(self.others) == 1
         n_levels = highest - lowest + 1

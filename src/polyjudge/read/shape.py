@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -227,14 +227,9 @@ def _assign_score_columns(work: Work, sample: Sample) -> None:
     candidates = _find_candidates(work, sample, free)
     _take_roles_away(work, candidates.misnamed)
     judge_columns = _columns_named_like_judges(work, candidates.number_columns)
-    if not judge_columns and len(candidates.number_columns) == 1 and {"judge", "system"} & {*work.roles.of}:
-        judge_columns = [c for c in candidates.number_columns if _is_called_score(c)]  # overall_rating, of each row
     score_columns = _largest_group(sample, judge_columns)
     _refuse_checkboxes(work, sample, score_columns)
-    has_one_axis = len(next(iter(col.spread(score_columns, "judge", True).values()), {})) < 2
-    if has_one_axis:  # else a judge may well say the same in one language
-        score_columns = _without_constants(sample, score_columns)
-    score_columns = _without_means(work, sample, score_columns)
+    score_columns = _without_means(work, sample, _without_idle(sample, score_columns))
     varied = _without_constants(sample, judge_columns)
     if len(score_columns) == 1 and len(varied) > 1:
         raise _no_score_error(work, varied)  # each on a scale of its own
@@ -283,6 +278,8 @@ def _take_roles_away(work: Work, misnamed: dict[str, str]) -> None:
 def _columns_named_like_judges(work: Work, columns: Sequence[str]) -> list[str]:
     """Columns whose names may be those of judges; where only languages are left, the columns of languages."""
     judge_columns = [column for column in columns if may_name_judge(column)]
+    if not judge_columns and len(columns) == 1 and {"judge", "system"} & {*work.roles.of}:
+        return [column for column in columns if _is_called_score(column)]  # overall_rating, of each row
     if not all(col.is_language(column) for column in judge_columns):
         return judge_columns
     # Among languages, `is`, `no` and `id` are Icelandic, Norwegian and Indonesian, though they name no judge.
@@ -352,6 +349,12 @@ def _largest_group(sample: Sample, columns: Sequence[str]) -> list[str]:
         groups.append((is_fine, n_equal, len(members), members))
     best = max(groups, key=lambda group: group[:3], default=None)
     return best[3] if best else []
+
+
+def _without_idle(sample: Sample, columns: list[str]) -> list[str]:
+    """The columns that vary, if each is of one judge: in one language a judge may well say the same."""
+    has_one_axis = len(next(iter(col.spread(columns, "judge", True).values()), {})) < 2
+    return _without_constants(sample, columns) if has_one_axis else columns
 
 
 def _without_constants(sample: Sample, columns: list[str]) -> list[str]:
@@ -536,10 +539,7 @@ def _check_replicate(work: Work, sample: Sample) -> None:
     replicate = roles.of.get("replicate")
     if not replicate or work.asked.replicate or work.table.tool:
         return
-    values = {text.lower() for text in sample.texts(replicate) if text}
-    stems = {value.rstrip("0123456789.") for value in values if not re.fullmatch("[0-9a-f-]{8,}", value)}
-    are_numbered = all(re.fullmatch(r"([a-z]*[ _-]?\d+(\.0)?)|[0-9a-f-]{8,}", value) for value in values)
-    if not are_numbered or len(stems) > 1:  # gpt-4 and claude-3 number nothing
+    if not _are_numbers_of_runs({text.lower() for text in sample.texts(replicate) if text}):
         roles.unused.append(roles.of.pop("replicate"))
         return
     keys = [roles.of[role] for role in ("task", "system", "language", "judge", "criterion") if role in roles.of]
@@ -559,6 +559,17 @@ def _check_replicate(work: Work, sample: Sample) -> None:
                 f"what {name(column)} is: --system {flag}, --criterion {flag} or --by {flag}; if the rows are "
                 f"repeats: --replicate {shell(replicate)}."
             )
+
+
+def _are_numbers_of_runs(values: Collection[str]) -> bool:
+    """Whether values number runs, as 1, run-2 and hashes do; gpt-4 and claude-3 number nothing.
+
+    >>> _are_numbers_of_runs(["run-1", "run-2"]), _are_numbers_of_runs(["gpt-4", "claude-3"])
+    (True, False)
+    """
+    named = [value for value in values if not re.fullmatch("[0-9a-f-]{8,}", value)]
+    stems = {value.rstrip("0123456789.") for value in named}
+    return len(stems) < 2 and all(re.fullmatch(r"[a-z]*[ _-]?\d+(\.0)?", value) for value in named)
 
 
 def _is_the_run(codes: NDArray[np.int64], cells: NDArray[np.int64], runs: NDArray[np.int64]) -> bool:

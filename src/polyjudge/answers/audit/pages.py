@@ -546,7 +546,7 @@ def _cell_report(a: Audit, language: str, judge: str) -> Report:
     findings = _off_of_cell(a, language, judge)
     if is_named_by_agreement:
         findings += [f for f in a.findings if f.key in CELL_KEYS and f.where.get("judge") == judge]
-    report = Report("audit", f"Answers of {who}", (panel.facts,), tuple(findings), about=_about(a))
+    report = Report("audit", f"Answers of {who}", panel.read_facts, tuple(findings), about=_about(a))
     if panel.hashed:
         large = Finding("notice", "cell.none", "The panel is too large to show single answers.", "Off")
         return replace(report, findings=(*findings, large))

@@ -76,7 +76,7 @@ class Drawn(Result):
             Step(f"polyjudge label read {folder} -o labels.csv", "when the files are in that folder"),
             Step(f"polyjudge humans {scores} {self._all_labels}", "compare judges and people"),
         )
-        pages, facts = (Section("pages", "Pages", tables=(table,)),), (self.panel_.facts,)
+        pages, facts = (Section("pages", "Pages", tables=(table,)),), self.panel_.read_facts
         return Report("label make", "Answers to label", facts, self.findings, next=steps, sections=pages)
 
 

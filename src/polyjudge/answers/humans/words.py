@@ -553,7 +553,8 @@ def _caveats(h: Humans) -> list[Finding]:
         out.append(_say("not-random", f"{text} a random draw, and what is said of all answers may be off.", "notice"))
     if found.lost:
         verbs = ("belongs", "is") if found.lost == 1 else ("belong", "are")
-        text = f"{count(found.lost, 'label')} {verbs[0]} to no answer that has a score and {verbs[1]} left out."
+        text = f"{count(found.lost, 'label')} {verbs[0]} to no answer that has a score and {verbs[1]} left out"
+        text += f" (unknown: {found.strangers})." if found.strangers else "."
         out.append(_say("lost", text, "warning"))
     if found.unscored:
         what = f"{'verdict' if sides.verdicts else 'score'} of {'the' if len(panel.judges) == 1 else 'any'} judge"
