@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,7 @@ def settle(work: Work) -> None:
             _assign_score_columns(work, sample)
         elif "score" in work.roles.of:
             _refuse_board(work, sample)
+    _refuse_unread_keys(work, sample)
     check_people(work, sample)
     _check_replicate(work, sample)
     score = work.roles.of.get("score", "")
@@ -528,6 +530,26 @@ def _agrees_with_none(scores: dict[str, scale.Array], column: str) -> bool:
     upper = abs(r) + 2 / np.sqrt(n)
     # A third of what the others have is far less; 0.1 where they agree just enough.
     return bool(among_others.max() > CORRELATED and upper < max(0.1, among_others.max() / 3))
+
+
+def _refuse_unread_keys(work: Work, sample: Sample) -> None:
+    """Refuse rows without a task that two columns of words number together: one is the task, the other the judge."""
+    roles = work.roles
+    if "task" in roles.of or {"judge", "system", "winner"} & {*roles.of} or len(roles.wide) > 1:
+        return
+    texts = [column for column in roles.unused if not sample.levels(column)][:MOST_COMPARED]
+    n_values = {column: len(set(sample.texts(column)) - {""}) for column in texts}
+    n_rows = len(next(iter(sample.columns.values()), []))
+    for one, two in combinations(sorted(texts, key=lambda column: -n_values[column]), 2):
+        n_crossed = n_values[one] * n_values[two]
+        is_crossed = n_values[two] > 1 and n_values[one] < n_rows and 0.9 * n_crossed <= n_rows <= n_crossed
+        if is_crossed and n_rows >= 20 and len(set(sample.codes([one, two]))) == n_rows:
+            task, flag = f"--task {shell(one)}", shell(two)
+            raise PanelError(
+                f"{work.table.where} has no column that is called a task, but each row is one {name(one)} "
+                f"({n_values[one]:,}) and one {name(two)} ({n_values[two]:,}). Say which is which: {task} --judge "
+                f"{flag} or {task} --system {flag}."
+            )
 
 
 # --- repeats ---
