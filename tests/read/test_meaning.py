@@ -177,7 +177,7 @@ CASES: dict[str, Case] = {
     "tasks: one": Case(LONG.drop_duplicates("judge").assign(task="run 7"), refused=("one task", "--task COLUMN")),
     **{f"tasks: not {c}, which numbers the rows": Case(LONG.assign(**{c: range(180)}), shape=SHAPE) for c in ("sample_id", "record_id", "id")},
     "tasks: not a kind of tasks": Case(WIDE[["gpt"]].assign(sample_id=TASKS, task=["sum", "qa", "chat"] * 20, judge="g").rename(columns={"gpt": "score"}), shape=(N, 1, 1, 1)),
-    **{f"tasks: {one} and {two} number the rows": Case(LONG.set_axis([one, two, score], axis=1), refused=(f"--task {one} --judge {two}",)) for one, two, score in (("Aufgabe", "Richter", "Punkte"), ("pregunta", "juez", "rating"), ("文", "人", "score"))},
+    **{f"tasks: {one} and {two} number the rows": Case(LONG.set_axis([one, two, score], axis=1), refused=(f"--task {one} --judge {two}",)) for one, two, score in (("Aufgabe", "Richter", "Punkte"), ("pregunta", "juez", "rating"), ("Frage", "Jury", "score"))},
     "tasks: a topic and a source number none": Case(pd.DataFrame({"gpt": GPT, "claude": CLAUDE, "topic": ["a", "b", "c", "d", "e"] * 12, "origin": np.repeat(list("uvwxyz"), 10)}), shape=(N, 1, 1, 2)),
     "tasks: one record": Case({"task": ["t"], "judge": ["a"], "score": [3]}, refused=("one task",)),
     "tasks: one prompt": Case(WIDE.assign(task="p").rename(columns={"task": "prompt"}).head(1), refused=("one task",)),
