@@ -501,7 +501,7 @@ def measure(draws: int) -> dict[str, Any]:
         "coverage": lambda: (
             coverage({x: data[x] for x in PARIKSHA}, 1)
             if quick
-            else pd.concat([coverage(some, draws // 2), annotators(data, draws // 2)])
+            else pd.concat([coverage(some, draws // 5), annotators(data, draws // 5)])
         ),
         "weights": lambda: weights(3 * draws),
         "ranks": lambda: ranks(data),
@@ -517,7 +517,7 @@ def measure(draws: int) -> dict[str, Any]:
 
 def numbers(found: dict[str, Any], draws: int) -> tuple[dict[str, Any], dict[str, bool]]:
     """What the template says, by name; and what must hold for its words to be true."""
-    v: dict[str, Any] = {"draws": draws, "half": max(draws // 2, 1), "boards": 3 * draws}
+    v: dict[str, Any] = {"draws": draws, "half": max(draws // 5, 1), "boards": 3 * draws}
     a = found["agree"].set_index(["set", "language"])
     for short, name in zip(("v", "i", "pl", "pt", "w", "d"), (*LABELLED, "DevAI"), strict=True):
         each = a.loc[name].drop(index="all")
