@@ -42,7 +42,8 @@ def same(name: str, frame: Any, tolerance: float = EXACT) -> None:
 def array(path: str, axes: tuple[str, ...], rows: Any = None) -> tuple[Any, list[list[Any]]]:
     """The scores of a shared file as an array, axes in order of their names (tasks, and languages that the golden files
     name, in theirs)."""
-    frame = pd.read_csv(shared_file(path))
+    frame = pd.read_csv(shared_file(path), dtype={"score": str})
+    frame["score"] = [float(text) for text in frame["score"]]  # to the last bit, on every version of pandas
     frame = frame if rows is None else rows(frame)
     names = [sorted(frame[a].unique()) for a in axes]
     index = pd.MultiIndex.from_product(names, names=axes)

@@ -134,11 +134,15 @@ def test_systems_are_compared_through_others() -> None:
     cells = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
     assert joined_systems(cells).tolist() == [True, True, True, False]
     _, judged, people = planted(7)
-    people[:, 2:, 0] = people[:, 0, 1] = people[:, 3, 1:] = people[:, 0, 2] = np.nan
+    people[:, 2:, 0] = people[:, 0, 1] = people[:, 3, 1:] = np.nan
     means, measured = fit(judged, people)
     draws = draw_people(means, measured).differences
     assert np.isfinite(draws[:, 5, :3]).all()
     assert np.isnan(draws[:, 5, 3]).all()
+    # two languages of two systems each compare three systems once: nothing tells how languages differ
+    people[:, 0, 2] = np.nan
+    means, measured = fit(judged, people)
+    assert np.isnan(draw_people(means, measured).differences[:, 5]).all()
 
 
 def test_labels_of_the_same_tasks_do_not_average_out() -> None:
