@@ -177,6 +177,26 @@ def pictures(page: Path) -> None:
         browser.close()
 
 
+EXAMPLES = {
+    "pairs": ("audit", "votes.csv"),
+    "board": ("humans", "scores.csv", "labels.csv"),
+}
+"""Pages of the docs whose first block of Python writes files, and the command that makes an example page of them."""
+
+
+def example_pages() -> None:
+    """docs/example-NAME.html for each of the examples."""
+    for name, words in EXAMPLES.items():
+        text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        block = text.split("```python\n")[1].split("```")[0]
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-c", block], check=True, cwd=folder)
+            command = [sys.executable, "-m", "polyjudge", *words, "-o", "example"]
+            subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+            page = Path(folder) / "example" / "report.html"
+            (DOCS / f"example-{name}.html").write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+
+
 def main() -> None:
     """Make all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,6 +216,7 @@ def main() -> None:
         page = Path(folder) / "demo" / "report.html"
         (DOCS / "example.html").write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
         pictures(page)
+    example_pages()
     files = [given.data / "data" / x for x in ("devai/run_level_scores.csv", "devai/instances.jsonl")]
     files.append(given.data / "data/mrewardbench/human_anchor_sample.csv")
     if all(x.exists() for x in files):
