@@ -30,8 +30,8 @@ levels: .venv/test.stamp ## levels, coverage and power over many simulated panel
 
 NUMERIC := tests/cbc tests/stats tests/golden tests/audit tests/calibrate tests/test_kernels.py
 kernels: .venv/test.stamp ## the numerical tests as other processors compute
-	OPENBLAS_CORETYPE=Prescott $(PYTEST) -q -m "not statistical and not browser and not lme4" $(NUMERIC)
-	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/features.py)" $(PYTEST) -q -m "not statistical and not browser and not lme4" $(NUMERIC)
+	OPENBLAS_CORETYPE=Prescott $(PYTEST) -q -m "not statistical and not browser and not lme4 and not slow" $(NUMERIC)
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/features.py)" $(PYTEST) -q -m "not statistical and not browser and not lme4 and not slow" $(NUMERIC)
 
 lint: .venv/test.stamp ## format, style, types, and the direction of imports
 	$(BIN)/ruff format --check .
