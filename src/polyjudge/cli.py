@@ -104,8 +104,10 @@ GONE = {("swap", "--guard"): "Failures too rare to have shown are always allowed
 
 def _gone(words: list[str], text: str) -> str:
     """What takes the place of an option that is no longer there; "" for all others."""
-    gone = [reason for (command, option), reason in GONE.items() if words[:1] == [command] and option in text]
-    return f". {gone[0]}" if gone else ""
+    for (command, option), reason in GONE.items():
+        if words[:1] == [command] and option in text:
+            return f"No such option: {option}. {reason}"
+    return ""
 
 
 def _run(words: list[str]) -> int:
@@ -123,7 +125,7 @@ def _run(words: list[str]) -> int:
             return 0
         known = ctx.command.list_commands(ctx) if ctx and "No such command" in error.format_message() else []
         text = error.format_message() + (f" There are: {', '.join(known)}." if known else "")
-        tell(text + _gone(words, text))
+        tell(_gone(words, text) or text)
         if ctx is not None:
             print(f"{ctx.get_usage()}\nAll options: {ctx.command_path} --help", file=sys.stderr)
         return int(error.exit_code)

@@ -580,7 +580,7 @@ def test_the_summary_has_the_whole_table() -> None:
     y[:, 0, :, 0] += 30
     result = look(y)
     summary = markdown(result.report())
-    folded = summary[summary.index("<details><summary>Does s1's lead stand?") :]
+    folded = summary[summary.index("**Does s1's lead stand?**") :]
     for threat in result.stands["threat"]:
         assert f"| {threat} | " in folded
     clause = row(result, "one judge")["text"]

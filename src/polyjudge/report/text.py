@@ -315,7 +315,7 @@ def markdown(report: Report) -> str:
     out += [f"- {_code(step.command)}{f': {escape(step.text)}' if step.text else ''}" for step in report.next] + [""]
     for table in report.tables:
         if table.in_summary:
-            out += _folded(table.title, markdown_table(table, with_title=False))
+            out += _folded("Table", markdown_table(table))  # names of users stay out of HTML: in the title below
     more = unsaid(report)
     if more:
         out += _folded("Also found", [f"- {escape(f.text)}" for f in more])
@@ -325,19 +325,18 @@ def markdown(report: Report) -> str:
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:
-    """Lines that are shown on a click."""
-    return [f"<details><summary>{escape(title)}</summary>", "", *lines, "", "</details>", ""]
+    """Lines that are shown on a click; the title is ours."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
 
 
-def markdown_table(table: Table, most: int = 30, *, with_title: bool = True) -> list[str]:
+def markdown_table(table: Table, most: int = 30) -> list[str]:
     """A table as lines of Markdown; what is left out is counted."""
     sides = "|".join("---:" if numeric(k) else "---" for k in table.shown.values())
     rows = [heads(table), *cells(table, most)]
     lines = ["| " + " | ".join(escape(x) for x in row) + " |" for row in rows]
     left = table.size - most
     more = [f"and {left:,} more", ""] if left > 0 else []
-    title = [f"**{escape(table.title)}**", ""] if with_title else []
-    return [*title, lines[0], f"|{sides}|", *lines[1:], "", *more]
+    return [f"**{escape(table.title)}**", "", lines[0], f"|{sides}|", *lines[1:], "", *more]
 
 
 def _code(command: str) -> str:
