@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +29,7 @@ LARGEST = 1e100
 """No score is as large as this."""
 
 
-class Calibrator:
+class Calibrator(ABC):
     """What calibrators have in common: parameters, as scikit-learn asks for them, and a file."""
 
     kind = ""
@@ -47,9 +48,9 @@ class Calibrator:
             setattr(self, key, value)
         return self
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Its fields as plain values."""
-        raise NotImplementedError
 
     def save(self, path: str | Path, overwrite: bool = True) -> None:
         """Write it as JSON, whole or not at all; `load_calibrator` reads it."""
